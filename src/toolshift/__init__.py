@@ -1,0 +1,1 @@
+"""ToolShift: what happens to your agent when the world moves?"""

@@ -1,0 +1,184 @@
+"""Who acts: the contract between an agent and an episode.
+
+An agent is anything that, given the conversation so far and the tools on offer, returns an
+OpenAI-style assistant message. Nothing else is asked of it, so a model, a framework or a plain
+function all fit. Three protocol tools end or pause an episode explicitly; prose is read by the
+rule in `read_prose` and reported apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import msgspec
+
+if TYPE_CHECKING:
+    from toolshift.episode import Episode
+
+REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
+"""The reasons for which a refusal can be right; `refuse` takes one of them."""
+
+FINAL_ANSWER, REFUSE, ASK_USER = "final_answer", "refuse", "ask_user"
+
+
+def _protocol_tool(name: str, description: str, properties: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": schema},
+    }
+
+
+PROTOCOL_TOOLS: tuple[dict[str, Any], ...] = (
+    _protocol_tool(
+        FINAL_ANSWER,
+        "Give the user the final answer to the current request.",
+        {"answer": {"type": "string", "description": "The requested code or value."}},
+    ),
+    _protocol_tool(
+        REFUSE,
+        "Stop because the request cannot be fulfilled, and say why.",
+        {"reason": {"type": "string", "enum": list(REASONS), "description": "Why it fails."}},
+    ),
+    _protocol_tool(
+        ASK_USER,
+        "Ask the user one question about the request.",
+        {"question": {"type": "string", "description": "The question."}},
+    ),
+)
+PROTOCOL_NAMES = frozenset((FINAL_ANSWER, REFUSE, ASK_USER))
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """One call as the agent spoke it; `arguments` stays a string where it was not valid JSON."""
+
+    name: str
+    arguments: dict[str, Any] | str
+    id: str = ""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one reply, and its price in dollars where known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What an agent is given: the messages so far and the tools on offer now (OpenAI format)."""
+
+    messages: Sequence[dict[str, Any]]
+    tools: Sequence[dict[str, Any]]
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What an agent returns: tool calls, or prose.
+
+    `failure` says that the agent's infrastructure (not the agent) failed: the episode ends as an
+    infrastructure error, counted and never scored.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    failure: str = ""
+
+    @classmethod
+    def of(cls, message: Reply | str | dict[str, Any]) -> Reply:
+        """Reads a string or an OpenAI assistant message (`content`, `tool_calls`).
+
+        Raises:
+            TypeError: for anything else, naming what came.
+        """
+        if isinstance(message, Reply):
+            return message
+        if isinstance(message, str):
+            return cls(text=message)
+        if not isinstance(message, dict):
+            raise TypeError(
+                f"an agent returns a string or an assistant message, not {type(message).__name__}"
+            )
+        calls = tuple(_read_call(raw) for raw in message.get("tool_calls") or ())
+        return cls(text=message.get("content") or "", calls=calls)
+
+
+def _read_call(raw: dict[str, Any]) -> ToolCall:
+    function = raw.get("function", raw)
+    arguments = function.get("arguments", {})
+    if isinstance(arguments, str):
+        try:
+            decoded = msgspec.json.decode(arguments or "{}")
+        except msgspec.DecodeError:
+            decoded = arguments
+        arguments = decoded if isinstance(decoded, dict) else arguments
+    return ToolCall(str(function.get("name", "")), arguments, str(raw.get("id") or ""))
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Anything with a name that answers a turn.
+
+    An agent may also offer `reply_batch(turns) -> list[Reply]`; a study then steps many episodes
+    together. `concurrency` (an int attribute) bounds how many episodes run at once. A `decoding`
+    attribute labels results that were made under a constraint.
+    """
+
+    name: str
+
+    def reply(self, turn: Turn) -> Reply | str | dict[str, Any]:
+        """Answers one turn with an assistant message."""
+        ...
+
+
+@runtime_checkable
+class ScriptedAgent(Protocol):
+    """An agent from inside the instrument, which drives its episode and may look at the scene."""
+
+    name: str
+
+    def play(self, episode: Episode) -> None:
+        """Acts until the episode is over."""
+        ...
+
+
+class CallableAgent:
+    """Wraps a plain function of (messages, tools) as an agent."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.function = function
+        self.name = name
+
+    def reply(self, turn: Turn) -> Reply:
+        return Reply.of(self.function(list(turn.messages), list(turn.tools)))
+
+
+_REFUSAL = re.compile(
+    r"\b(cannot|can't|can not|could not|couldn't|unable to|not able to|impossible|"
+    r"is not possible|isn't possible|no longer available|does not exist|doesn't exist)\b",
+    re.IGNORECASE,
+)
+_REASON_MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("contradictory_request", re.compile(r"contradict|conflict|both|incompatib|inconsisten", re.I)),
+    ("not_found", re.compile(r"not f(ou|i)nd|no (such|record|match|result)|n't exist|find", re.I)),
+    ("tool_unavailable", re.compile(r"no tool|tool .*(missing|unavailable)|without a tool", re.I)),
+    ("service_failure", re.compile(r"error|fail|outage|down|unavailable|broken", re.I)),
+)
+
+
+def read_prose(text: str) -> tuple[Literal["question", "refusal", "answer"], str]:
+    """Reads a message that ends a turn in prose instead of through the protocol.
+
+    The rule, in this order: a message that says the task cannot be done ("cannot", "unable to",
+    "does not exist", ...) is a refusal, its reason the first of contradiction, not found, missing
+    tool and failure whose words appear; a message whose last sentence is a question is a question;
+    anything else is an answer.
+
+    Returns:
+        The kind, and the refusal's reason ("" where none can be read).
+    """
+    if _REFUSAL.search(text):
+        return "refusal", next((name for name, mark in _REASON_MARKS if mark.search(text)), "")
+    return ("question" if text.rstrip().endswith("?") else "answer"), ""

@@ -1,0 +1,1 @@
+"""Who acts: agents that ship with ToolShift."""

@@ -1,0 +1,323 @@
+"""An episode: one agent in one scene. The step loop, the budgets and the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.agent import (
+    ASK_USER,
+    FINAL_ANSWER,
+    PROTOCOL_NAMES,
+    PROTOCOL_TOOLS,
+    REFUSE,
+    Agent,
+    Reply,
+    ToolCall,
+    Turn,
+    Usage,
+    read_prose,
+)
+from toolshift.form import show
+from toolshift.scene import Scene
+from toolshift.tool import JSON, Result, Tool, as_openai, error, invalid_arguments
+from toolshift.user import answer as user_answers
+
+StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
+End = Literal["", "answered", "refused", "budget", "infrastructure"]
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How much an agent may do in one episode."""
+
+    calls: int = 24
+    turns: int = 30
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that happened, as it is stored in a trace.
+
+    Attributes:
+        turn: the agent's turn, counted from 0; several calls may share one.
+        name: of the tool called, or the reason of a refusal.
+        arguments: of the call; a string where it was malformed.
+        text: what came back to the agent: a result, the user's reply or next turn.
+        said: what the agent said: an answer, a question, an explanation.
+        ok: the call succeeded.
+        error: the code of a failed call.
+        provoked: the failure was made by the interface, not by the agent's call.
+        hint: what the result asked for (see `tool.Hint`).
+        true: the true calls behind it: name and arguments.
+        slot: what a question to the user was about; "" where he did not understand it.
+        prose: said outside the protocol, and read by the rule of `agent.read_prose`.
+        evidence: the reason for a refusal that came to light in this step.
+        tools: the names on offer after this step, where they changed.
+        notice: the system message that came with the user's next turn.
+    """
+
+    kind: StepKind
+    turn: int
+    name: str = ""
+    arguments: dict[str, Any] | str = {}
+    text: str = ""
+    said: str = ""
+    ok: bool = True
+    error: str = ""
+    provoked: bool = False
+    hint: str = ""
+    true: tuple[tuple[str, dict[str, Any]], ...] = ()
+    slot: str = ""
+    prose: bool = False
+    evidence: str = ""
+    tools: tuple[str, ...] = ()
+    notice: str = ""
+
+
+class Over(Exception):
+    """The episode has ended; a scripted agent lets this pass."""
+
+
+class Episode:
+    """One agent in one scene. Scripted agents call its methods; `converse` drives the others."""
+
+    def __init__(self, scene: Scene, budget: Budget = Budget()) -> None:
+        self.scene = scene
+        self.budget = budget
+        self.session = scene.open()
+        self.steps: list[Step] = []
+        self.end: End = ""
+        self.turn = 0
+        self.asked = 0
+        self.usage = Usage()
+        self._calls = 0
+        self._dynamic = bool(scene.layers)
+        self._look()
+
+    # -- what an agent sees --------------------------------------------------------------------
+
+    @property
+    def ask_now(self) -> Any:
+        """The user's request that is being worked on."""
+        return self.scene.asks[self.asked]
+
+    @property
+    def observation(self) -> Turn:
+        """The conversation so far and the tools on offer now."""
+        tools = [*map(as_openai, self.tools), *PROTOCOL_TOOLS]
+        return Turn(messages(self.scene, self.steps), tools)
+
+    # -- what an agent does --------------------------------------------------------------------
+
+    def call(self, name: str, arguments: dict[str, Any] | str) -> tuple[str, Result]:
+        """Calls a tool as shown; returns the text that comes back and the result behind it."""
+        self._still_going()
+        if self._calls >= self.budget.calls:
+            self._finish("budget", Step("budget", self.turn, said="calls"))
+            raise Over
+        self._calls += 1
+        before = len(self.session.true_calls)
+        result = self._result(name, arguments)
+        text = show(result)
+        true = tuple((n, a) for n, a, _ in self.session.true_calls[before:])
+        gone = self._look() if self._dynamic else ()
+        hint = result.hint.kind if result.hint else ""
+        self.steps.append(
+            Step(
+                "call",
+                self.turn,
+                name,
+                arguments,
+                text,
+                ok=result.ok,
+                error="" if result.ok else result.data["error"]["code"],
+                provoked=result.provoked,
+                hint=hint,
+                true=true,
+                evidence=_evidence(result, bool(gone)),
+                tools=tuple(tool.name for tool in self.tools) if gone else (),
+            )
+        )
+        return text, result
+
+    def ask(self, question: str, prose: bool = False) -> str:
+        """Asks the user; returns his reply."""
+        self._still_going()
+        ask = self.ask_now
+        reply = user_answers(question, ask, self.scene.world.facts)
+        torn = isinstance(ask.goal.get(reply.slot), tuple)
+        evidence = "contradictory_request" if torn else ""
+        self.steps.append(
+            Step(
+                "ask",
+                self.turn,
+                text=reply.text,
+                said=question,
+                slot=reply.slot,
+                prose=prose,
+                evidence=evidence,
+            )
+        )
+        return reply.text
+
+    def answer(self, text: str, prose: bool = False) -> str:
+        """Answers the request; returns the user's next turn, "" at the end."""
+        self._still_going()
+        step = Step("answer", self.turn, said=text, prose=prose)
+        if self.asked + 1 == len(self.scene.asks):
+            self._finish("answered", step)
+            return ""
+        self.asked += 1
+        following = self.ask_now
+        self.steps.append(
+            msgspec.structs.replace(step, text=following.text, notice=following.notice)
+        )
+        return str(following.text)
+
+    def refuse(self, reason: str, said: str = "", prose: bool = False) -> None:
+        """Ends the episode because the request cannot be fulfilled."""
+        self._still_going()
+        self._finish("refused", Step("refuse", self.turn, name=reason, said=said, prose=prose))
+
+    def fail(self, why: str) -> None:
+        """Ends the episode because the agent's infrastructure failed."""
+        self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
+
+    def next_turn(self) -> None:
+        """Counts a turn of the agent; the episode ends where the budget is spent."""
+        self.turn += 1
+        if not self.end and self.turn >= self.budget.turns:
+            self._finish("budget", Step("budget", self.turn, said="turns"))
+
+    def take(self, reply: Reply) -> None:
+        """Carries out one reply: its calls in order, or its prose."""
+        used, new = self.usage, reply.usage
+        self.usage = Usage(
+            used.input_tokens + new.input_tokens,
+            used.output_tokens + new.output_tokens,
+            used.cost + new.cost,
+        )
+        try:
+            if reply.failure:
+                self.fail(reply.failure)
+            elif reply.calls:
+                for call in reply.calls:
+                    self._take_call(call)
+            else:
+                self._take_prose(reply.text)
+        except Over:
+            return
+        self.next_turn()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _result(self, name: str, arguments: dict[str, Any] | str) -> Result:
+        tool = self._by_name.get(name)
+        if tool is None:
+            offered = ", ".join(shown.name for shown in self.tools)
+            return error("unknown_tool", f"Unknown tool {name}. Available tools: {offered}.")
+        if not isinstance(arguments, dict):
+            return error("malformed_arguments", "The arguments are not a JSON object.")
+        if not tool.retired:
+            wrong = invalid_arguments(tool, arguments)
+            if wrong:
+                return error("invalid_arguments", f"{name}: {wrong}")
+        return self.session.call(name, arguments)
+
+    def _look(self) -> tuple[str, ...]:
+        """Looks at the tools again; returns the names that have gone."""
+        everything = self.session.tools()
+        before = getattr(self, "_by_name", {})
+        self._by_name: dict[str, Tool] = {tool.name: tool for tool in everything}
+        self.tools = tuple(tool for tool in everything if not tool.retired)
+        shown = {tool.name for tool in self.tools}
+        return tuple(n for n, tool in before.items() if not tool.retired and n not in shown)
+
+    def _take_call(self, call: ToolCall) -> None:
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        if call.name not in PROTOCOL_NAMES:
+            self.call(call.name, call.arguments)
+        elif call.name == FINAL_ANSWER:
+            self.answer(str(arguments.get("answer", call.arguments)))
+        elif call.name == REFUSE:
+            self.refuse(str(arguments.get("reason", "")), str(arguments.get("explanation", "")))
+        elif call.name == ASK_USER:
+            self.ask(str(arguments.get("question", call.arguments)))
+
+    def _take_prose(self, text: str) -> None:
+        kind, reason = read_prose(text)
+        if kind == "question":
+            self.ask(text, prose=True)
+        elif kind == "refusal":
+            self.refuse(reason, text, prose=True)
+        else:
+            self.answer(text, prose=True)
+
+    def _still_going(self) -> None:
+        if self.end:
+            raise Over
+
+    def _finish(self, end: End, step: Step) -> None:
+        self.steps.append(step)
+        self.end = end
+
+
+def _evidence(result: Result, gone: bool) -> str:
+    if result.hint is not None and result.hint.kind == "fatal":
+        return "service_failure"
+    if gone:
+        return "tool_unavailable"
+    empty = result.ok and result.data == []
+    if empty or (not result.ok and result.data["error"]["code"] == "not_found"):
+        return "not_found"
+    return ""
+
+
+def converse(agent: Agent, episode: Episode) -> None:
+    """Lets an agent that answers turns act until the episode is over."""
+    while not episode.end:
+        episode.take(Reply.of(agent.reply(episode.observation)))
+
+
+def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """The conversation of a trace, as OpenAI messages."""
+    said: list[dict[str, Any]] = [
+        {"role": "system", "content": scene.system},
+        {"role": "user", "content": scene.asks[0].text},
+    ]
+    for number, step in enumerate(steps):
+        said.extend(_spoken(step, f"call_{number}", said))
+    return said
+
+
+def _spoken(step: Step, name: str, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if step.kind in ("failure", "budget"):
+        return []
+    if step.prose:
+        turn: list[dict[str, Any]] = [{"role": "assistant", "content": step.said}]
+        return turn + _from_user(step)
+    if step.kind == "call":
+        return [_assistant(step.name, step.arguments, name), _tool(name, step.text)]
+    if step.kind == "ask":
+        call = _assistant(ASK_USER, {"question": step.said}, name)
+        return [call, _tool(name, step.text)]
+    if step.kind == "refuse":
+        return [_assistant(REFUSE, {"reason": step.name}, name)]
+    call = _assistant(FINAL_ANSWER, {"answer": step.said}, name)
+    return [call, *([_tool(name, "Delivered."), *_from_user(step)] if step.text else [])]
+
+
+def _from_user(step: Step) -> list[dict[str, Any]]:
+    notice = [{"role": "system", "content": step.notice}] if step.notice else []
+    return [*notice, {"role": "user", "content": step.text}] if step.text else []
+
+
+def _assistant(tool: str, arguments: dict[str, Any] | str, name: str) -> dict[str, Any]:
+    text = arguments if isinstance(arguments, str) else JSON.encode(arguments).decode()
+    call = {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def _tool(name: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": name, "content": text}

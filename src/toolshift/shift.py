@@ -1,0 +1,166 @@
+"""Shifts: pure functions from a scene to a change, returned as data, and their registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from random import Random
+from typing import Any, Literal, get_args
+
+from toolshift import seed as seeds
+from toolshift.errors import UsageError
+from toolshift.layer import Layer
+from toolshift.scene import Applied, Outcome, Scene
+from toolshift.user import Ask
+from toolshift.world import Truth, World
+
+Severity = Literal[1, 2, 3]
+Tier = Literal["none", "perception", "interaction", "reasoning", "internalization"]
+Dimension = Literal["none", "query", "action", "observation", "domain"]
+Preserves = Literal["end_state", "solvability", "nothing"]
+TIERS: tuple[str, ...] = get_args(Tier)[1:]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+FAMILIES = ("query", "action", "observation", "dependency", "domain")
+
+
+class NotApplicable(Exception):
+    """A shift cannot be applied truthfully to this scene; the message says why."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a shift does to a scene: a layer for the interface, and edits of the truth.
+
+    Whatever is None stays as it is. `layer` goes on top of those already there.
+    """
+
+    layer: Layer | None = None
+    truth: Truth | None = None
+    asks: tuple[Ask, ...] | None = None
+    outcome: Outcome | None = None
+    system: str | None = None
+    world: World | None = None
+
+    def edits(self) -> dict[str, Any]:
+        """The parts of the scene that are replaced."""
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "layer"}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+Rule = Callable[[Scene, Random, Severity], Change]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A shift and what is declared of it.
+
+    Attributes:
+        level: 1 the surface, one to one; 2 the interface over time; 3 the truth.
+        preserves: "end_state" (same answer, same effects), "solvability" (another answer), or
+            "nothing" (the scene becomes unsolvable).
+        imitates: a changelog entry of the kind that causes this in the real world.
+    """
+
+    name: str
+    version: int
+    tier: Tier
+    dimension: Dimension
+    level: Literal[1, 2, 3]
+    preserves: Preserves
+    imitates: str
+    summary: str
+    rule: Rule
+
+
+_registry: dict[str, Shift] = {}
+
+
+def shift(
+    *,
+    tier: Tier,
+    dimension: Dimension,
+    level: Literal[1, 2, 3],
+    preserves: Preserves = "end_state",
+    imitates: str,
+    version: int = 1,
+) -> Callable[[Rule], Rule]:
+    """Registers a function of (scene, rng, severity) as a shift under its own name.
+
+    The function returns a `Change`, and raises `NotApplicable` where it cannot be truthful.
+    """
+
+    def register(rule: Rule) -> Rule:
+        name = rule.__name__
+        summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
+        _registry[name] = Shift(
+            name, version, tier, dimension, level, preserves, imitates, summary, rule
+        )
+        return rule
+
+    return register
+
+
+@cache
+def _load() -> None:
+    for family in FAMILIES:
+        import_module(f"toolshift.shifts.{family}")
+    for entry in entry_points(group="toolshift.shifts"):
+        entry.load()
+
+
+def shifts() -> dict[str, Shift]:
+    """Every shift by name: ours, and those of installed plugins."""
+    _load()
+    return dict(_registry)
+
+
+def find_shift(name: str) -> Shift:
+    """The shift of this name.
+
+    Raises:
+        UsageError: where there is none; offers the nearest names.
+    """
+    _load()
+    if name not in _registry:
+        raise UsageError(unknown("shift", name, _registry))
+    return _registry[name]
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for a name that is not known."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.4)
+    offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    return f"unknown {what} {name!r}: {offer}"
+
+
+def apply(scene: Scene, name: str, severity: int) -> Scene:
+    """Applies a shift to a scene.
+
+    Raises:
+        NotApplicable: where that cannot be done truthfully, or where the stack would leave a
+            tool with nothing that identifies it.
+        UsageError: for an unknown shift or severity.
+    """
+    found = find_shift(name)
+    if severity not in SEVERITIES:
+        raise UsageError(f"severity {severity} of {name}: it goes from 1 to 3")
+    rng = seeds.rng(scene.task.id, name, severity, len(scene.shifts), "shift")
+    change = found.rule(scene, rng, severity)
+    layers = scene.layers
+    if change.layer is not None:
+        taken = {slot for layer in layers for slot in layer.slots}
+        if taken & change.layer.slots:
+            raise NotApplicable(f"{', '.join(taken & change.layer.slots)} is already changed")
+        layers = (*layers, change.layer)
+    shifted = scene.with_(
+        layers=layers, shifts=(*scene.shifts, Applied(name, severity)), **change.edits()
+    )
+    for tool in shifted.tools:
+        if not tool.channels:
+            raise NotApplicable(f"nothing would be left that tells what {tool.name} does")
+    return shifted

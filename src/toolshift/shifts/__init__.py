@@ -1,0 +1,1 @@
+"""What moves: one module a family of shifts."""
