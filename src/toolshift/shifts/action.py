@@ -1,0 +1,1 @@
+"""Shifts: Which tools are shown, and how."""

@@ -1,0 +1,1 @@
+"""Shifts: How tools depend on each other."""

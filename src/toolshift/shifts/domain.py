@@ -1,0 +1,1 @@
+"""Shifts: The domain, its rules and its limits."""

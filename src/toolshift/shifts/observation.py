@@ -1,0 +1,1 @@
+"""Shifts: What comes back from a call."""

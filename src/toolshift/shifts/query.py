@@ -1,0 +1,1 @@
+"""Shifts: What the user says."""
