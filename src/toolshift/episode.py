@@ -52,6 +52,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         true: the true calls behind it: name and arguments.
         slot: what a question to the user was about; "" where he did not understand it.
         prose: said outside the protocol, and read by the rule of `agent.read_prose`.
+        touched: what came back is not what the bare truth would have said.
         evidence: the reason for a refusal that came to light in this step.
         tools: the names on offer after this step, where they changed.
         notice: the system message that came with the user's next turn.
@@ -70,6 +71,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     true: tuple[tuple[str, dict[str, Any]], ...] = ()
     slot: str = ""
     prose: bool = False
+    touched: bool = False
     evidence: str = ""
     tools: tuple[str, ...] = ()
     notice: str = ""
@@ -82,8 +84,9 @@ class Over(Exception):
 class Episode:
     """One agent in one scene. Scripted agents call its methods; `converse` drives the others."""
 
-    def __init__(self, scene: Scene, budget: Budget = Budget()) -> None:
+    def __init__(self, scene: Scene, budget: Budget = Budget(), trial: int = 0) -> None:
         self.scene = scene
+        self.trial = trial
         self.budget = budget
         self.session = scene.open()
         self.steps: list[Step] = []
@@ -135,6 +138,7 @@ class Episode:
                 provoked=result.provoked,
                 hint=hint,
                 true=true,
+                touched=self._dynamic and _touched(result, self.session.last),
                 evidence=_evidence(result, bool(gone)),
                 tools=tuple(tool.name for tool in self.tools) if gone else (),
             )
@@ -169,6 +173,10 @@ class Episode:
             self._finish("answered", step)
             return ""
         self.asked += 1
+        for memory in self.session.memories:
+            memory["asks"] = self.asked
+        if self._dynamic:
+            self._look()
         following = self.ask_now
         self.steps.append(
             msgspec.structs.replace(step, text=following.text, notice=following.notice)
@@ -272,6 +280,13 @@ def _evidence(result: Result, gone: bool) -> str:
     if empty or (not result.ok and result.data["error"]["code"] == "not_found"):
         return "not_found"
     return ""
+
+
+def _touched(result: Result, true: Result | None) -> bool:
+    """Whether a layer had a hand in a result, judged against the last true one."""
+    if true is None or result.provoked or result.notice or result.form != "json":
+        return True
+    return result.data is not true.data and result.data != true.data
 
 
 def converse(agent: Agent, episode: Episode) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -31,20 +32,26 @@ def register(name: str, write: Callable[[Any], str], read: Callable[[str], Any])
     FORMS[name] = Form(write, read)
 
 
+def form(name: str) -> Form:
+    """The form of this name; those beside JSON are loaded when one is first needed."""
+    if name not in FORMS:
+        import_module("toolshift.shifts.formats")
+    return FORMS[name]
+
+
 NOTICE = "\nNotice: "
 
 
 def show(result: Result) -> str:
     """The text of a result as an agent sees it."""
-    form = FORMS[result.form if result.ok else "json"]
-    text = form.write(result.data)
+    text = form(result.form if result.ok else "json").write(result.data)
     return f"{text}{NOTICE}{result.notice}" if result.notice else text
 
 
 def read(text: str, result: Result) -> Any:
     """Reads the data back from the shown text."""
     body = text.split(NOTICE, 1)[0] if result.notice else text
-    return FORMS[result.form if result.ok else "json"].read(body)
+    return form(result.form if result.ok else "json").read(body)
 
 
 def facts(record: Any, fields: tuple[Field, ...]) -> dict[str, Any]:

@@ -27,7 +27,8 @@ class Layer:
     """One change of the interface, in both directions.
 
     A layer is frozen; what it must remember within an episode is in `memory`, a dict of its own.
-    `memory["calls"]` is the number of true calls that have succeeded so far.
+    `memory["calls"]` is the number of true calls that have succeeded so far, `memory["asks"]` the
+    number of the user's request, from 0.
 
     Attributes:
         slots: parts of the interface that this layer takes for itself; a scene refuses a second
@@ -62,8 +63,9 @@ class Session:
     def __init__(self, upstream: Upstream, layers: tuple[Layer, ...]) -> None:
         self.upstream = upstream
         self.layers = layers
-        self.memories: list[Memory] = [{"calls": 0} for _ in layers]
+        self.memories: list[Memory] = [{"calls": 0, "asks": 0} for _ in layers]
         self.true_calls: list[tuple[str, dict[str, Any], bool]] = []
+        self.last: Result | None = None
         self._shown: list[tuple[tuple[Tool, ...], int, tuple[Tool, ...]] | None] = [None] * len(
             layers
         )
@@ -87,7 +89,7 @@ class Session:
         return self._entry(name, arguments)
 
     def _true_call(self, name: str, arguments: dict[str, Any]) -> Result:
-        result = self.upstream.call(name, arguments)
+        result = self.last = self.upstream.call(name, arguments)
         self.true_calls.append((name, arguments, result.ok))
         if result.ok:
             for memory in self.memories:

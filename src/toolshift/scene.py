@@ -149,6 +149,23 @@ def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> As
     return Ask(bank[choice % len(bank)].format(**goal), goal, request.solve, None)
 
 
+def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
+    """States a request of the task again, in the phrasing that it has now, with other values.
+
+    Returns:
+        The new text; None where the text is no longer one of the kind's phrasings.
+    """
+    requests = kind_of(scene).requests
+    ask = scene.asks[turn]
+    if len(requests) != len(scene.asks):
+        return None
+    for bank in requests[turn].phrasings.values():
+        for template in bank:
+            if template.format(**ask.goal) == ask.text:
+                return template.format(**goal)
+    return None
+
+
 def settle(
     world: World, truth: Truth, asks: tuple[Ask, ...]
 ) -> tuple[tuple[Ask, ...], tuple[Any, ...]]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from toolshift import seed as seeds
 from toolshift.errors import UsageError
 from toolshift.layer import Layer
-from toolshift.scene import Applied, Outcome, Scene
+from toolshift.scene import Applied, Outcome, Scene, Task
 from toolshift.user import Ask
 from toolshift.world import Truth, World
 
@@ -35,15 +35,17 @@ class NotApplicable(Exception):
 class Change:
     """What a shift does to a scene: a layer for the interface, and edits of the truth.
 
-    Whatever is None stays as it is. `layer` goes on top of those already there.
+    Whatever is None stays as it is. `layer` (or several, the lowest first) goes on top of those
+    already there.
     """
 
-    layer: Layer | None = None
+    layer: Layer | tuple[Layer, ...] = ()
     truth: Truth | None = None
     asks: tuple[Ask, ...] | None = None
     outcome: Outcome | None = None
     system: str | None = None
     world: World | None = None
+    task: Task | None = None
 
     def edits(self) -> dict[str, Any]:
         """The parts of the scene that are replaced."""
@@ -62,6 +64,8 @@ class Shift:
         level: 1 the surface, one to one; 2 the interface over time; 3 the truth.
         preserves: "end_state" (same answer, same effects), "solvability" (another answer), or
             "nothing" (the scene becomes unsolvable).
+        order: where it stands in a composition: the deeper change is made first, so that a layer
+            of the surface covers what a change of the graph has made.
         imitates: a changelog entry of the kind that causes this in the real world.
     """
 
@@ -71,6 +75,7 @@ class Shift:
     dimension: Dimension
     level: Literal[1, 2, 3]
     preserves: Preserves
+    order: int
     imitates: str
     summary: str
     rule: Rule
@@ -86,6 +91,7 @@ def shift(
     level: Literal[1, 2, 3],
     preserves: Preserves = "end_state",
     imitates: str,
+    order: int | None = None,
     version: int = 1,
 ) -> Callable[[Rule], Rule]:
     """Registers a function of (scene, rng, severity) as a shift under its own name.
@@ -96,8 +102,9 @@ def shift(
     def register(rule: Rule) -> Rule:
         name = rule.__name__
         summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
+        place = 4 - level if order is None else order
         _registry[name] = Shift(
-            name, version, tier, dimension, level, preserves, imitates, summary, rule
+            name, version, tier, dimension, level, preserves, place, imitates, summary, rule
         )
         return rule
 
@@ -152,11 +159,11 @@ def apply(scene: Scene, name: str, severity: int) -> Scene:
     rng = seeds.rng(scene.task.id, name, severity, len(scene.shifts), "shift")
     change = found.rule(scene, rng, severity)
     layers = scene.layers
-    if change.layer is not None:
-        taken = {slot for layer in layers for slot in layer.slots}
-        if taken & change.layer.slots:
-            raise NotApplicable(f"{', '.join(taken & change.layer.slots)} is already changed")
-        layers = (*layers, change.layer)
+    for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):
+        taken = layer.slots & {slot for below in layers for slot in below.slots}
+        if taken:
+            raise NotApplicable(f"{', '.join(taken)} is already changed")
+        layers = (*layers, layer)
     shifted = scene.with_(
         layers=layers, shifts=(*scene.shifts, Applied(name, severity)), **change.edits()
     )
@@ -164,3 +171,14 @@ def apply(scene: Scene, name: str, severity: int) -> Scene:
         if not tool.channels:
             raise NotApplicable(f"nothing would be left that tells what {tool.name} does")
     return shifted
+
+
+def compose(scene: Scene, stack: Iterable[Applied]) -> Scene:
+    """Applies several shifts, the deepest first whatever the order they are named in.
+
+    Raises:
+        NotApplicable: where one of them cannot be applied to what the others have made.
+    """
+    for applied in sorted(stack, key=lambda each: (find_shift(each.shift).order, each.shift)):
+        scene = apply(scene, applied.shift, applied.severity)
+    return scene

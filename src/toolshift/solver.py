@@ -1,6 +1,6 @@
 """How a task is solved by reading: backward chaining over the tools as they are shown.
 
-A task kind states its solution as wishes for facts (`env["price"]`, `solver.records("place_id", env)`).
+A task kind states its solution as wishes for facts: `env["price"]`, `solver.records("slot_id", env)`.
 The solver finds the shown tool that yields the fact, first gets what that tool needs, calls it and
 reads the answer from the shown text. So the same solution works when tools are renamed, merged,
 split or reversed, as long as the documentation says so; that is what proves a scene.
@@ -111,10 +111,7 @@ class Solver:
 
     def records(self, fact: str, env: Known) -> list[Known]:
         """The records of the tool that lists this fact, as children of `env`."""
-        tool = self.route(fact, env, many=True)
-        if tool is None:
-            raise Impossible("tool_unavailable")
-        records = self.read(*self.perform(tool, self._arguments(tool, env)))
+        _, records = self._call_for(fact, env, many=True)
         if not records:
             raise Impossible("not_found")
         return [Known(self, record, env) for record in records]
@@ -226,15 +223,23 @@ class Solver:
     # -- inside --------------------------------------------------------------------------------
 
     def _fetch(self, fact: str, env: Known) -> Any:
-        tool = self.route(fact, env)
-        if tool is None:
-            raise Impossible("tool_unavailable")
-        records = self.read(*self.perform(tool, self._arguments(tool, env)))
+        tool, records = self._call_for(fact, env, many=False)
         self._home(tool, env).facts.update(records[0])
         value = env.find(fact)
         if value is None:
             raise Impossible("not_found")
         return value
+
+    def _call_for(self, fact: str, env: Known, many: bool) -> tuple[Tool, list[dict[str, Any]]]:
+        """Routes, gathers the arguments and calls; routes again if that has changed the tools."""
+        for _ in range(MOST_ATTEMPTS):
+            tool = self.route(fact, env, many)
+            if tool is None:
+                break
+            arguments = self._arguments(tool, env)
+            if any(t.name == tool.name and t.params == tool.params for t in self.desk.tools()):
+                return tool, self.read(*self.perform(tool, arguments))
+        raise Impossible("tool_unavailable")
 
     def _home(self, tool: Tool, env: Known) -> Known:
         """The outermost environment that a result is about: where one of its needs was found."""
@@ -268,8 +273,8 @@ class Solver:
         return cost
 
     def _look_up_or_ask(self, slot: str, value: Any) -> Any:
-        source = self.route(slot, self.root, without=frozenset())
-        if source is not None and not source.needs and not isinstance(value, tuple):
+        profile = (t for t in self.desk.tools() if not t.needs and not t.many and t.yields(slot))
+        if not isinstance(value, tuple) and any(profile):
             return self._fetch(slot, self.root)
         label = self.vocabulary[slot].label
         reply = self.desk.ask(slot, f"What is the {label}?")

@@ -1,1 +1,389 @@
-"""Shifts: How tools depend on each other."""
+"""How tools depend on each other: merged, split, reversed, guarded, duplicated, incomplete.
+
+Each of these rewires the graph: it takes tools away and adds others that are made of them, so the
+same rewiring serves a world, a recording with declared data flow and a live server. Everything is
+documented in the tools that are shown; what the solver makes of that is the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from toolshift.grade import effects_of
+from toolshift.scene import Scene, reword
+from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.shifts.rewiring import (
+    Guarded,
+    Handle,
+    Join,
+    Part,
+    Profile,
+    Recall,
+    Remember,
+    Rewired,
+    Stale,
+    joined_params,
+    joined_returns,
+    label,
+)
+from toolshift.tool import DESCRIPTION, Field, Param, Tool
+
+Step = Callable[[Scene], Rewired | None]
+
+
+def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Change:
+    """Rewires once where the task is hit, then further until the severity is reached.
+
+    Raises:
+        NotApplicable: where there is nothing (more) to rewire.
+    """
+    layers: tuple[Rewired, ...] = ()
+    current = scene
+    for number in range(times):
+        layer = (more if number else first)(current)
+        if layer is None:
+            raise NotApplicable(f"no {'further ' if number else ''}{what}")
+        layers = (*layers, layer)
+        current = current.with_(layers=(*current.layers, layer))
+    return Change(layer=layers)
+
+
+def holds(scene: Scene, layer: Rewired, must_call: tuple[str, ...] = ()) -> bool:
+    """Whether the oracle still comes to the same end behind a layer, by way of some tools."""
+    changed = scene.with_(layers=(*scene.layers, layer))
+    called = {step.name for step in changed.calls}
+    ends = [(s.rehearsal[-1].kind, s.rehearsal[-1].said) for s in (scene, changed)]
+    writes = [effects_of(s, s.rehearsal) for s in (scene, changed)]
+    return ends[0] == ends[1] and writes[0] == writes[1] and called.issuperset(must_call)
+
+
+def used(scene: Scene) -> list[Tool]:
+    """The tools that the oracle calls, in the order of their first call."""
+    by_name = {tool.name: tool for tool in scene.tools}
+    names = dict.fromkeys(step.name for step in scene.calls)
+    return [by_name[name] for name in names if name in by_name]
+
+
+def links(tools: list[Tool]) -> Iterator[tuple[Tool, Tool, str]]:
+    """Pairs of tools of which the first yields what the second needs, with that fact."""
+    for place, source in enumerate(tools):
+        for target in tools[:place] + tools[place + 1 :]:
+            for fact in target.needs:
+                if source.yields(fact) and fact not in source.needs:
+                    yield source, target, fact
+
+
+# -- merged ------------------------------------------------------------------------------------
+
+
+def merge(source: Tool, target: Tool, fact: str) -> Rewired:
+    """One tool in the place of two: the second's results beside the first's."""
+    name = f"{source.name}_and_{target.name}"
+    text = f"{source.description}; {target.description[0].lower()}{target.description[1:]}"
+    effect = "write" if "write" in (source.effect, target.effect) else "read"
+    tool = Tool(
+        name,
+        f"{text}. Replaces {source.name} and {target.name}",
+        joined_params(source, target, fact),
+        joined_returns(source, target),
+        many=source.many or target.many,
+        effect=effect,  # type: ignore[arg-type]
+        origin=source.origin + target.origin,
+        channels=source.channels & target.channels,
+    )
+    gone = frozenset((source.name, target.name))
+    return Rewired(gone, ((tool, Join(source, target, fact)),))
+
+
+def _mergeable(source: Tool, target: Tool) -> bool:
+    return not (source.many and (target.many or target.effect == "write"))
+
+
+@shift(
+    tier="reasoning",
+    dimension="action",
+    level=2,
+    order=1,
+    imitates="Search now returns details inline; GET /details is removed.",
+)
+def merged_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Merge tools that were called one after the other into one."""
+
+    def step(pick: Callable[[Scene], list[Tool]]) -> Step:
+        def find(current: Scene) -> Rewired | None:
+            pairs = [p for p in links(pick(current)) if _mergeable(p[0], p[1])]
+            rng.shuffle(pairs)
+            layers = (merge(*pair) for pair in pairs)
+            return next((layer for layer in layers if holds(current, layer)), None)
+
+        return find
+
+    return repeated(scene, severity, step(used), step(lambda s: list(s.tools)), "pair to merge")
+
+
+# -- split -------------------------------------------------------------------------------------
+
+
+def split_by_handle(tool: Tool) -> Rewired:
+    """Two tools in the place of one: the first gives a handle, the second takes it."""
+    fact = f"{tool.name} handle"
+    key = f"{tool.name}_handle"
+    first = tool.with_(
+        name=f"start_{tool.name}",
+        description=f"First step of two. {tool.description}: prepares it and returns {key}",
+        returns=(Field((key,), fact),),
+        many=False,
+        effect="read",
+    )
+    schema = {"type": "string", "description": f"The {key} that start_{tool.name} returned."}
+    second = tool.with_(
+        name=f"complete_{tool.name}",
+        description=f"Second step of two. {tool.description}: takes the {key}",
+        params=(Param(key, fact, schema),),
+    )
+    return Rewired(
+        frozenset((tool.name,)), ((first, Handle(tool, key)), (second, Recall(tool, key)))
+    )
+
+
+def split_by_part(tool: Tool) -> Rewired:
+    """Two tools in the place of one: each returns a part of what it returned."""
+    half = (len(tool.returns) + 1) // 2
+    parts = (tool.returns[:half], tool.returns[half:])
+    added = []
+    for number, fields in enumerate(parts):
+        names = ", ".join(field.path[-1] for field in fields)
+        part = tool.with_(
+            name=f"{tool.name}_part{number + 1}",
+            description=f"{tool.description}: only {names}",
+            returns=fields,
+        )
+        added.append((part, Part(tool, fields)))
+    return Rewired(frozenset((tool.name,)), tuple(added))
+
+
+@shift(
+    tier="reasoning",
+    dimension="action",
+    level=2,
+    order=1,
+    imitates="Jobs are asynchronous now: POST /search returns a handle, GET /search/{handle} the results.",
+)
+def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Split a tool into two that must be called together."""
+
+    def find(current: Scene) -> Rewired | None:
+        tools = [t for t in used(current) if not t.name.startswith(("start_", "complete_"))]
+        rng.shuffle(tools)
+        for tool in tools:
+            whole = severity > 1 or tool.many or tool.effect == "write" or len(tool.returns) < 2
+            layer = split_by_handle(tool) if whole else split_by_part(tool)
+            if holds(current, layer):
+                return layer
+        return None
+
+    return repeated(scene, severity, find, find, "tool to split")
+
+
+# -- reversed ----------------------------------------------------------------------------------
+
+
+def reverse(source: Tool, target: Tool, fact: str, key: Field) -> Rewired:
+    """The order of two tools turned round: the second comes first and feeds the first."""
+    now_first = target.with_(
+        params=joined_params(source, target, fact),
+        description=f"{target.description}. Comes before {source.name} now: it takes "
+        f"{', '.join(param.name for param in source.params)} in place of {label(fact)}",
+        origin=target.origin,
+    )
+    schema = {"type": "string", "description": f"The {key.path[-1]} that {target.name} returned."}
+    now_second = source.with_(
+        params=(Param(key.path[-1], key.fact, schema),),
+        description=f"{source.description}. Comes after {target.name} now: it takes the "
+        f"{key.path[-1]} that {target.name} returned",
+    )
+    return Rewired(
+        frozenset((source.name, target.name)),
+        (
+            (now_first, Remember(source, target, fact, key)),
+            (now_second, Recall(source, key.path[-1])),
+        ),
+    )
+
+
+@shift(
+    tier="reasoning",
+    dimension="action",
+    level=3,
+    imitates="v3: open the case first; lookups take the case number instead of opening taking the id.",
+)
+def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Reverse the order of two tools: the first now consumes what the second returns."""
+
+    def candidates(tools: list[Tool]) -> list[tuple[Tool, Tool, str, Field]]:
+        return [
+            (source, target, fact, key)
+            for source, target, fact in links(tools)
+            if not (source.many or target.many or "write" in (source.effect, target.effect))
+            for key in target.returns
+            if key.type == "string" and "-" in _example(scene, target, key)
+        ]
+
+    def find(current: Scene, in_task: bool) -> Rewired | None:
+        found = candidates(used(current) if in_task else list(current.tools))
+        rng.shuffle(found)
+        for source, target, fact, key in found:
+            layer = reverse(source, target, fact, key)
+            if holds(current, layer, (source.name, target.name) if in_task else ()):
+                return layer
+        return None
+
+    return repeated(
+        scene, severity, lambda s: find(s, True), lambda s: find(s, False), "pair to reverse"
+    )
+
+
+def _example(scene: Scene, tool: Tool, field: Field) -> str:
+    """A value of a field from the oracle's walk, "-" where it did not call the tool."""
+    text = next((step.text for step in scene.calls if step.name == tool.name), "")
+    head, mark, tail = text.partition(f'"{field.path[-1]}":"')
+    return tail.split('"', 1)[0] if mark else ("" if text else "-")
+
+
+# -- a new precondition ------------------------------------------------------------------------
+
+
+def guard(tool: Tool, salt: str) -> Rewired:
+    """A tool that takes a permit, and the new tool that grants it."""
+    fact, key = f"{tool.name} permit", "permit"
+    schema = {"type": "string", "description": f"Permit from request_{tool.name}_permit."}
+    guarded = tool.with_(
+        params=(*tool.params, Param(key, fact, schema)),
+        description=f"{tool.description}. Needs a permit from request_{tool.name}_permit",
+    )
+    subject = next((p for p in tool.params if p.required and p.schema.get("type") == "string"), None)
+    granting = Tool(
+        f"request_{tool.name}_permit",
+        f"Grants the permit that {tool.name} needs",
+        (subject,) if subject else (),
+        (Field((key,), fact), Field(("audit_ref",), f"{tool.name} audit")),
+        origin=(),
+    )
+    permit = Guarded(tool, key, subject.name if subject else "", salt)
+    return Rewired(frozenset((tool.name,)), ((guarded, permit), (granting, permit.granting())))
+
+
+@shift(
+    tier="reasoning",
+    dimension="action",
+    level=2,
+    order=1,
+    imitates="Breaking: writes need a consent token from POST /consents.",
+)
+def new_precondition(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Make a tool need a permit that another, new tool grants."""
+
+    def find(current: Scene) -> Rewired | None:
+        tools = [t for t in used(current) if "permit" not in {p.name for p in t.params}]
+        tools = [t for t in tools if not t.name.endswith("_permit")]
+        rng.shuffle(tools)
+        layers = (guard(tool, scene.task.id) for tool in tools)
+        return next((layer for layer in layers if holds(current, layer)), None)
+
+    return repeated(scene, severity, find, find, "tool to guard")
+
+
+# -- conflicting sources -----------------------------------------------------------------------
+
+
+@shift(
+    tier="reasoning",
+    dimension="observation",
+    level=2,
+    order=1,
+    imitates="The cached endpoint may lag; treat /live as authoritative.",
+)
+def conflicting_sources(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Add a second source that disagrees; the documentation names the authoritative one."""
+    tools = [t for t in used(scene) if t.effect == "read" and not t.many]
+    answers = {step.said for step in scene.rehearsal if step.kind == "answer"}
+    deciding = [t for t in tools if any(_brings(scene, t, answer) for answer in answers)]
+    if not deciding:
+        raise NotApplicable("no single lookup brings the answer")
+    tool = rng.choice(deciding)
+    stale = [_copy(tool, f"{tool.name}_{word}", tool.name) for word in ("cached", "archive")]
+    if severity == 1:
+        return Change(layer=Rewired(frozenset(), ((stale[0], Stale(tool, "cached")),)))
+    live = tool.with_(
+        name=f"{tool.name}_live",
+        description=f"{tool.description}: the authoritative source",
+        authority=1,
+    )
+    old = tool.with_(
+        description=f"{tool.description}. May be out of date: {live.name} is authoritative",
+        authority=-1,
+    )
+    added: list[tuple[Tool, Any]] = [(old, Stale(tool, "old")), (live, Part(tool, tool.returns))]
+    for copy in stale[: severity - 1]:
+        added.append((_copy(tool, copy.name, live.name), Stale(tool, copy.name)))
+    return Change(layer=Rewired(frozenset((tool.name,)), tuple(added)))
+
+
+def _copy(tool: Tool, name: str, better: str) -> Tool:
+    text = f"{tool.description}. A copy that may be out of date: {better} is authoritative"
+    return tool.with_(name=name, description=text, authority=-1)
+
+
+def _brings(scene: Scene, tool: Tool, value: str) -> bool:
+    return any(step.name == tool.name and value in step.text for step in scene.calls)
+
+
+# -- incomplete information --------------------------------------------------------------------
+
+FORGOTTEN = {
+    "train": ("my usual {}", "I do not remember; it is in my profile."),
+    "dev": ("the {} I saved", "No idea any more, but I saved it."),
+    "test": ("whichever {} is on file", "That should be on file somewhere."),
+}
+
+
+@shift(
+    tier="reasoning",
+    dimension="query",
+    level=2,
+    order=1,
+    imitates="Saved preferences moved to GET /profile; clients should stop asking for them.",
+)
+def incomplete_information(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Leave out details that the user does not know; a documented profile tool has them."""
+    turn = len(scene.asks) - 1
+    ask = scene.asks[turn]
+    facts = scene.world.facts
+    slots = [s for s, v in ask.goal.items() if isinstance(v, str) and s in facts]
+    if len(slots) < severity:
+        raise NotApplicable(f"the request has {len(slots)} detail(s) that could be left out")
+    chosen = rng.sample(slots, severity)
+    vague, shrug = FORGOTTEN[scene.task.pool]
+    goal = {**ask.goal, **{slot: vague.format(facts[slot].label) for slot in chosen}}
+    text = reword(scene, turn, goal)
+    if text is None:
+        raise NotApplicable("the request is no longer in one of its phrasings")
+    if any(str(ask.goal[slot]).lower() in said.text.lower() for said in (*scene.asks[:turn],) for slot in chosen):
+        raise NotApplicable("the user has said it in an earlier turn")
+    named = ", ".join(facts[slot].label for slot in chosen)
+    profile = Tool(
+        "get_saved_details",
+        f"What the user has saved: {named}",
+        (),
+        tuple(Field((slot,), slot) for slot in chosen),
+        channels=frozenset(("name", DESCRIPTION)),
+    )
+    values = {slot: ask.goal[slot] for slot in chosen}
+    replies = {**ask.replies, **dict.fromkeys(chosen, shrug)}
+    asks = (*scene.asks[:turn], replace(ask, text=text, replies=replies))
+    return Change(asks=asks, layer=Rewired(frozenset(), ((profile, Profile(values)),)))
+
+

@@ -1,1 +1,395 @@
-"""Shifts: The domain, its rules and its limits."""
+"""The domain, its rules and its limits: an unseen world, new rules, tasks that cannot be done.
+
+Every kind of unsolvable task stands beside a solvable one that looks the same until the decisive
+evidence, so that refusing by reflex costs as much as never refusing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from toolshift import seed as seeds
+from toolshift.agents.oracle import solve_in_truth
+from toolshift.scene import Outcome, Scene, kind_of, make_scene, phrase, reword, settle
+from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.shifts.dependency import used
+from toolshift.shifts.limits import TEXTS, Fatal, Policed, Withdrawn
+from toolshift.shifts.rewiring import Rewired
+from toolshift.solver import Impossible
+from toolshift.tool import Param, Tool
+from toolshift.user import Ask
+
+CONTRADICTION = {
+    "train": " Note that the {label} has to be {value}.",
+    "dev": " And mind you, {value} for the {label}.",
+    "test": " One condition: {label}, {value}.",
+}
+INSISTENCE = {
+    "train": (" I am sure about it.", " I have checked the spelling."),
+    "dev": (" We dealt with it only last week.", " The details are exactly as I gave them."),
+    "test": (" It was in the letter they sent.", " A friend swears by it."),
+}
+CHANGED_MIND = {
+    "train": "Sorry, I have changed my mind. ",
+    "dev": "Hold on, scrap that one. ",
+    "test": "Plans moved, so this instead: ",
+}
+
+
+# -- an unseen domain, and rules that change ---------------------------------------------------
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="solvability",
+    order=0,
+    imitates="The assistant is rolled out to another business unit.",
+)
+def unseen_domain(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Ask for a task of another domain; severity is the length of its chain."""
+    from toolshift.worlds import find_world
+
+    if scene.task.world == "medical" or scene.shifts:
+        raise NotApplicable("this is the unseen domain" if not scene.shifts else "must come first")
+    world, task = find_world("medical"), scene.task
+    for kind in rng.sample(sorted(world.kinds), len(world.kinds)):
+        other = make_scene(world, kind, task.index, task.seed, task.pool, task.size)
+        if min(3, max(1, len(other.calls) - 1)) == severity:
+            moved = replace_task(other, task.lineage)
+            return Change(
+                world=world,
+                truth=other.truth,
+                asks=other.asks,
+                outcome=other.outcome,
+                system=other.system,
+                task=moved,
+            )
+    raise NotApplicable("the other domain has no task of this length")
+
+
+def replace_task(scene: Scene, lineage: str) -> Any:
+    """The task of a scene, joined to another lineage."""
+    import msgspec
+
+    return msgspec.structs.replace(scene.task, lineage=lineage)
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="solvability",
+    imitates="Policy update 14:00: calls carry the new rule code from now on.",
+)
+def rule_update(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """A rule of the domain is updated during a session of several tasks."""
+    if len(scene.asks) > 1:
+        raise NotApplicable("the session has several requests already")
+    tool = used(scene)[-1]
+    earlier = _other_goals(scene, rng)
+    asks = [*(_ask(scene, next(earlier)) for _ in range(severity)), scene.asks[0]]
+    codes = [seeds.code("rule", scene.task.id, number) for number in range(len(asks))]
+    state, update = TEXTS[scene.task.pool]["rule"]
+    schema = {"type": "string", "description": "Code of the rule in force."}
+    policed = tool.with_(
+        params=(*tool.params, Param("rule_code", "rule_code", schema)),
+        description=f"{tool.description}. Takes the code of the rule in force",
+    )
+    layer = Rewired(frozenset((tool.name,)), ((policed, Policed(tool, tuple(codes))),))
+    settled, effects = settle(scene.world, scene.truth, tuple(asks))
+    ruled = tuple(
+        replace(
+            ask,
+            goal={**ask.goal, "rule_code": code},
+            notice=update.format(code=code) if number else "",
+        )
+        for number, (ask, code) in enumerate(zip(settled, codes, strict=True))
+    )
+    system = f"{scene.system} {state.format(code=codes[0])}"
+    return Change(layer=layer, asks=ruled, outcome=Outcome(effects), system=system)
+
+
+@shift(
+    tier="reasoning",
+    dimension="query",
+    level=3,
+    preserves="solvability",
+    imitates="Customers edit their request after the first reply in 1 of 5 chats.",
+)
+def intent_change(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The user changes his mind after the first reply; severity is how often."""
+    others = _other_goals(scene, rng)
+    lead = CHANGED_MIND[scene.task.pool]
+    asks = [*scene.asks]
+    for _ in range(severity):
+        following = _ask(scene, next(others))
+        asks.append(replace(following, text=lead + following.text))
+    settled, _ = settle(scene.world, scene.truth, (*scene.asks[:-1], asks[-1]))
+    wanted = _effects(scene, (*scene.asks[:-1], asks[-1]))
+    taken_back = tuple(e for a in asks[len(scene.asks) - 1 : -1] for e in _effects(scene, (a,)))
+    moot = [replace(a, expected=None) for a in asks[len(scene.asks) - 1 : -1]]
+    outcome = Outcome(wanted, forgiven=taken_back)
+    return Change(asks=(*scene.asks[:-1], *moot, settled[-1]), outcome=outcome)
+
+
+def _effects(scene: Scene, asks: tuple[Ask, ...]) -> tuple[Any, ...]:
+    return solve_in_truth(scene.world, scene.truth, asks)[1]
+
+
+def _other_goals(scene: Scene, rng: Random) -> Iterator[dict[str, Any]]:
+    """Further goals of the scene's kind, each different from those before."""
+    seen = [scene.asks[-1].goal]
+    for _ in range(400):
+        goal = kind_of(scene).draw(scene.truth.db, rng)
+        if goal is not None and goal not in seen:
+            seen.append(goal)
+            yield goal
+    raise NotApplicable("the world is too small for a second task of this kind")
+
+
+def _ask(scene: Scene, goal: dict[str, Any]) -> Ask:
+    choice = seeds.derive(scene.task.id, sorted(map(str, goal.values())))
+    return phrase(kind_of(scene).requests[-1], goal, "train", choice)
+
+
+# -- a fatal error, and a passing one ----------------------------------------------------------
+
+
+def indispensable(scene: Scene) -> list[Tool]:
+    """The tools that the oracle calls and cannot do without."""
+    found = []
+    for tool in used(scene):
+        without = Rewired(frozenset((tool.name,)), ())
+        steps = scene.with_(layers=(*scene.layers, without)).rehearsal
+        if steps[-1].kind == "refuse":
+            found.append(tool)
+    return found
+
+
+def unsolvable(scene: Scene, reason: str) -> dict[str, Any]:
+    """The edits that make a refusal the right end; writes of the way there are forgiven."""
+    asks = (*scene.asks[:-1], replace(scene.asks[-1], expected=None))
+    return {"asks": asks, "outcome": Outcome((), scene.outcome.effects, reason)}
+
+
+def _failing(scene: Scene, severity: Severity, fatal: bool) -> Fatal:
+    needed = indispensable(scene)
+    if not needed:
+        raise NotApplicable("no single tool is indispensable")
+    busy, dead = TEXTS[scene.task.pool]["failure"]
+    return Fatal(needed[-1].name, severity, fatal, busy, dead)
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="nothing",
+    order=2,
+    imitates="Incident: the service is down for good, data cannot be recovered.",
+)
+def fatal_error(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The last needed tool fails for good, after as many passing failures as the severity."""
+    return Change(
+        layer=_failing(scene, severity, fatal=True), **unsolvable(scene, "service_failure")
+    )
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=2,
+    order=2,
+    imitates="Incident resolved: intermittent failures between 14:02 and 14:09.",
+)
+def fatal_error_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The same tool fails as often and in the same words, and then works."""
+    return Change(layer=_failing(scene, severity, fatal=False))
+
+
+# -- a tool that goes, needed or not -----------------------------------------------------------
+
+
+def _withdrawn(scene: Scene, gone: Tool, bystanders: list[Tool], severity: Severity) -> Withdrawn:
+    names = (gone.name, *(tool.name for tool in bystanders[: severity - 1]))
+    return Withdrawn(names, TEXTS[scene.task.pool]["withdrawn"][0])
+
+
+def _bystanders(scene: Scene, rng: Random) -> list[Tool]:
+    needed = {tool.name for tool in used(scene)}
+    spare = [tool for tool in scene.tools if tool.name not in needed]
+    return rng.sample(spare, len(spare))
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="nothing",
+    order=2,
+    imitates="The endpoint has been withdrawn; there is no replacement.",
+)
+def tool_gone(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """A needed tool is withdrawn after the first call; others go with it as severity rises."""
+    first = scene.calls[0].name
+    later = [tool for tool in indispensable(scene) if tool.name != first]
+    if not later or any(step.name == later[-1].name for step in scene.calls[:1]):
+        raise NotApplicable("no indispensable tool is called after the first call")
+    layer = _withdrawn(scene, later[-1], _bystanders(scene, rng), severity)
+    return Change(layer=layer, **unsolvable(scene, "tool_unavailable"))
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=2,
+    order=2,
+    imitates="Housekeeping: endpoints that nobody calls have been withdrawn.",
+)
+def tool_gone_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Tools that the task does not need are withdrawn, with the same notice."""
+    spare = _bystanders(scene, rng)
+    if len(spare) < severity:
+        raise NotApplicable("every tool is needed")
+    return Change(layer=_withdrawn(scene, spare[0], spare[1:], severity))
+
+
+# -- demands that contradict each other --------------------------------------------------------
+
+
+def _contradiction(scene: Scene, rng: Random, severity: Severity) -> tuple[Ask, dict[str, Any]]:
+    """The last request with a second value for as many details, and what was wanted first."""
+    ask, facts = scene.asks[-1], scene.world.facts
+    asked = _sought(scene)
+    slots = [slot for slot in ask.goal if slot in facts and slot in asked]
+    if len(slots) < severity:
+        raise NotApplicable(f"the request has {len(slots)} detail(s) that could contradict")
+    chosen = rng.sample(slots, severity)
+    goals = _other_goals(scene, rng)
+    doubled: dict[str, Any] = {}
+    text = ask.text
+    for slot in chosen:
+        other = next((g[slot] for g in goals if str(g[slot]) not in text), None)
+        if other is None:
+            raise NotApplicable(f"there is no other {facts[slot].label}")
+        doubled[slot] = (ask.goal[slot], other)
+        sentence = CONTRADICTION[scene.task.pool]
+        text += sentence.format(label=facts[slot].label, value=other)
+    return replace(ask, text=text, goal={**ask.goal, **doubled}), doubled
+
+
+def _sought(scene: Scene) -> set[str]:
+    """The slots whose values the oracle uses in a call."""
+    goal = scene.asks[-1].goal
+    used_values = {
+        str(v) for step in scene.calls if isinstance(step.arguments, dict) for v in step.arguments.values()
+    }
+    return {slot for slot, value in goal.items() if str(value) in used_values}
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="nothing",
+    order=2,
+    imitates="Ticket: the customer insists on two incompatible options.",
+)
+def contradictory_request(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The request states a detail twice, differently; asked, the user confirms both."""
+    ask, doubled = _contradiction(scene, rng, severity)
+    facts = scene.world.facts
+    both = {
+        slot: f"The {facts[slot].label} has to be {one} and it also has to be {other}."
+        for slot, (one, other) in doubled.items()
+    }
+    ends = unsolvable(scene, "contradictory_request")
+    torn = replace(ask, expected=None, replies={**ask.replies, **both})
+    return Change(asks=(*scene.asks[:-1], torn), outcome=ends["outcome"])
+
+
+@shift(
+    tier="internalization",
+    dimension="query",
+    level=2,
+    order=2,
+    imitates="Ticket: the customer mistyped one option and corrected it when asked.",
+)
+def contradictory_request_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The same double request; asked, the user says which of the two is meant."""
+    ask, doubled = _contradiction(scene, rng, severity)
+    facts = scene.world.facts
+    one = {slot: f"The {facts[slot].label} is {first}." for slot, (first, _) in doubled.items()}
+    return Change(asks=(*scene.asks[:-1], replace(ask, replies={**ask.replies, **one})))
+
+
+# -- something that does not exist -------------------------------------------------------------
+
+
+def _other_entity(scene: Scene, rng: Random, exists: bool) -> Ask:
+    """The last request about something else: for one detail, a value of another task's goal."""
+    ask, turn = scene.asks[-1], len(scene.asks) - 1
+    slots = [slot for slot, value in ask.goal.items() if isinstance(value, str)]
+    for number, goal in enumerate(_other_goals(scene, rng)):
+        if number > 60:
+            break
+        changed = goal if exists else {**ask.goal, slots[0]: goal[slots[0]]}
+        if exists is _is_there(scene, replace(ask, goal=changed)) and changed != ask.goal:
+            text = reword(scene, turn, changed)
+            if text is not None:
+                return replace(ask, text=text, goal=changed)
+    raise NotApplicable("no such request could be found")
+
+
+def _is_there(scene: Scene, ask: Ask) -> bool | None:
+    """Whether a request can be fulfilled; None where it has no clear answer either way."""
+    try:
+        solve_in_truth(scene.world, scene.truth, (*scene.asks[:-1], ask))
+    except Impossible as impossible:
+        return False if impossible.reason == "not_found" else None
+    except StopIteration:
+        return None
+    return True
+
+
+def _insisting(scene: Scene, ask: Ask, severity: Severity) -> Ask:
+    return replace(ask, text=ask.text + "".join(INSISTENCE[scene.task.pool][: severity - 1]))
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="nothing",
+    order=2,
+    imitates="Support: customers ask about records that were never created.",
+)
+def no_such_entity(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The request names something that does not exist; the user insists as severity rises."""
+    if len(scene.asks) > 1:
+        raise NotApplicable("an earlier request is about the same thing")
+    ask = _insisting(scene, _other_entity(scene, rng, exists=False), severity)
+    outcome = Outcome((), (), "not_found")
+    return Change(asks=(*scene.asks[:-1], replace(ask, expected=None)), outcome=outcome)
+
+
+@shift(
+    tier="internalization",
+    dimension="domain",
+    level=3,
+    preserves="solvability",
+    order=2,
+    imitates="Support: customers ask about records that are easily confused.",
+)
+def no_such_entity_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The request names something else that does exist, just as insistently."""
+    if len(scene.asks) > 1:
+        raise NotApplicable("an earlier request is about the same thing")
+    ask = _insisting(scene, _other_entity(scene, rng, exists=True), severity)
+    settled, effects = settle(scene.world, scene.truth, (*scene.asks[:-1], ask))
+    return Change(asks=settled, outcome=Outcome(effects))

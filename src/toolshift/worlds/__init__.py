@@ -1,4 +1,7 @@
-"""Domains: one file a world. Plugins add theirs by the entry point group `toolshift.worlds`."""
+"""Domains: one folder a world, imported when it is first asked for.
+
+Plugins add theirs by the entry point group `toolshift.worlds`.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,12 @@ from toolshift.world import World
 OURS = ("poi", "medical", "retail")
 
 
+def world_names() -> tuple[str, ...]:
+    """The names of every world: ours, and those of installed plugins."""
+    return (*OURS, *(entry.name for entry in entry_points(group="toolshift.worlds")))
+
+
 @cache
-def worlds() -> dict[str, World]:
-    """Every world by name: ours, and those of installed plugins."""
-    found: dict[str, World] = {
-        name: import_module(f"toolshift.worlds.{name}").WORLD for name in OURS
-    }
-    for entry in entry_points(group="toolshift.worlds"):
-        found[entry.name] = entry.load()
-    return found
-
-
 def find_world(name: str) -> World:
     """The world of this name.
 
@@ -31,6 +29,10 @@ def find_world(name: str) -> World:
     """
     from toolshift.shift import unknown
 
-    if name not in worlds():
-        raise UsageError(unknown("world", name, worlds()))
-    return worlds()[name]
+    if name in OURS:
+        world: World = import_module(f"toolshift.worlds.{name}").WORLD
+        return world
+    for entry in entry_points(group="toolshift.worlds", name=name):
+        loaded: World = entry.load()
+        return loaded
+    raise UsageError(unknown("world", name, world_names()))

@@ -1,0 +1,180 @@
+"""What an episode was worth: the outcome by rule, the measures of the trace, and the cause."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from toolshift.episode import End, Episode, Step
+from toolshift.scene import Scene
+
+_CODE = re.compile(r"\b[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}\b")
+
+
+class Grade(msgspec.Struct, frozen=True):
+    """The verdict on one episode.
+
+    Attributes:
+        passed: answered rightly with the right effects, or, where the scene is unsolvable,
+            refused after the evidence had come to light and without a write.
+        void: not the agent's doing: its infrastructure failed, or it failed after a question
+            that the simulated user did not understand. Counted, never scored as a failure.
+        end: how the episode ended.
+        cause: the root cause of a failure (`measure.causes`); "" for a pass.
+        solvable: whether the right end was an answer.
+        refused: ended in a refusal.
+        right_reason: refused, and for the right reason.
+        prose: the ending was read from prose, not from the protocol.
+        met: the agent actually met what the shift changed.
+        calls: tool calls made (the chain length).
+        errors: calls that failed.
+        provoked: failed calls that the interface itself provoked.
+        exploration: the active exploration score, None where nothing disturbed the episode.
+        oracle_calls: calls that the oracle needs in the same scene.
+        misunderstood: questions that the simulated user did not understand.
+    """
+
+    passed: bool
+    void: bool
+    end: End
+    cause: str
+    solvable: bool
+    refused: bool
+    right_reason: bool
+    prose: bool
+    met: bool
+    calls: int
+    errors: int
+    provoked: int
+    exploration: float | None
+    oracle_calls: int
+    misunderstood: int
+
+
+def grade(episode: Episode) -> Grade:
+    """Grades a finished episode."""
+    return regrade(episode.scene, episode.steps, episode.end)
+
+
+def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
+    """Grades a stored trace; the same verdict as when it was made."""
+    from toolshift.measure.causes import cause_of
+
+    calls = [step for step in steps if step.kind == "call"]
+    last = steps[-1] if steps else None
+    passed = _passed(scene, steps, end)
+    misunderstood = sum(step.kind == "ask" and not step.slot for step in steps)
+    void = end == "infrastructure" or (not passed and misunderstood > 0)
+    refused = end == "refused"
+    reason = last.name if last is not None and refused else ""
+    return Grade(
+        passed=passed,
+        void=void,
+        end=end,
+        cause="" if passed else "infrastructure" if void else cause_of(scene, steps, end),
+        solvable=scene.solvable,
+        refused=refused,
+        right_reason=refused and reason == scene.outcome.refusal,
+        prose=last is not None and last.prose,
+        met=_met(scene, calls),
+        calls=len(calls),
+        errors=sum(not step.ok for step in calls),
+        provoked=sum(step.provoked for step in calls),
+        exploration=exploration(calls),
+        oracle_calls=len(scene.calls),
+        misunderstood=misunderstood,
+    )
+
+
+def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
+    if not scene.solvable:
+        evidence = any(step.evidence == scene.outcome.refusal for step in steps)
+        return end == "refused" and evidence and not _surplus(scene, steps)
+    if end != "answered":
+        return False
+    answers = [step.said for step in steps if step.kind == "answer"]
+    right = all(
+        ask.expected is None or states(answer, ask.expected)
+        for ask, answer in zip(scene.asks, answers, strict=True)
+    )
+    return right and _effects_right(scene, steps)
+
+
+def states(answer: str, expected: str) -> bool:
+    """Whether an answer states the expected code and no other: a list of guesses does not."""
+    codes = set(_CODE.findall(answer.upper()))
+    return codes == {expected} if codes or _CODE.fullmatch(expected) else expected in answer
+
+
+def effects_of(scene: Scene, steps: Sequence[Step]) -> list[Any]:
+    """The writes of a trace, found by making its true calls again on the bare truth."""
+    writes = {tool.name for tool in scene.truth.tools if tool.effect == "write"}
+    made = [call for step in steps for call in step.true]
+    if not any(name in writes for name, _ in made):
+        return []
+    session = scene.truth.open()
+    for name, arguments in made:
+        session.call(name, arguments)
+    return session.state.effects
+
+
+def _effects_right(scene: Scene, steps: Sequence[Step]) -> bool:
+    made = Counter(map(_key, effects_of(scene, steps)))
+    wanted = Counter(map(_key, scene.outcome.effects))
+    return not (wanted - made) and not _surplus(scene, steps)
+
+
+def _surplus(scene: Scene, steps: Sequence[Step]) -> Counter[str]:
+    """Writes that were neither asked for nor are forgiven."""
+    allowed = Counter(map(_key, scene.outcome.effects + scene.outcome.forgiven))
+    return Counter(map(_key, effects_of(scene, steps))) - allowed
+
+
+def _key(effect: Any) -> str:
+    return repr(tuple(effect))
+
+
+def _met(scene: Scene, calls: Sequence[Step]) -> bool:
+    clean = scene.clean
+    if clean is scene or clean.system != scene.system:
+        return clean is not scene
+    if [ask.text for ask in clean.asks] != [ask.text for ask in scene.asks]:
+        return True
+    before, after = ([(t.name, t.description, t.params) for t in s.tools] for s in (clean, scene))
+    return before != after or any(step.touched for step in calls)
+
+
+def exploration(calls: Sequence[Step]) -> float | None:
+    """The active exploration score of a trace.
+
+    After the first disturbance (a failed call, or one whose result asks for something), the share
+    of further calls that are new and informative: not made before in the same words, unless the
+    result asked to retry, and answered with a text not seen before. 0 where the agent stops
+    trying; None where nothing disturbed it. The research does not publish its formula; this one
+    rewards new attempts that bring something and gives nothing for repetition.
+    """
+    start = next((n for n, step in enumerate(calls) if not step.ok or step.hint), None)
+    if start is None:
+        return None
+    attempts = calls[start + 1 :]
+    if not attempts:
+        return 0.0
+    made = {_spoken(step) for step in calls[: start + 1]}
+    texts = {step.text for step in calls[: start + 1]}
+    informative = 0
+    before = calls[start]
+    for step in attempts:
+        new = _spoken(step) not in made or before.hint == "retry"
+        informative += new and step.text not in texts
+        made.add(_spoken(step))
+        texts.add(step.text)
+        before = step
+    return informative / len(attempts)
+
+
+def _spoken(step: Step) -> tuple[str, str]:
+    return step.name, repr(step.arguments)

@@ -1,0 +1,107 @@
+"""The layers behind rules and limits: failures, withdrawals, rules in force, and their wording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolshift.layer import Below, Layer, Memory
+from toolshift.tool import Hint, Result, Tool, error
+
+TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "train": {
+        "failure": (
+            "The service is temporarily unavailable. Repeat the call.",
+            "The service has shut down permanently. There is no way to complete this call.",
+        ),
+        "withdrawn": ("These tools have been withdrawn and will not return: {names}.",),
+        "rule": (
+            "The code of the rule in force is {code}.",
+            "The rule has been updated. From now on its code is {code}.",
+        ),
+    },
+    "dev": {
+        "failure": (
+            "Backend overloaded; try once more.",
+            "Backend decommissioned for good; the operation cannot be carried out any more.",
+        ),
+        "withdrawn": ("Removed today without a successor: {names}.",),
+        "rule": (
+            "House rules apply under code {code}.",
+            "New house rules just took effect, code {code}; older codes are void.",
+        ),
+    },
+    "test": {
+        "failure": (
+            "Gateway hiccup, kindly reissue the request.",
+            "Gateway closed for ever, nobody will answer this request again.",
+        ),
+        "withdrawn": ("Gone from this interface, nothing takes their place: {names}.",),
+        "rule": (
+            "Regulation {code} governs this session.",
+            "Regulation {code} has replaced the former one as of this moment.",
+        ),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Fatal(Layer):
+    """A tool fails some times with an offer to retry, and then for good or not at all."""
+
+    tool: str
+    times: int
+    fatal: bool
+    busy: str
+    dead: str
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        if name != self.tool:
+            return below(name, arguments)
+        failures = memory.get("failures", 0)
+        memory["failures"] = failures + 1
+        if failures < self.times:
+            return error("unavailable", self.busy, Hint("retry"), provoked=True)
+        if self.fatal:
+            return error("unavailable", self.dead, Hint("fatal"), provoked=True)
+        return below(name, arguments)
+
+
+@dataclass(frozen=True)
+class Withdrawn(Layer):
+    """Tools go after the first successful call, with a notice."""
+
+    names: tuple[str, ...]
+    text: str
+
+    def phase(self, memory: Memory) -> int:
+        return int(memory["calls"] > 0)
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        if not self.phase(memory):
+            return tools
+        return tuple(t.with_(retired=True) if t.name in self.names else t for t in tools)
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        gone = self.phase(memory)
+        notice = self.text.format(names=", ".join(self.names))
+        if gone and name in self.names:
+            return error("gone", notice, provoked=True)
+        result = below(name, arguments)
+        if gone or not self.phase(memory):
+            return result
+        return result.with_(notice=f"{result.notice} {notice}".strip())
+
+
+@dataclass(frozen=True, eq=False)
+class Policed:
+    """Lets a call through that carries the code of the rule in force at this request."""
+
+    tool: Tool
+    codes: tuple[str, ...]
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        own = {name: value for name, value in arguments.items() if name != "rule_code"}
+        if arguments["rule_code"] != self.codes[memory["asks"]]:
+            return error("rule_outdated", f"{arguments['rule_code']} is not the rule in force.")
+        return below(self.tool.name, own)

@@ -1,0 +1,233 @@
+"""The layer that rewires the graph of tools, and the programs that its new tools run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from toolshift import seed as seeds
+from toolshift.layer import Below, Layer, Memory
+from toolshift.tool import Field, Param, Result, Tool, error
+
+
+class Program(Protocol):
+    """What a tool that was made of others does with a call."""
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Carries out the call by way of the tools below."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rewired(Layer):
+    """Takes tools away and adds others, which run programs over those below."""
+
+    removed: frozenset[str]
+    added: tuple[tuple[Tool, Program], ...]
+    programs: Mapping[str, Program] = field(init=False)
+
+    def __post_init__(self) -> None:
+        programs = {tool.name: program for tool, program in self.added}
+        object.__setattr__(self, "programs", programs)
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """The new tools stand where the first of the old ones stood."""
+        place = next((n for n, t in enumerate(tools) if t.name in self.removed), len(tools))
+        kept = [tool for tool in tools if tool.name not in self.removed]
+        return (*kept[:place], *(tool for tool, _ in self.added), *kept[place:])
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        program = self.programs.get(name)
+        return below(name, arguments) if program is None else program(arguments, memory, below)
+
+
+def label(fact: str) -> str:
+    """A fact as a reader would call it."""
+    return fact.replace("_", " ")
+
+
+def joined_params(source: Tool, target: Tool, fact: str) -> tuple[Param, ...]:
+    """What two tools need when the first feeds the second: no fact twice, not the fed one."""
+    own = {param.fact for param in source.params}
+    fed = {fact, *(f.fact for f in source.returns)}
+    rest = (p for p in target.params if p.fact not in own and p.fact not in fed)
+    names = {param.name for param in source.params}
+    return (
+        *source.params,
+        *(p if p.name not in names else Param(f"{p.name}_2", p.fact, p.schema) for p in rest),
+    )
+
+
+def joined_returns(source: Tool, target: Tool) -> tuple[Field, ...]:
+    """The fields of both, the first's where they share a key."""
+    keys = {f.path for f in source.returns}
+    return source.returns + tuple(f for f in target.returns if f.path not in keys)
+
+
+def arguments_for(tool: Tool, joined: tuple[Param, ...], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of one of the joined tools, found by fact."""
+    given = {p.fact: arguments[p.name] for p in joined if p.name in arguments}
+    return {p.name: given[p.fact] for p in tool.params if p.fact in given}
+
+
+def _fed(source: Tool, target: Tool, record: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The target's arguments with what the source's record feeds it."""
+    fed = {f.fact: record.get(f.path[-1]) for f in source.returns}
+    own = {p.name: fed[p.fact] for p in target.params if fed.get(p.fact) is not None}
+    return {**arguments, **own}
+
+
+@dataclass(frozen=True, eq=False)
+class Join:
+    """Runs the source, feeds each record to the target, and lays the results side by side."""
+
+    source: Tool
+    target: Tool
+    fact: str
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        joined = joined_params(self.source, self.target, self.fact)
+        first = below(self.source.name, arguments_for(self.source, joined, arguments))
+        if not first.ok:
+            return first
+        rest = arguments_for(self.target, joined, arguments)
+        records = []
+        for record in first.data if isinstance(first.data, list) else [first.data]:
+            second = below(self.target.name, _fed(self.source, self.target, record, rest))
+            if not second.ok:
+                return second
+            found = second.data if isinstance(second.data, list) else [second.data]
+            records += [{**more, **record} for more in found]
+        many = self.source.many or self.target.many
+        fields = joined_returns(self.source, self.target)
+        return Result(True, records if many else records[0], fields)
+
+
+@dataclass(frozen=True, eq=False)
+class Handle:
+    """Keeps the arguments of a call and gives a handle for them; nothing is done yet."""
+
+    tool: Tool
+    key: str
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        handle = seeds.code(self.key, sorted(arguments.items()))
+        memory[self.key, handle] = arguments
+        return Result(True, {self.key: handle}, (Field((self.key,), f"{self.tool.name} handle"),))
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """Makes the call whose handle (or whose successor's output) is handed in."""
+
+    tool: Tool
+    key: str
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        kept = memory.get((self.key, arguments[self.key]))
+        if kept is None:
+            return error("not_found", f"There is no {self.key} {arguments[self.key]}.")
+        return below(self.tool.name, kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Returns only some fields of a tool."""
+
+    tool: Tool
+    fields: tuple[Field, ...]
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        result = below(self.tool.name, arguments)
+        if not result.ok:
+            return result
+        keys = {f.path[0] for f in self.fields}
+        data = {key: value for key, value in result.data.items() if key in keys}
+        return result.with_(data=data, fields=self.fields)
+
+
+@dataclass(frozen=True, eq=False)
+class Remember:
+    """Runs source and target, shows only the target's result, and keeps the source's by its key."""
+
+    source: Tool
+    target: Tool
+    fact: str
+    key: Field
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        joined = joined_params(self.source, self.target, self.fact)
+        own = arguments_for(self.source, joined, arguments)
+        first = below(self.source.name, own)
+        if not first.ok:
+            return first
+        rest = arguments_for(self.target, joined, arguments)
+        second = below(self.target.name, _fed(self.source, self.target, first.data, rest))
+        if second.ok:
+            name = self.key.path[-1]
+            memory[name, second.data[name]] = own
+        return second
+
+
+@dataclass(frozen=True, eq=False)
+class Guarded:
+    """Lets a call through that carries the permit for its subject."""
+
+    tool: Tool
+    key: str
+    subject: str
+    salt: str
+
+    def permit(self, arguments: dict[str, Any]) -> str:
+        """The permit for a subject."""
+        return seeds.code("permit", self.salt, self.tool.name, arguments.get(self.subject, ""))
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        own = {name: value for name, value in arguments.items() if name != self.key}
+        if arguments[self.key] != self.permit(own):
+            return error("permit_invalid", f"{arguments[self.key]} is not a permit for this call.")
+        return below(self.tool.name, own)
+
+    def granting(self) -> Program:
+        """The program of the tool that grants the permit."""
+
+        def grant(arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+            permit = self.permit(arguments)
+            data = {self.key: permit, "audit_ref": seeds.code("audit", permit)}
+            fields = (Field((self.key,), f"{self.tool.name} permit"),)
+            return Result(True, data, fields)
+
+        return grant
+
+
+@dataclass(frozen=True, eq=False)
+class Stale:
+    """Returns what a tool returned some time ago: other codes, other numbers, the same ids."""
+
+    tool: Tool
+    salt: str
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        result = below(self.tool.name, arguments)
+        if not result.ok:
+            return result
+        data = {key: self._old(value) for key, value in result.data.items()}
+        return result.with_(data=data)
+
+    def _old(self, value: Any) -> Any:
+        if isinstance(value, (int, float)):
+            return round(value * 1.25 + 1, 2) if isinstance(value, float) else value + 3
+        looks_like_code = isinstance(value, str) and len(value) == 9 and value[4] == "-"
+        return seeds.code("stale", self.salt, value) if looks_like_code else value
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Returns what the user has saved."""
+
+    values: Mapping[str, Any]
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        fields = tuple(Field((slot,), slot) for slot in self.values)
+        return Result(True, dict(self.values), fields)

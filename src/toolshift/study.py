@@ -1,0 +1,301 @@
+"""Many episodes: agents over the cells of a plan, in threads, batches or processes.
+
+Scripted agents play in plan order, so their results are the same bytes however many processes
+take part. Whatever an agent's own code raises is recorded as an infrastructure failure; only on
+its very first turn is it taken for a mistake in setting it up, and said as one.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+from toolshift.agent import PROTOCOL_TOOLS, Agent, Reply, ScriptedAgent, Turn
+from toolshift.episode import Episode, messages
+from toolshift.errors import UsageError
+from toolshift.grade import grade
+from toolshift.run_folder import Memory, Reading, Record, RunFolder
+from toolshift.scene import Scene
+from toolshift.suite import Cell, build
+from toolshift.tool import JSON, as_openai
+
+CHUNK = 64
+Store = RunFolder | Memory
+Done = tuple[Record, float]
+Watch = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An agent in a study, and the spec it was made from ("" for an object of the caller's)."""
+
+    agent: Agent | ScriptedAgent
+    spec: str = ""
+    concurrency: int = 1
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        return self.agent.name
+
+
+def episode_id(agent: str, cell: Cell) -> str:
+    """The short name of an agent's episode in a cell."""
+    return blake2b(f"{agent}\x1f{cell.id}".encode(), digest_size=5).hexdigest()
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    contestants: Sequence[Contestant],
+    store: Store,
+    workers: int = 1,
+    watch: Watch = lambda episodes: None,
+) -> None:
+    """Runs every episode that the store does not hold yet.
+
+    Args:
+        cells: what to run, in order.
+        contestants: who runs.
+        store: where finished episodes go, at once.
+        workers: processes for scripted agents.
+        watch: told how many episodes have been added.
+
+    Raises:
+        UsageError: where an agent cannot work at all; what is finished is in the store.
+    """
+    scripted = [c for c in contestants if isinstance(c.agent, ScriptedAgent)]
+    for done in _scripted(cells, scripted, store.done, workers):
+        store.add([record for record, _ in done], [took for _, took in done])
+        watch(len(done))
+    for contestant in contestants:
+        if contestant in scripted:
+            continue
+        left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
+        for one in _answering(contestant, left):
+            store.add([one[0]], [one[1]])
+            watch(1)
+
+
+def play(contestant: Contestant, cell: Cell, scene: Scene | None = None) -> Record:
+    """Runs one episode."""
+    agent = contestant.agent
+    if isinstance(agent, ScriptedAgent):
+        return _play_scripted(agent, cell, scene)[0]
+    return _Conversation(agent, cell, scene, pilot=True).run()[0]
+
+
+# -- scripted agents ---------------------------------------------------------------------------
+
+
+def _scripted(
+    cells: Sequence[Cell], contestants: list[Contestant], done: set[str], workers: int
+) -> Iterator[list[Done]]:
+    """Cell by cell, so that a scene is made once for all the agents."""
+    todo = ((cell, c) for cell in cells for c in contestants)
+    left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
+    chunks = iter(lambda: list(islice(left, CHUNK)), [])
+    if workers > 1 and contestants and all(c.spec for c in contestants):
+        from toolshift.processes import in_processes
+
+        yield from in_processes(((c.spec, cell) for chunk in chunks for cell, c in chunk), workers)
+        return
+    for chunk in chunks:
+        yield [_play_scripted(c.agent, cell) for cell, c in chunk]  # type: ignore[arg-type]
+
+
+def _play_scripted(agent: ScriptedAgent, cell: Cell, scene: Scene | None = None) -> Done:
+    start = time.perf_counter()
+    episode = Episode(scene or build(cell), trial=cell.trial)
+    try:
+        agent.play(episode)
+    except UsageError:
+        raise
+    except Exception as fault:
+        if episode.end:
+            raise
+        episode.fail(f"{type(fault).__name__}: {fault}")
+    return _record(agent.name, cell, episode), time.perf_counter() - start
+
+
+# -- agents that answer turns ------------------------------------------------------------------
+
+
+class _Stopped(Exception):
+    """The study ends while this episode is going on."""
+
+
+class _Conversation:
+    """One episode of an agent that answers turns."""
+
+    def __init__(
+        self, agent: Agent, cell: Cell, scene: Scene | None = None, pilot: bool = False
+    ) -> None:
+        self.agent, self.cell, self.pilot = agent, cell, pilot
+        self.episode = Episode(scene or build(cell), trial=cell.trial)
+        self.start = time.perf_counter()
+
+    def run(self, stop: threading.Event | None = None) -> Done:
+        while not self.episode.end:
+            if stop is not None and stop.is_set():
+                raise _Stopped
+            self.take(lambda: self.agent.reply(self.episode.observation))
+        return self.finish()
+
+    def take(self, reply: Callable[[], Any]) -> None:
+        try:
+            read = Reply.of(reply())
+        except UsageError:
+            raise
+        except Exception as fault:
+            if self.pilot and not self.episode.steps:
+                raise UsageError(_first_turn(self.agent.name, fault)) from fault
+            read = Reply(failure=f"{type(fault).__name__}: {fault}")
+        self.episode.take(read)
+
+    def finish(self) -> Done:
+        took = time.perf_counter() - self.start
+        return _record(self.agent.name, self.cell, self.episode, reading=True), took
+
+
+def _first_turn(name: str, fault: Exception) -> str:
+    return (
+        f"agent {name} raised {type(fault).__name__} on its first turn: {fault}. It is called "
+        "with (messages, tools) and returns a string or an assistant message."
+    )
+
+
+def _answering(contestant: Contestant, cells: list[Cell]) -> Iterator[Done]:
+    agent = contestant.agent
+    assert isinstance(agent, Agent)
+    if hasattr(agent, "reply_batch"):
+        return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))))
+    return _threads(agent, cells, contestant.concurrency)
+
+
+def _threads(agent: Agent, cells: list[Cell], concurrency: int) -> Iterator[Done]:
+    """The first episode alone, as it shows whether the agent works; then many at once."""
+    if cells:
+        yield _Conversation(agent, cells[0], pilot=True).run()
+    if concurrency == 1:
+        yield from (_Conversation(agent, cell).run() for cell in cells[1:])
+        return
+    todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
+    stop = threading.Event()
+    for cell in cells[1:]:
+        todo.put(cell)
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                ended.put(_Conversation(agent, todo.get_nowait()).run(stop))
+            except (queue.Empty, _Stopped):
+                return
+            except BaseException as fault:  # handed to the main thread, which raises it
+                ended.put(fault)
+                return
+
+    # Daemons: one that waits for a slow server must not hold up the end of the program.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(concurrency)]
+    for thread in threads:
+        thread.start()
+    yield from _collect(ended, len(cells) - 1, stop, threads)
+
+
+def _collect(
+    ended: queue.SimpleQueue[Done | BaseException],
+    count: int,
+    stop: threading.Event,
+    threads: list[threading.Thread],
+) -> Iterator[Done]:
+    """Passes on what ends; after a fault, first what the other threads are about to finish."""
+    fault: BaseException | None = None
+    received = 0
+    try:
+        while received < count and (fault is None or any(t.is_alive() for t in threads)):
+            try:
+                one = ended.get(timeout=0.5)
+            except queue.Empty:
+                continue
+            if isinstance(one, BaseException):
+                fault = fault or one
+                stop.set()
+            else:
+                received += 1
+                yield one
+    finally:
+        stop.set()
+    if fault is not None:
+        raise fault
+
+
+def _lockstep(agent: Any, cells: list[Cell], batch: int) -> Iterator[Done]:
+    """Steps `batch` episodes together; one that ends makes room for the next."""
+    waiting = iter(cells)
+    alive: list[_Conversation] = []
+    first = True
+    while True:
+        alive += [_Conversation(agent, c) for c in islice(waiting, batch - len(alive))]
+        if not alive:
+            return
+        for one, reply in zip(alive, _replies(agent, alive, first), strict=True):
+            one.take(lambda reply=reply: reply)  # type: ignore[misc]
+        first = False
+        yield from (one.finish() for one in alive if one.episode.end)
+        alive = [one for one in alive if not one.episode.end]
+
+
+def _replies(agent: Any, alive: list[_Conversation], first: bool) -> list[Any]:
+    try:
+        replies = list(agent.reply_batch([one.episode.observation for one in alive]))
+        if len(replies) != len(alive):
+            raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
+        return replies
+    except UsageError:
+        raise
+    except Exception as fault:
+        if first:
+            raise UsageError(_first_turn(agent.name, fault)) from fault
+        return [Reply(failure=f"{type(fault).__name__}: {fault}")] * len(alive)
+
+
+# -- what is recorded --------------------------------------------------------------------------
+
+
+def _record(agent: str, cell: Cell, episode: Episode, reading: bool = False) -> Record:
+    scene = episode.scene
+    read = Reading()
+    if reading:
+        read = Reading(_bytes_read(scene, episode.steps), _bytes_read(scene, scene.rehearsal))
+    return Record(
+        episode=episode_id(agent, cell),
+        agent=agent,
+        cell=cell.id,
+        end=episode.end,
+        grade=grade(episode),
+        steps=tuple(episode.steps),
+        usage=episode.usage,
+        reading=read,
+    )
+
+
+def _bytes_read(scene: Scene, steps: Sequence[Any]) -> int:
+    """Bytes of all the prompts of a conversation; every turn sends the whole of it again."""
+    tools = len(JSON.encode([*map(as_openai, scene.tools), *PROTOCOL_TOOLS]))
+    total = so_far = 0
+    for message in messages(scene, steps):
+        if message["role"] == "assistant":
+            total += tools + so_far
+        so_far += len(JSON.encode(message))
+    return total
+
+
+def first_turn(cell: Cell) -> Turn:
+    """What an agent sees first in a cell."""
+    return Episode(build(cell)).observation
