@@ -1,1 +1,85 @@
-"""ToolShift: what happens to your agent when the world moves?"""
+"""ToolShift: what happens to your agent when the world moves?
+
+The names below are imported when they are first used, so that `import toolshift` stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolshift.agent import Agent, Reply, ToolCall, Turn, Usage
+    from toolshift.agents.catalog import make_agent
+    from toolshift.episode import Budget, Episode
+    from toolshift.errors import BudgetSpent, UsageError
+    from toolshift.grade import Grade
+    from toolshift.layer import Layer
+    from toolshift.report.report import Report
+    from toolshift.run import attempt, evaluate
+    from toolshift.scene import Scene, make_scene
+    from toolshift.shift import Change, NotApplicable, apply, compose
+    from toolshift.world import World
+    from toolshift.worlds import find_world
+
+_HOME = {
+    "Agent": "agent",
+    "Reply": "agent",
+    "ToolCall": "agent",
+    "Turn": "agent",
+    "Usage": "agent",
+    "make_agent": "agents.catalog",
+    "Budget": "episode",
+    "Episode": "episode",
+    "BudgetSpent": "errors",
+    "UsageError": "errors",
+    "Grade": "grade",
+    "Layer": "layer",
+    "Report": "report.report",
+    "attempt": "run",
+    "evaluate": "run",
+    "Scene": "scene",
+    "make_scene": "scene",
+    "Change": "shift",
+    "NotApplicable": "shift",
+    "apply": "shift",
+    "compose": "shift",
+    "World": "world",
+    "find_world": "worlds",
+}
+
+__all__ = [
+    "Agent",
+    "Budget",
+    "BudgetSpent",
+    "Change",
+    "Episode",
+    "Grade",
+    "Layer",
+    "NotApplicable",
+    "Reply",
+    "Report",
+    "Scene",
+    "ToolCall",
+    "Turn",
+    "UsageError",
+    "Usage",
+    "World",
+    "apply",
+    "attempt",
+    "compose",
+    "evaluate",
+    "find_world",
+    "make_agent",
+    "make_scene",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'toolshift' has no attribute {name!r}")
+    return getattr(import_module(f"toolshift.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

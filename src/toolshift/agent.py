@@ -107,11 +107,11 @@ class Reply(msgspec.Struct, frozen=True):
 
 def _read_call(raw: dict[str, Any]) -> ToolCall:
     function = raw.get("function", raw)
-    arguments = function.get("arguments", {})
+    arguments = function.get("arguments") or {}
     if isinstance(arguments, str):
         try:
             decoded = msgspec.json.decode(arguments or "{}")
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             decoded = arguments
         arguments = decoded if isinstance(decoded, dict) else arguments
     return ToolCall(str(function.get("name", "")), arguments, str(raw.get("id") or ""))

@@ -8,6 +8,7 @@ split or reversed, as long as the documentation says so; that is what proves a s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -159,17 +160,23 @@ class Solver:
             return self.seen[key]
         pages: list[Any] = []
         for _ in range(MOST_ATTEMPTS):
-            text, result = self.desk.call(tool.name, arguments)
-            hint = result.hint
+            text, result = self.desk.call(*self.speak(tool, arguments))
+            hint = self.notice(result)
             if hint is None:
                 if not result.ok:
                     raise Impossible(self._reason(result))
                 data = read(text, result)
                 data = [*pages, *data] if pages else data
+                if tool.effect == "write":
+                    self.seen.clear()
                 self.seen[key] = (data, result)
                 return data, result
             tool, arguments = self.follow(hint, tool, arguments, text, result, pages)
         raise Impossible("service_failure")
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The call as it is made: the tool by its shown name."""
+        return tool.name, arguments
 
     def follow(
         self,
@@ -206,6 +213,10 @@ class Solver:
             return tool, swapped
         return tool, arguments
 
+    def notice(self, result: Result) -> Hint | None:
+        """What a result asks for, as far as it is noticed."""
+        return result.hint
+
     def read(self, data: Any, result: Result) -> list[dict[str, Any]]:
         """The facts of each record of a result."""
         records = data if isinstance(data, list) else [data]
@@ -236,20 +247,21 @@ class Solver:
             tool = self.route(fact, env, many)
             if tool is None:
                 break
-            arguments = self._arguments(tool, env)
+            arguments = self.arguments(tool, env)
             if any(t.name == tool.name and t.params == tool.params for t in self.desk.tools()):
                 return tool, self.read(*self.perform(tool, arguments))
         raise Impossible("tool_unavailable")
 
     def _home(self, tool: Tool, env: Known) -> Known:
-        """The outermost environment that a result is about: where one of its needs was found."""
+        """The environment that a result is about: where one of its needs was found."""
         needs = set(tool.needs)
         home = env
         while home.parent is not None and not needs & home.facts.keys():
             home = home.parent
         return home
 
-    def _arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+    def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+        """What to call a tool with: all that it requires, and the optional that is known."""
         arguments = {}
         for param in tool.params:
             known = param.fact in self.goal or env.find(param.fact) is not None
@@ -289,7 +301,7 @@ class Solver:
 
     @staticmethod
     def _names(reply: str, value: Any) -> bool:
-        return str(value).lower() in reply.lower()
+        return re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", reply, re.IGNORECASE) is not None
 
     def _carry_over(self, old: Tool, new: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
         """The same arguments under the successor's parameter names, matched by fact."""

@@ -133,7 +133,7 @@ SUITES: dict[str, Suite] = {
             ("poi",),
             20,
             (
-                "erase_identity:2",
+                "identity_erasure:2",
                 "semantic_trap:2",
                 "format_drift:3",
                 "redirection:2",
@@ -420,7 +420,7 @@ def _rotate(tasks: list[Cell], arms: tuple[Arm, ...]) -> Iterator[Planned]:
 
 
 def _try(task: Cell, stack: Stack) -> Planned:
-    cell = msgspec.structs.replace(task, shifts=stack)
+    cell = msgspec.structs.replace(task, shifts=stack, task="")
     try:
         scene = build(cell)
     except NotApplicable as reason:

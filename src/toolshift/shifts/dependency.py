@@ -214,6 +214,12 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field) -> Rewired:
     )
 
 
+def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
+    """What of a result can stand for it: what another tool needs, else a reference or code."""
+    needed = [f for f in tool.returns if any(f.fact in t.needs for t in tools if t is not tool)]
+    return needed or [f for f in tool.returns if f.fact.endswith(("_ref", "_code"))]
+
+
 @shift(
     tier="reasoning",
     dimension="action",
@@ -228,8 +234,7 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
             (source, target, fact, key)
             for source, target, fact in links(tools)
             if not (source.many or target.many or "write" in (source.effect, target.effect))
-            for key in target.returns
-            if key.type == "string" and "-" in _example(scene, target, key)
+            for key in keys(target, tools)
         ]
 
     def find(current: Scene, in_task: bool) -> Rewired | None:
@@ -244,13 +249,6 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
     return repeated(
         scene, severity, lambda s: find(s, True), lambda s: find(s, False), "pair to reverse"
     )
-
-
-def _example(scene: Scene, tool: Tool, field: Field) -> str:
-    """A value of a field from the oracle's walk, "-" where it did not call the tool."""
-    text = next((step.text for step in scene.calls if step.name == tool.name), "")
-    head, mark, tail = text.partition(f'"{field.path[-1]}":"')
-    return tail.split('"', 1)[0] if mark else ("" if text else "-")
 
 
 # -- a new precondition ------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from toolshift.shift import Change, NotApplicable, Severity, shift
 from toolshift.shifts.dependency import used
 from toolshift.shifts.limits import TEXTS, Fatal, Policed, Withdrawn
 from toolshift.shifts.rewiring import Rewired
-from toolshift.solver import Impossible
 from toolshift.tool import Param, Tool
 from toolshift.user import Ask
 
@@ -142,12 +141,13 @@ def _effects(scene: Scene, asks: tuple[Ask, ...]) -> tuple[Any, ...]:
 
 
 def _other_goals(scene: Scene, rng: Random) -> Iterator[dict[str, Any]]:
-    """Further goals of the scene's kind, each different from those before."""
-    seen = [scene.asks[-1].goal]
+    """Further goals of the scene's kind, each about another entity than those before."""
+    entity = next(iter(scene.asks[-1].goal))
+    seen = {scene.asks[-1].goal[entity]}
     for _ in range(400):
         goal = kind_of(scene).draw(scene.truth.db, rng)
-        if goal is not None and goal not in seen:
-            seen.append(goal)
+        if goal is not None and goal[entity] not in seen:
+            seen.add(goal[entity])
             yield goal
     raise NotApplicable("the world is too small for a second task of this kind")
 
@@ -331,30 +331,27 @@ def contradictory_request_lookalike(scene: Scene, rng: Random, severity: Severit
 # -- something that does not exist -------------------------------------------------------------
 
 
-def _other_entity(scene: Scene, rng: Random, exists: bool) -> Ask:
-    """The last request about something else: for one detail, a value of another task's goal."""
-    ask, turn = scene.asks[-1], len(scene.asks) - 1
-    slots = [slot for slot, value in ask.goal.items() if isinstance(value, str)]
-    for number, goal in enumerate(_other_goals(scene, rng)):
-        if number > 60:
-            break
-        changed = goal if exists else {**ask.goal, slots[0]: goal[slots[0]]}
-        if exists is _is_there(scene, replace(ask, goal=changed)) and changed != ask.goal:
-            text = reword(scene, turn, changed)
-            if text is not None:
-                return replace(ask, text=text, goal=changed)
-    raise NotApplicable("no such request could be found")
+def _absent(scene: Scene, rng: Random) -> Ask:
+    """The last request about an entity that only a sister of this world has."""
+    task, ask = scene.task, scene.asks[-1]
+    sister = scene.world.truth(task.seed + 1, task.size, task.pool).db
+    entity = next(iter(ask.goal))
+    for _ in range(60):
+        goal = kind_of(scene).draw(sister, rng)
+        goal = {**ask.goal, **_only(goal, entity)}
+        text = reword(scene, len(scene.asks) - 1, goal)
+        if text is None:
+            continue
+        other = replace(ask, text=text, goal=goal, expected=None)
+        outcome = Outcome((), (), "not_found")
+        steps = scene.with_(asks=(*scene.asks[:-1], other), outcome=outcome).rehearsal
+        if any(step.evidence == "not_found" for step in steps):
+            return other
+    raise NotApplicable("a sister world has nothing that is missing here")
 
 
-def _is_there(scene: Scene, ask: Ask) -> bool | None:
-    """Whether a request can be fulfilled; None where it has no clear answer either way."""
-    try:
-        solve_in_truth(scene.world, scene.truth, (*scene.asks[:-1], ask))
-    except Impossible as impossible:
-        return False if impossible.reason == "not_found" else None
-    except StopIteration:
-        return None
-    return True
+def _only(goal: dict[str, Any] | None, entity: str) -> dict[str, Any]:
+    return {entity: goal[entity]} if goal else {}
 
 
 def _insisting(scene: Scene, ask: Ask, severity: Severity) -> Ask:
@@ -373,9 +370,8 @@ def no_such_entity(scene: Scene, rng: Random, severity: Severity) -> Change:
     """The request names something that does not exist; the user insists as severity rises."""
     if len(scene.asks) > 1:
         raise NotApplicable("an earlier request is about the same thing")
-    ask = _insisting(scene, _other_entity(scene, rng, exists=False), severity)
-    outcome = Outcome((), (), "not_found")
-    return Change(asks=(*scene.asks[:-1], replace(ask, expected=None)), outcome=outcome)
+    ask = _insisting(scene, _absent(scene, rng), severity)
+    return Change(asks=(*scene.asks[:-1], ask), outcome=Outcome((), (), "not_found"))
 
 
 @shift(
@@ -390,6 +386,10 @@ def no_such_entity_lookalike(scene: Scene, rng: Random, severity: Severity) -> C
     """The request names something else that does exist, just as insistently."""
     if len(scene.asks) > 1:
         raise NotApplicable("an earlier request is about the same thing")
-    ask = _insisting(scene, _other_entity(scene, rng, exists=True), severity)
+    goal = next(_other_goals(scene, rng))
+    text = reword(scene, 0, goal)
+    if text is None:
+        raise NotApplicable("the request is no longer in one of its phrasings")
+    ask = _insisting(scene, replace(scene.asks[0], text=text, goal=goal), severity)
     settled, effects = settle(scene.world, scene.truth, (*scene.asks[:-1], ask))
     return Change(asks=settled, outcome=Outcome(effects))

@@ -57,7 +57,7 @@ def build(seed: int, size: int, pool: str) -> Places:
     rng = seeds.rng(seed, "poi", pool, size)
     groups = max(1, -(-size // (4 * len(CATEGORIES))))
     cities = tuple(_city(CITIES[pool], number) for number in range(groups))
-    world = Places(seed, cities, {})
+    world = Places(seeds.derive(seed, "poi", pool, size), cities, {})
     numbers = rng.sample(range(1000, 1000 + 10 * size), size)
     for index, number in enumerate(numbers):
         city = cities[index % groups]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from toolshift.solver import Known, Solver
+from toolshift.solver import Impossible, Known, Solver
 from toolshift.world import Goal, Solve, TaskKind, read_requests
 
 # -- goals -------------------------------------------------------------------------------------
@@ -103,8 +103,10 @@ def solve_alert(solver: Solver, env: Known) -> str:
 
 def solve_booking(solver: Solver, env: Known) -> str:
     wanted = solver.given("slot_time")
-    slot = next(slot for slot in solver.records("slot_id", env) if slot["slot_time"] == wanted)
-    return str(slot["booking_ref"])
+    for slot in solver.records("slot_id", env):
+        if slot["slot_time"] == wanted:
+            return str(slot["booking_ref"])
+    raise Impossible("not_found")
 
 
 def solve_nearer(solver: Solver, env: Known) -> str:

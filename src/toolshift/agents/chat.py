@@ -1,0 +1,399 @@
+"""An agent behind any OpenAI-compatible `/chat/completions` endpoint.
+
+What the network, the server or the account does is kept apart from what the model does: a request
+is tried again while that can help, then becomes a `Reply` with a `failure`. What would fail every
+episode alike (a wrong key, a wrong address, spent money) is raised, before more is spent.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from toolshift.agent import Reply, Turn, Usage
+from toolshift.errors import BudgetSpent, UsageError
+
+if TYPE_CHECKING:
+    import httpx
+
+    from toolshift.agents.prompt import Layout
+
+OPENAI_URL = "https://api.openai.com/v1"
+MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
+
+_RETRIED = frozenset((408, 409, 429))
+_ADVICE = {
+    401: "The key was not accepted: set OPENAI_API_KEY or TOOLSHIFT_API_KEY to a valid one.",
+    403: "The key may not do this: ask for access, or name another model.",
+    404: "Check the model's name, and the base url: what stands before /chat/completions.",
+}
+_ADVICE |= dict.fromkeys((301, 302, 307, 308), "It redirects: give the final base url (https?).")
+_SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
+# A key shorter than this is a stand-in ("EMPTY", "not-needed") that a model may well write.
+_REAL_KEY = 16
+# Cautious on purpose: English JSON has about four bytes a token, codes and names fewer.
+_BYTES_PER_TOKEN = 3
+
+_log = logging.getLogger(__name__)
+
+
+class _Choice(msgspec.Struct):
+    message: dict[str, Any]
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: Annotated[list[_Choice], msgspec.Meta(min_length=1)]
+    usage: Any = None
+
+
+class _Setback(Exception):
+    """One attempt that brought no reply; `wait` is None where another would bring none either."""
+
+    def __init__(self, reason: str, wait: float | None = 0.0, billed: bool = False) -> None:
+        super().__init__(reason)
+        self.wait, self.billed = wait, billed
+
+
+class _Purse:
+    """A running total that threads share, with money held for the requests under way."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.limit, self.spent, self._held = limit, 0.0, 0.0
+        self._lock = threading.Lock()
+
+    def hold(self, amount: float) -> None:
+        with self._lock:
+            if self.limit is not None and self.spent + self._held + amount > self.limit:
+                raise BudgetSpent(
+                    f"${self.spent:.4f} of max_cost ${self.limit:.4f} is spent, "
+                    f"${self._held:.4f} is held for requests under way and the next could cost "
+                    f"${amount:.4f}. Raise max_cost and run again: finished episodes are kept."
+                )
+            self._held += amount
+
+    def settle(self, held: float, cost: float) -> None:
+        with self._lock:
+            self._held -= held
+            self.spent += cost
+
+
+class ChatAgent:
+    """A model behind a chat completions endpoint.
+
+    One instance serves many threads: it shares a pool of connections and one total of spend.
+
+    `max_cost` is kept before each request, by its worst case (the prompt at three bytes a token,
+    and `max_tokens`). A reply without a usage record, and an attempt that broke after it was sent,
+    are charged to the limit at that worst case, because they may have been billed.
+
+    Args:
+        model: the model's name at the endpoint.
+        base_url: the address before `/chat/completions`; else TOOLSHIFT_BASE_URL,
+            OPENAI_BASE_URL or OpenAI's.
+        api_key: else TOOLSHIFT_API_KEY or OPENAI_API_KEY; a loopback address needs none.
+        protocol: `native` passes tools and reads tool calls; `text` writes the tools into the
+            prompt and reads the calls from the text (`toolshift.agents.prompt`).
+        layout: how the text protocol writes a tool.
+        temperature: None leaves it out, for models that refuse it.
+        max_tokens: the most tokens of one reply.
+        timeout: seconds of silence after which an attempt is given up.
+        retries: attempts after the first.
+        concurrency: how many episodes a study runs at once.
+        price_in: dollars per million input tokens; give both prices or none.
+        price_out: dollars per million output tokens.
+        max_cost: dollars that this instance may spend; needs prices.
+        headers: extra headers.
+        options: extra fields of the request (`seed`, `response_format`); None removes one.
+        name: how reports call the agent; the model's name where None.
+        backoff: seconds before the second attempt, doubled for each one after it.
+        sleep: replaces `time.sleep` in tests.
+
+    Raises:
+        UsageError: for arguments that cannot work, and where a key is missing.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        protocol: Literal["native", "text"] = "native",
+        layout: Layout = "description-first",
+        temperature: float | None = 0.0,
+        max_tokens: int = 512,
+        timeout: float = 60.0,
+        retries: int = 5,
+        concurrency: int = 8,
+        price_in: float | None = None,
+        price_out: float | None = None,
+        max_cost: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        backoff: float = 0.5,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        import httpx  # late: it takes longer to load than all of ToolShift
+
+        from toolshift.agents import prompt
+
+        env = os.environ.get
+        base_url = base_url or env("TOOLSHIFT_BASE_URL") or env("OPENAI_BASE_URL") or OPENAI_URL
+        api_key = api_key or env("TOOLSHIFT_API_KEY") or env("OPENAI_API_KEY") or ""
+        self.model, self.name, self.concurrency = model, name or model, concurrency
+        self.protocol, self.layout = protocol, layout
+        self._write, self._parse = prompt.to_plain_messages, prompt.parse_reply
+        self.retries, self._priced = retries, price_in is not None
+        self._prices = (price_in or 0.0, price_out or 0.0)
+        if protocol not in ("native", "text"):
+            raise UsageError(f"protocol is 'native' or 'text', not {protocol!r}")
+        if retries < 0 or concurrency < 1 or timeout <= 0:
+            raise UsageError("retries must be at least 0, concurrency 1, timeout above 0 seconds")
+        if None in (price_in, price_out) and {price_in, price_out, max_cost} != {None}:
+            raise UsageError("give price_in and price_out together; max_cost needs them both")
+        self._url = _completions_url(base_url)
+        self._place = urlunsplit(urlsplit(self._url)._replace(query=""))
+        limit = "max_completion_tokens" if self._place.startswith(OPENAI_URL) else "max_tokens"
+        self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
+        self._max_tokens = max_tokens
+        self.decoding = "constrained" if self._fixed.get("response_format") else ""
+        self._purse = _Purse(max_cost)
+        self._backoff, self._sleep = backoff, sleep
+        sent = _headers(api_key, headers or {}, self._place)
+        self._strike = _striker(sent)
+        self._client = httpx.Client(
+            headers=sent,
+            timeout=httpx.Timeout(timeout, pool=None),
+            limits=httpx.Limits(max_connections=concurrency),
+            verify=self._url.startswith("https"),  # 40 ms of certificates that http has no use for
+            trust_env=not _is_local(self._url),  # a proxy cannot reach loopback
+        )
+
+    def __repr__(self) -> str:
+        return f"ChatAgent({self.model!r}, {self._place!r}, protocol={self.protocol!r})"
+
+    @property
+    def spent(self) -> float:
+        """Dollars charged to the limit so far, all threads together."""
+        return self._purse.spent
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def reply(self, turn: Turn) -> Reply:
+        """Asks the model for its next message.
+
+        Returns:
+            The model's reply with its usage, or one whose `failure` says why none came.
+
+        Raises:
+            UsageError: where every request would fail alike (401, 403, 404, a redirect).
+            BudgetSpent: where `max_cost` or the account leaves no room for another request.
+        """
+        body = msgspec.json.encode(self._body(turn))
+        worst = estimate(1, len(body) // _BYTES_PER_TOKEN, self._max_tokens, *self._prices)
+        for attempt in range(self.retries + 1):
+            self._purse.hold(worst)
+            cost = 0.0
+            try:
+                completion = self._attempt(body)
+                usage = self._usage(completion)
+                cost = usage.cost if usage.input_tokens or usage.cost else worst
+                self._warn_of_lost_tools(turn, body, usage)
+                return self._read(completion, usage)
+            except _Setback as setback:
+                cost = cost or (worst if setback.billed else 0.0)
+                failure = setback
+            finally:
+                self._purse.settle(worst, cost)
+            if failure.wait is None or attempt == self.retries:
+                break
+            wait = self._wait(body, attempt, failure.wait)
+            _log.info("attempt %d failed (%s); next in %.1f s", attempt + 1, failure, wait)
+            self._sleep(wait)
+        return Reply(failure=f"{failure} (attempt {attempt + 1} at {self._place})")
+
+    def _body(self, turn: Turn) -> dict[str, Any]:
+        if self.protocol == "text":
+            body: dict[str, Any] = {"messages": self._write(turn, self.layout)}
+        else:
+            body = {"messages": [_sendable(message) for message in turn.messages]}
+            body |= {"tools": list(turn.tools)} if turn.tools else {}
+        fixed = {key: value for key, value in self._fixed.items() if value is not None}
+        return {"model": self.model, **body, **fixed}
+
+    def _attempt(self, body: bytes) -> _Completion:
+        import httpx
+
+        try:
+            response = self._client.post(self._url, content=body)
+        except httpx.HTTPError as error:
+            # Nothing was sent where no connection came about; otherwise nobody can know.
+            sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise _Setback(self._strike(reason), billed=sent) from None
+        if response.status_code != 200:
+            raise self._refused(response.status_code, response.headers, response.text)
+        text = self._strike(response.text, shortest=_REAL_KEY)
+        try:
+            return msgspec.json.decode(text, type=_Completion)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            quote = f"{error}: {self._strike(text)[:200]!r}"
+            raise _Setback(f"no chat completion came, {quote}", billed=True) from None
+
+    def _refused(self, status: int, headers: httpx.Headers, text: str) -> Exception:
+        what = f"HTTP {status}: {self._strike(' '.join(text.split()))[:300]}"
+        where = f"at {self._place} for model {self.model!r}"
+        if status == 402 or (status == 429 and "insufficient_quota" in text):
+            return BudgetSpent(f"{what}, {where}. The account has no money left: add some.")
+        if status in _ADVICE:
+            return UsageError(f"{what}, {where}. {_ADVICE[status]}")
+        retried = status in _RETRIED or status >= 500
+        return _Setback(what, _retry_after(headers.get("retry-after")) if retried else None)
+
+    def _wait(self, body: bytes, attempt: int, asked: float) -> float:
+        """Seconds to pause; the jitter comes from the request, so that a re-run waits alike."""
+        seed = blake2b(b"%d" % attempt + body, digest_size=8).digest()
+        jitter = int.from_bytes(seed, "big") / 2**64
+        return min(MAX_WAIT, max(asked, self._backoff * 2.0**attempt) * (1 + jitter / 4))
+
+    def _usage(self, completion: _Completion) -> Usage:
+        raw = completion.usage if isinstance(completion.usage, dict) else {}
+        tokens_in, tokens_out = _number(raw, "prompt_tokens"), _number(raw, "completion_tokens")
+        cost = _number(raw, "cost")  # some routers name the price themselves
+        if self._priced:
+            cost = estimate(1, int(tokens_in), int(tokens_out), *self._prices)
+        return Usage(int(tokens_in), int(tokens_out), cost)
+
+    def _read(self, completion: _Completion, usage: Usage) -> Reply:
+        choice = completion.choices[0]
+        message, text = choice.message, _text(choice.message)
+        if choice.finish_reason == "content_filter":
+            reply = Reply(text=text, failure="the endpoint withheld the reply (content_filter)")
+        elif self.protocol == "text":
+            reply = self._parse(text)
+        else:
+            try:
+                for call in message.get("tool_calls") or ():
+                    call["function"]["arguments"] = call["function"].get("arguments") or {}
+                reply = Reply.of({**message, "content": text})
+            except (AttributeError, KeyError, TypeError, RecursionError):
+                odd = self._strike(repr(message["tool_calls"]))[:200]
+                raise _Setback(f"tool calls of an unknown form: {odd}", billed=True) from None
+        return msgspec.structs.replace(reply, usage=usage)
+
+    def _warn_of_lost_tools(self, turn: Turn, body: bytes, usage: Usage) -> None:
+        # llama.cpp drops tools in silence where the model's chat template has no place for them.
+        if self.protocol == "native" and turn.tools and 0 < usage.input_tokens * 16 < len(body):
+            warnings.warn(
+                f"{self.model} read far fewer tokens than the tools need: its chat template seems "
+                "to leave them out. Use protocol='text', or a template that shows tools.",
+                stacklevel=3,
+            )
+
+
+def estimate(
+    turns: int, input_tokens: int, output_tokens: int, price_in: float, price_out: float
+) -> float:
+    """What `turns` requests of so many tokens each cost, in dollars.
+
+    Prices are in dollars per million tokens.
+    """
+    return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
+
+
+def _completions_url(base_url: str) -> str:
+    parts = urlsplit(base_url.strip())
+    if parts.username or parts.password:
+        raise UsageError("the base url holds a user or password: pass them as headers instead")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"base url {base_url!r} is no address: write http(s)://host[:port]/v1")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
+    return urlunsplit(parts._replace(path=path, fragment=""))
+
+
+def _is_local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return bool(re.fullmatch(r"(.+\.)?localhost|127(\.\d+){3}|::1|0\.0\.0\.0", host))
+
+
+def _headers(api_key: str, extra: Mapping[str, str], place: str) -> dict[str, str]:
+    """The headers to send, checked here because a client's own complaint would quote the key."""
+    key = {"authorization": f"Bearer {api_key.strip()}"} if api_key.strip() else {}
+    sent = {**key, **{name.lower(): value.strip() for name, value in extra.items()}}
+    if not _is_local(place) and not any(map(_SECRET_HEADER.search, sent)):
+        raise UsageError(
+            f"no key for {place}: set OPENAI_API_KEY or TOOLSHIFT_API_KEY, or pass api_key "
+            "(any word will do where the server asks for none). Nothing was sent."
+        )
+    for name, value in sent.items():
+        if not re.fullmatch(r"[!-~]+( [!-~]+)*", value):
+            raise UsageError(f"header {name!r} has spaces or signs a key cannot: copy it again")
+    return {"content-type": "application/json", **sent}
+
+
+def _striker(headers: Mapping[str, str]) -> Callable[..., str]:
+    """A function that blots the secrets out; a closure, so that no repr can show them."""
+    secrets = {
+        value.split(" ")[-1] for name, value in headers.items() if _SECRET_HEADER.search(name)
+    }
+
+    def strike(text: str, shortest: int = 4) -> str:
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, "[secret]") if len(secret) >= shortest else text
+        return text
+
+    return strike
+
+
+def _sendable(message: dict[str, Any]) -> dict[str, Any]:
+    """Makes sure that the arguments of past calls are JSON.
+
+    A model's broken JSON goes back to it quoted: servers that parse the history refuse it, and
+    the model's mistake would be counted as the infrastructure's.
+    """
+    calls = []
+    for call in message.get("tool_calls") or ():
+        text = call["function"]["arguments"] or "{}"
+        try:
+            msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            text = msgspec.json.encode({"not_json": text}).decode()
+        calls.append({**call, "function": {**call["function"], "arguments": text}})
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content") or message.get("refusal") or ""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return str(content)
+
+
+def _number(record: Mapping[str, Any], field: str) -> float:
+    value = record.get(field)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _retry_after(value: str | None) -> float:
+    """Seconds that a Retry-After header asks for, as seconds or as an HTTP date; else 0."""
+    if re.fullmatch(r"\d+(\.\d+)?", value or ""):
+        return float(value or 0)
+    try:
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0

@@ -1,0 +1,221 @@
+"""Planted agents: sound solvers with one known weakness each, to test the instrument with.
+
+A spec names weaknesses and their strength: `parrots`, `memorises_names@0.5` (active in half of
+the episodes, chosen by a hash of the task), `never_refuses+gives_up`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from toolshift import seed as seeds
+from toolshift.agents.oracle import EpisodeDesk
+from toolshift.episode import Episode, Over
+from toolshift.errors import UsageError
+from toolshift.solver import Impossible, Known, Solver
+from toolshift.tool import Hint, Result, Tool
+
+_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}")
+
+
+class PlantedSolver(Solver):
+    """A solver that knows its episode, for the weaknesses to build on."""
+
+    episode: Episode
+
+    def clean_tool(self, tool: Tool) -> Tool | None:
+        """The tool as it was before any shift: of the same origin."""
+        clean = self.episode.scene.clean.tools
+        return next((t for t in clean if t.origin == tool.origin), None)
+
+    def codes_seen(self) -> list[str]:
+        """The codes in the results so far."""
+        return [code for step in self.episode.steps for code in _CODE.findall(step.text)]
+
+    def end(self, answer: str | None, reason: str) -> None:
+        """Ends the request: with an answer, or a refusal for a reason."""
+        if answer is None:
+            self.episode.refuse(reason)
+        else:
+            self.episode.answer(answer)
+
+    def begin(self) -> None:
+        """What comes before any work."""
+
+
+class MemorisesNames(PlantedSolver):
+    """Calls every tool by the name it had in training, whatever is shown."""
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        origin = tool.origin[0] if tool.origin else tool.name
+        clean = self.clean_tool(tool)
+        return (clean.name if clean else origin), super().speak(tool, arguments)[1]
+
+
+class MemorisesOrder(PlantedSolver):
+    """Gathers only the arguments that a tool needed in training, in the order of training."""
+
+    def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+        clean = self.clean_tool(tool)
+        if clean is None:
+            return super().arguments(tool, env)
+        now = {param.fact: param.name for param in tool.params}
+        return {now.get(p.fact, p.name): self.want(p.fact, env) for p in clean.params if p.required}
+
+
+class IgnoresResults(PlantedSolver):
+    """Passes values from memory where it should pass what a result has just said."""
+
+    def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+        arguments = super().arguments(tool, env)
+        said = {str(value) for value in self.goal.values()}
+        return {
+            name: _recalled(value) if isinstance(value, str) and value not in said else value
+            for name, value in arguments.items()
+        }
+
+
+class Parrots(PlantedSolver):
+    """Answers with the last code seen."""
+
+    def end(self, answer: str | None, reason: str) -> None:
+        seen = self.codes_seen()
+        super().end(seen[-1] if answer is not None and seen else answer, reason)
+
+
+class NeverRefuses(PlantedSolver):
+    """Answers something, also when the request cannot be fulfilled."""
+
+    def end(self, answer: str | None, reason: str) -> None:
+        seen = self.codes_seen()
+        made_up = seen[0] if seen else seeds.code("made up", self.episode.scene.task.id)
+        super().end(made_up if answer is None else answer, reason)
+
+
+class AlwaysRefuses(PlantedSolver):
+    """Refuses everything at once."""
+
+    def begin(self) -> None:
+        raise Impossible("not_found")
+
+
+class RepeatsItself(PlantedSolver):
+    """Makes a failed call again and again."""
+
+    def notice(self, result: Result) -> Hint | None:
+        return super().notice(result) if result.ok else Hint("retry")
+
+
+class GivesUp(PlantedSolver):
+    """Stops at the first failed call."""
+
+    def notice(self, result: Result) -> Hint | None:
+        if not result.ok:
+            raise Impossible("service_failure")
+        return super().notice(result)
+
+
+class Noisy(PlantedSolver):
+    """Slips while copying: every third call or so has a mistyped argument."""
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        name, spoken = super().speak(tool, arguments)
+        rng = seeds.rng("slip", self.episode.scene.task.id, len(self.episode.steps))
+        words = [key for key, value in spoken.items() if isinstance(value, str)]
+        if words and rng.random() < 1 / 3:
+            key = rng.choice(words)
+            spoken = {**spoken, key: _mistyped(spoken[key], rng.randrange(99))}
+        return name, spoken
+
+
+PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
+    "memorises_names": (MemorisesNames, "memorised_name"),
+    "memorises_order": (MemorisesOrder, "wrong_order"),
+    "ignores_results": (IgnoresResults, "ignored_result"),
+    "parrots": (Parrots, "ignored_result"),
+    "never_refuses": (NeverRefuses, "forced_completion"),
+    "always_refuses": (AlwaysRefuses, "over_refusal"),
+    "repeats_itself": (RepeatsItself, "repetition"),
+    "gives_up": (GivesUp, "no_recovery"),
+    "noisy": (Noisy, "bad_arguments"),
+}
+"""Every weakness, and the cause that a valid instrument must name for it."""
+
+
+class PlantedAgent:
+    """A sound solver with some weaknesses, each active in a share of the episodes."""
+
+    def __init__(self, weaknesses: dict[str, float], name: str) -> None:
+        self.weaknesses = weaknesses
+        self.name = name
+
+    def play(self, episode: Episode) -> None:
+        """Works through the user's turns."""
+        task = episode.scene.task.lineage
+        active = [
+            PLANTED[weakness][0]
+            for weakness, share in self.weaknesses.items()
+            if seeds.derive("active", weakness, task) % 1000 < 1000 * share
+        ]
+        solver: Any = type("Planted", (*active, PlantedSolver), {"episode": episode})
+        try:
+            while not episode.end:
+                self._work(episode, solver)
+        except Over:
+            return
+
+    def _work(self, episode: Episode, make: Any) -> None:
+        desk = EpisodeDesk(episode, strict=False)
+        solver = make(desk, episode.scene.world.facts, episode.ask_now.goal)
+        answer, reason = None, ""
+        try:
+            solver.begin()
+            answer = episode.ask_now.solve(solver, solver.root)
+        except Impossible as impossible:
+            reason = impossible.reason
+        except (StopIteration, ValueError):
+            reason = "not_found"
+        solver.end(answer, reason)
+        episode.next_turn()
+
+
+def planted(spec: str) -> PlantedAgent:
+    """The agent of a spec such as `parrots`, `gives_up@0.5` or `noisy+never_refuses`.
+
+    Raises:
+        UsageError: for an unknown weakness (the nearest names are offered), or a strength that
+            is not between 0 and 1.
+    """
+    from toolshift.shift import unknown
+
+    weaknesses = {}
+    for part in spec.split("+"):
+        name, _, share = part.partition("@")
+        if name not in PLANTED:
+            raise UsageError(unknown("planted agent", name, PLANTED))
+        try:
+            weaknesses[name] = float(share or 1)
+        except ValueError:
+            weaknesses[name] = -1.0
+        if not 0 <= weaknesses[name] <= 1:
+            raise UsageError(f"planted agent {part!r}: the strength goes from 0 to 1")
+    return PlantedAgent(weaknesses, spec)
+
+
+def _recalled(value: str) -> str:
+    """A value of the same form that is quite another one."""
+    rng = seeds.rng("recalled", value)
+    alphabets = ("0123456789", "bcdfghjklm", "BCDFGHJKLM")
+
+    def other(letter: str) -> str:
+        same_kind = next((a for a in alphabets if letter in a), "")
+        return rng.choice(same_kind.replace(letter, "")) if same_kind else letter
+
+    return "".join(map(other, value))
+
+
+def _mistyped(value: str, draw: int) -> str:
+    """A value with one letter too many."""
+    place = draw % len(value) + 1
+    return value[:place] + value[place - 1] + value[place:]

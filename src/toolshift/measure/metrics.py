@@ -1,0 +1,335 @@
+"""From graded episodes to measures: per tier, dimension, shift, severity, task kind and world.
+
+The task is the cluster of every interval. A drop is clean minus shifted on the same tasks, and is
+defined only where the clean accuracy of those tasks is at least one half. A contrast is *told
+apart* where its adjusted p value is below 0.05 and the placebo arm does not explain it: Holm over
+the four tiers and over the tier x dimension family, Benjamini-Hochberg over the other tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isnan, nan
+from typing import Any
+
+import msgspec
+
+from toolshift.agent import Usage
+from toolshift.grade import Grade
+from toolshift.measure import statistics as st
+from toolshift.measure.statistics import Interval
+from toolshift.run_folder import Reading, Record
+from toolshift.shift import TIERS, find_shift
+from toolshift.suite import PLACEBO, Cell
+
+ALPHA = 0.05
+COMPOSED = "composed"
+TIER_ORDER = (*TIERS, COMPOSED)
+NOTHING = Interval(nan, nan, nan, "none", 0)
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A graded episode without its steps."""
+
+    episode: str
+    cell: Cell
+    grade: Grade
+    usage: Usage = Usage()
+    reading: Reading = Reading()
+
+    @classmethod
+    def of(cls, record: Record, cell: Cell) -> Scored:
+        """Leaves the steps out."""
+        return cls(record.episode, cell, record.grade, record.usage, record.reading)
+
+
+class Measures(msgspec.Struct, frozen=True):
+    """Everything measured on one group of episodes, beside the clean scenes of the same tasks.
+
+    Rates lie in [0, 1]; what is undefined is NaN (null in JSON).
+
+    Attributes:
+        label: the tier, shift, ... of the group.
+        void: episodes that infrastructure ended, or that failed after a question the simulated
+            user did not understand; counted, never scored.
+        accuracy: passes among scored episodes.
+        accuracy_all: the same with void episodes as failures (intent to treat).
+        met: share of scored episodes in which the agent met what the shift changed.
+        accuracy_met: passes among those.
+        clean: accuracy on the same tasks, clean.
+        drop: clean minus shifted, paired; NaN where the clean accuracy is under one half.
+        drop_met: the same over episodes that met the shift.
+        p_value: of no drop, adjusted over the family; NaN where the drop is not defined.
+        beyond_placebo: the interval of placebo minus shifted excludes zero; None without an arm.
+        told_apart: the drop (or gain) is not chance, and not what the placebo does as well.
+        retention: accuracy on the tasks that the agent passes clean.
+        tool_error_rate: failed calls among calls; `own_error_rate` without those that the
+            interface provoked.
+        exploration: mean active exploration score (`grade.exploration`).
+        chain_length: mean number of calls; `calls_to_oracle` relative to the oracle's.
+        reading_to_oracle: bytes of all prompts relative to the oracle's (NaN for scripted).
+        refusal_rate: refusals among unsolvable scenes; `right_reason` the share of those
+            refusals with the right reason; `over_refusal` refusals among solvable scenes.
+        prose: share of endings that were read from prose.
+        pass_hat: pass^k for k = 1 up to the number of trials.
+        flip_rate: chance that two trials of a task disagree.
+        detectable: minimum detectable drop with a power of 0.8.
+        causes: failures by root cause, the commonest first.
+        examples: a failed episode of each cause.
+    """
+
+    label: str
+    tier: str
+    dimension: str
+    episodes: int
+    tasks: int
+    void: int
+    misunderstood: int
+    accuracy: Interval
+    accuracy_all: Interval
+    met: float
+    accuracy_met: Interval
+    clean: Interval
+    drop: Interval
+    drop_met: Interval
+    p_value: float
+    beyond_placebo: bool | None
+    told_apart: bool
+    retention: Interval
+    tool_error_rate: float
+    own_error_rate: float
+    exploration: float
+    chain_length: float
+    calls_to_oracle: float
+    reading_to_oracle: float
+    input_tokens: float
+    output_tokens: float
+    unsolvable: int
+    refusal_rate: Interval
+    right_reason: float
+    over_refusal: Interval
+    prose: float
+    pass_hat: list[float]
+    flip_rate: float
+    detectable: float
+    causes: dict[str, int]
+    examples: dict[str, str]
+
+    @property
+    def clean_defined(self) -> bool:
+        """Whether this group's own accuracy allows drops from it; for the clean group."""
+        return st.drop_is_defined(self.accuracy.estimate)
+
+    @property
+    def defined(self) -> bool:
+        """Whether the drop is defined: the agent solves at least half of the tasks clean."""
+        return not isnan(self.drop.estimate)
+
+
+Scores = dict[str, list[float]]
+
+
+def tier_of(cell: Cell) -> str:
+    """The tier of a cell's shifts; "composed" where they are of several."""
+    return _common({find_shift(applied.shift).tier for applied in cell.shifts})
+
+
+def dimension_of(cell: Cell) -> str:
+    """The dimension of a cell's shifts; "composed" where they are of several."""
+    return _common({find_shift(applied.shift).dimension for applied in cell.shifts})
+
+
+def _common(values: set[str]) -> str:
+    return values.pop() if len(values) == 1 else COMPOSED if values else "none"
+
+
+def is_placebo(cell: Cell) -> bool:
+    """Whether a cell belongs to the placebo arm."""
+    return [applied.shift for applied in cell.shifts] == [PLACEBO]
+
+
+class Arms:
+    """The episodes of one agent, apart: the clean arm, the placebo arm, and the shifted rest."""
+
+    def __init__(self, rows: Iterable[Scored]) -> None:
+        self.clean: list[Scored] = []
+        self.placebo: list[Scored] = []
+        self.shifted: list[Scored] = []
+        for row in rows:
+            shifted = self.placebo if is_placebo(row.cell) else self.shifted
+            (shifted if row.cell.shifts else self.clean).append(row)
+        self.clean_scores = scores(self.clean)
+        self.placebo_scores = scores(self.placebo)
+
+    def table(
+        self, key: Callable[[Cell], str], method: str, order: Sequence[str] = ()
+    ) -> list[Measures]:
+        """One row for each value of `key` over the shifted cells, p values adjusted together.
+
+        Args:
+            key: gives the label of a cell's row.
+            method: "holm" or "bh".
+            order: labels that come first, in this order.
+        """
+        groups: dict[str, list[Scored]] = defaultdict(list)
+        for row in self.shifted:
+            groups[key(row.cell)].append(row)
+        known = [label for label in order if label in groups]
+        labels = known + [label for label in groups if label not in known]
+        return self._adjust([self.measure(label, groups[label]) for label in labels], method)
+
+    def measure(self, label: str, rows: Sequence[Scored]) -> Measures:
+        """Measures one group of this agent's episodes."""
+        row = _measure(label, rows, self.clean_scores)
+        mine = scores(rows)
+        shared = {task: self.placebo_scores[task] for task in mine if task in self.placebo_scores}
+        if not shared or not row.defined or is_placebo(rows[0].cell):
+            return row
+        gap = st.paired_drop(shared, mine)
+        return msgspec.structs.replace(row, beyond_placebo=not gap.low <= 0 <= gap.high)
+
+    def measure_placebo(self) -> Measures | None:
+        """The placebo arm; None where there is none."""
+        if not self.placebo:
+            return None
+        row = self.measure(PLACEBO, self.placebo)
+        return msgspec.structs.replace(row, told_apart=row.p_value < ALPHA)
+
+    def _adjust(self, table: list[Measures], method: str) -> list[Measures]:
+        adjust = st.holm if method == "holm" else st.benjamini_hochberg
+        p_values = adjust([row.p_value for row in table])
+        return [self._judge(row, p) for row, p in zip(table, p_values, strict=True)]
+
+    def _judge(self, row: Measures, p_value: float) -> Measures:
+        change = msgspec.structs.replace
+        beyond = row.beyond_placebo
+        return change(row, p_value=p_value, told_apart=p_value < ALPHA and beyond is not False)
+
+
+def scores(rows: Iterable[Scored], void_fails: bool = False) -> Scores:
+    """Passes (0 or 1) by task; void episodes are left out, or count as failures."""
+    found: Scores = defaultdict(list)
+    for row in rows:
+        if void_fails or not row.grade.void:
+            found[row.cell.lineage].append(float(row.grade.passed))
+    return found
+
+
+def _measure(label: str, rows: Sequence[Scored], clean: Scores) -> Measures:
+    kept = [row for row in rows if not row.grade.void]
+    mine = scores(kept)
+    partner = {task: clean[task] for task in mine if task in clean}
+    is_clean = not rows[0].cell.shifts if rows else True
+    before = st.cluster_rate(list(partner.values()))
+    defined = bool(partner) and not is_clean and st.drop_is_defined(before.estimate)
+    met = [row for row in kept if row.grade.met]
+    return Measures(
+        label=label,
+        tier=_common({tier_of(row.cell) for row in rows}),
+        dimension=_common({dimension_of(row.cell) for row in rows}),
+        episodes=len(rows),
+        tasks=len({row.cell.lineage for row in rows}),
+        void=len(rows) - len(kept),
+        misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
+        accuracy=_rate(mine),
+        accuracy_all=_rate(scores(rows, void_fails=True)),
+        met=_share(row.grade.met for row in kept),
+        accuracy_met=_rate(scores(met)),
+        clean=before if partner else NOTHING,
+        drop=st.paired_drop(partner, mine) if defined else NOTHING,
+        drop_met=st.paired_drop(partner, scores(met)) if defined and met else NOTHING,
+        p_value=st.drop_p_value(partner, mine) if defined else nan,
+        beyond_placebo=None,
+        told_apart=False,
+        retention=st.retention(partner, mine) if partner else NOTHING,
+        detectable=_detectable(partner, mine),
+        flip_rate=st.flip_rate(list(mine.values())),
+        pass_hat=_pass_hat(mine),
+        **_behaviour(kept),
+        **_refusals(kept),
+        **_failures(kept),
+    )
+
+
+def _behaviour(rows: Sequence[Scored]) -> dict[str, float]:
+    grades = [row.grade for row in rows]
+    calls, errors = sum(g.calls for g in grades), sum(g.errors for g in grades)
+    own = errors - sum(g.provoked for g in grades)
+    ended = [g for g in grades if g.end in ("answered", "refused")]
+    return {
+        "tool_error_rate": _ratio(errors, calls),
+        "own_error_rate": _ratio(own, calls),
+        "exploration": _mean(g.exploration for g in grades if g.exploration is not None),
+        "chain_length": _ratio(calls, len(rows)),
+        "calls_to_oracle": _ratio(calls, sum(g.oracle_calls for g in grades)),
+        "reading_to_oracle": _ratio(
+            sum(r.reading.agent for r in rows), sum(r.reading.oracle for r in rows)
+        ),
+        "input_tokens": _mean(row.usage.input_tokens for row in rows),
+        "output_tokens": _mean(row.usage.output_tokens for row in rows),
+        "prose": _share(g.prose for g in ended),
+    }
+
+
+def _refusals(rows: Sequence[Scored]) -> dict[str, Any]:
+    unsolvable = [row for row in rows if not row.grade.solvable]
+    solvable = [row for row in rows if row.grade.solvable]
+    return {
+        "unsolvable": len(unsolvable),
+        "refusal_rate": _rate(_by_task(unsolvable, lambda g: g.refused)),
+        "right_reason": _share(r.grade.right_reason for r in unsolvable if r.grade.refused),
+        "over_refusal": _rate(_by_task(solvable, lambda g: g.refused)),
+    }
+
+
+def _failures(rows: Sequence[Scored]) -> dict[str, Any]:
+    failed = [row for row in rows if not row.grade.passed]
+    counts = Counter(row.grade.cause for row in failed)
+    ordered = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    examples: dict[str, str] = {}
+    for row in failed:
+        examples.setdefault(row.grade.cause, row.episode)
+    return {"causes": ordered, "examples": examples}
+
+
+# -- small sums --------------------------------------------------------------------------------
+
+
+def _by_task(rows: Iterable[Scored], what: Callable[[Grade], bool]) -> Scores:
+    found: Scores = defaultdict(list)
+    for row in rows:
+        found[row.cell.lineage].append(float(what(row.grade)))
+    return found
+
+
+def _rate(by_task: Mapping[str, Sequence[float]]) -> Interval:
+    return st.cluster_rate(list(by_task.values())) if by_task else NOTHING
+
+
+def _pass_hat(by_task: Scores) -> list[float]:
+    trials = min((len(each) for each in by_task.values()), default=0)
+    return [st.pass_hat_k(list(by_task.values()), k) for k in range(1, trials + 1)]
+
+
+def _detectable(clean: Scores, shifted: Scores) -> float:
+    shared = [task for task in clean if task in shifted]
+    if len(shared) < 2:
+        return nan
+    gaps = [_mean(clean[task]) - _mean(shifted[task]) for task in shared]
+    centre = _mean(gaps)
+    spread = (sum((gap - centre) ** 2 for gap in gaps) / (len(gaps) - 1)) ** 0.5
+    return st.minimum_detectable_effect(spread, len(gaps))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else nan
+
+
+def _mean(values: Iterable[float]) -> float:
+    kept = list(values)
+    return _ratio(sum(kept), len(kept))
+
+
+def _share(values: Iterable[bool]) -> float:
+    return _mean(float(value) for value in values)

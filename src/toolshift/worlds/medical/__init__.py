@@ -1,0 +1,215 @@
+"""Care: patients and their charts, lab panels, prescriptions, insurance and referrals.
+
+The graph is two chains that meet. A patient leads to a chart, and the chart to panels and to a
+screening whose clearance code a prescription needs; the patient's policy and a specialist, found
+apart, lead together to an authorisation, and that to a referral. Entities live in `hospital`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from toolshift.tool import Effect, Field, Param, Tool
+from toolshift.world import Action, Fact, World
+from toolshift.worlds.medical import actions
+from toolshift.worlds.medical.hospital import SPECIALTIES, Hospital, build
+from toolshift.worlds.medical.tasks import KINDS
+
+
+def _text(name: str, description: str, fact: str = "", **more: Any) -> Param:
+    schema = {"type": "string", "minLength": 1, "description": description, **more}
+    return Param(name, fact or name, schema)
+
+
+def _amount(name: str, description: str, fact: str, least: float) -> Param:
+    return Param(name, fact, {"type": "number", "minimum": least, "description": description})
+
+
+def _plain(name: str) -> Field:
+    return Field((name,), name)
+
+
+PATIENT = _text("patient_id", "Identifier of the patient.", pattern="^MRN[0-9]{6}$")
+CHART = _text("chart_id", "Identifier of the chart.", pattern="^CHT[0-9]{7}$")
+POLICY = _text("policy_id", "Identifier of the policy.", pattern="^HP[0-9]{8}$")
+PROVIDER = _text("provider_id", "Identifier of the specialist.", pattern="^DR[0-9]{5}$")
+MEDICATION = _text("medication", "Name of the medication.")
+
+
+def _tool(
+    action: Action,
+    description: str,
+    params: tuple[Param, ...],
+    returns: tuple[Field, ...],
+    many: bool = False,
+    effect: Effect = "read",
+) -> tuple[Tool, Action]:
+    name = action.__name__
+    return Tool(name, description, params, returns, many, effect, origin=(name,)), action
+
+
+_quantity = partial(Field, type="number")
+_TOOLS = (
+    _tool(
+        actions.find_patient,
+        "Find the id of a patient from name and birth date",
+        (
+            _text("name", "Full name of the patient.", "patient_name"),
+            _text(
+                "birth_date",
+                "Day of birth, as YYYY-MM-DD.",
+                pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+            ),
+        ),
+        (_plain("patient_id"), _plain("wristband_ref"), _plain("portal_ref")),
+    ),
+    _tool(
+        actions.open_chart,
+        "Chart of a patient: its id, body weight and chart reference",
+        (PATIENT,),
+        (
+            _plain("chart_id"),
+            _quantity(("weight_kg",), "weight", unit="kg"),
+            _plain("ward_ref"),
+            _plain("chart_ref"),
+            _plain("archive_ref"),
+        ),
+    ),
+    _tool(
+        actions.list_panels,
+        "Lab panels in a chart, with the test and the fee of each",
+        (CHART,),
+        (_plain("panel_id"), _plain("test"), _quantity(("fee_eur",), "fee", unit="eur")),
+        many=True,
+    ),
+    _tool(
+        actions.read_panel,
+        "Flag and result reference of one lab panel",
+        (_text("panel_id", "Identifier of the lab panel.", pattern="^LAB[0-9]{7}$"),),
+        (_plain("flag"), _plain("specimen_ref"), _plain("result_ref"), _plain("analyser_ref")),
+    ),
+    _tool(
+        actions.list_medications,
+        "Medications in a chart, with current dose and renewal reference",
+        (CHART,),
+        (
+            _plain("medication"),
+            _quantity(("dose_mg",), "current_dose", unit="mg"),
+            _plain("renewal_ref"),
+            _plain("batch_ref"),
+        ),
+        many=True,
+    ),
+    _tool(
+        actions.screen_medication,
+        "Check a new medication for interactions: safe dose and clearance code",
+        (PATIENT, CHART, MEDICATION),
+        (
+            _quantity(("safe_dose_mg",), "safe_dose", unit="mg"),
+            _plain("clearance_code"),
+            _plain("screening_ref"),
+        ),
+    ),
+    _tool(
+        actions.issue_prescription,
+        "Prescribe a cleared medication at a dose and enter it in a chart",
+        (
+            CHART,
+            MEDICATION,
+            _amount("dose_mg", "Dose in milligrams.", "dose", 1),
+            _text(
+                "clearance_code",
+                "Code that clears this medication for this chart.",
+                pattern="^[A-Z0-9]{4}-[A-Z0-9]{4}$",
+            ),
+        ),
+        (_plain("pharmacy_ref"), _plain("prescription_ref"), _plain("label_ref")),
+        effect="write",
+    ),
+    _tool(
+        actions.find_policy,
+        "Insurance policy of a patient: its id, copay and policy reference",
+        (PATIENT,),
+        (
+            _plain("policy_id"),
+            _quantity(("copay_eur",), "copay", unit="eur"),
+            _plain("policy_ref"),
+            _plain("broker_ref"),
+        ),
+    ),
+    _tool(
+        actions.find_specialist,
+        "Find the specialist of a specialty at a clinic, and the waiting time",
+        (
+            _text("specialty", "Medical specialty.", enum=list(SPECIALTIES)),
+            _text("clinic", "Name of the clinic."),
+        ),
+        (
+            _plain("provider_id"),
+            Field(("wait_min",), "wait", "integer", unit="min"),
+            _plain("desk_ref"),
+            _plain("rota_ref"),
+        ),
+    ),
+    _tool(
+        actions.request_authorisation,
+        "Authorisation number of an insurer for a patient to see a specialist",
+        (PATIENT, POLICY, PROVIDER),
+        (_plain("auth_number"), _plain("review_ref"), _plain("case_ref")),
+    ),
+    _tool(
+        actions.send_referral,
+        "Refer a patient to a specialist under an authorisation number",
+        (
+            PATIENT,
+            PROVIDER,
+            _text("auth_number", "Number of the authorisation.", pattern="^AUT[0-9]{8}$"),
+        ),
+        (_plain("referral_code"), _plain("letter_ref")),
+        effect="write",
+    ),
+    _tool(
+        actions.file_fees,
+        "File the total of the lab fees of a chart as a claim",
+        (CHART, _amount("total_eur", "Total in euros.", "fee_total", 0)),
+        (_plain("ledger_ref"), _plain("claim_ref"), _plain("audit_ref")),
+        effect="write",
+    ),
+)
+
+
+class Medical(World):
+    """The unseen domain of the research: patients, prescriptions and referrals."""
+
+    name = "medical"
+    system = (
+        "You assist the staff of a hospital network with patient records. Use the tools; answer "
+        "with the exact reference or code that is asked for."
+    )
+    facts = {
+        "patient_name": Fact("name of the patient", ("name", "named", "who")),
+        "birth_date": Fact("birth date", ("birth", "born", "dob", "birthday", "birthdate")),
+        "specialty": Fact("specialty", ("specialty", "speciality", "specialist", "discipline")),
+        "clinic": Fact("clinic", ("clinic", "hospital", "where")),
+        "other_clinic": Fact("other clinic", ("other", "second", "alternative")),
+        "medication": Fact("medication", ("medication", "drug", "medicine")),
+        "dose": Fact("dose", ("dose", "dosage", "mg", "milligrams", "strength")),
+        "test": Fact("lab test", ("test", "lab", "panel")),
+        "weight_limit": Fact("weight limit", ("weight", "limit", "kg", "threshold")),
+        "patient_id": Fact("patient id", ("id", "mrn", "identifier")),
+        "chart_id": Fact("chart id", ("chart",)),
+        "policy_id": Fact("policy id", ("policy", "insurance", "insurer")),
+        "provider_id": Fact("provider id", ("provider",)),
+        "auth_number": Fact("authorisation number", ("authorisation", "authorization")),
+        "clearance_code": Fact("clearance code", ("clearance",)),
+    }
+    tools = tuple(tool for tool, _ in _TOOLS)
+    actions = {tool.name: action for tool, action in _TOOLS}
+    kinds = {kind.name: kind for kind in KINDS}
+
+    def build(self, seed: int, size: int, pool: str) -> Hospital:
+        return build(seed, size, pool)
+
+
+WORLD = Medical()

@@ -1,0 +1,399 @@
+"""The chat agent against a real server on loopback that misbehaves on demand."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolshift.agent import PROTOCOL_TOOLS, Reply, ToolCall, Turn
+from toolshift.agents.chat import ChatAgent, estimate
+from toolshift.errors import BudgetSpent, UsageError
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import serving
+from serving import ScriptedServer, body, good, half, hang_up, silence, status
+
+KEY = "sk-test-4f9c1d7b2e8a6053"
+TURN = Turn([{"role": "user", "content": "Find the code."}], PROTOCOL_TOOLS)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with serving.scripted_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "TOOLSHIFT_API_KEY", "OPENAI_BASE_URL", "TOOLSHIFT_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def agent_of(server: ScriptedServer, waits: list[float] | None = None, **options: Any) -> ChatAgent:
+    sleep = (lambda _: None) if waits is None else waits.append
+    return ChatAgent("tiny", server.url, KEY, **{"sleep": sleep, **options})
+
+
+def patience(trouble: serving.Answer) -> float:
+    """A timeout in seconds: short only where it must pass, so that a slow machine fails nothing."""
+    return 0.3 if trouble is silence else 20.0
+
+
+GARBAGE = (
+    *(b"<html>bad gateway</html>", b"", b"\xff\xfe\x00", b"{}", b"[]"),
+    *(b'{"choices": []}', b'{"choices": [{}]}', b'{"choices": [{"message": null}]}'),
+    b'{"usage": ' + b"[" * 100_000,
+    b'{"error": {"message": "upstream is tired"}}',
+    *(b'{"choices": [{"message": {"tool_calls": %s}}]}' % c for c in (b"[null]", b"[{}]", b"7")),
+)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [status(429), status(408), status(409), status(500), status(503), half, hang_up, silence]
+    + [body(text) for text in GARBAGE],
+)
+def test_trouble_then_success_is_a_reply(server: ScriptedServer, trouble: serving.Answer) -> None:
+    server.script = [trouble, trouble]
+    reply = agent_of(server, timeout=patience(trouble)).reply(TURN)
+    assert (reply.text, reply.failure, len(server.requests)) == ("done", "", 3)
+    assert server.requests[0]["body"] == server.requests[2]["body"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [(status(500), "HTTP 500"), (half, "Error"), (silence, "Timeout"), (body(b"{}"), "completion")],
+)
+def test_lasting_trouble(server: ScriptedServer, trouble: serving.Answer, said: str) -> None:
+    server.script = [trouble] * 9
+    reply = agent_of(server, retries=2, timeout=patience(trouble)).reply(TURN)
+    assert said in reply.failure
+    assert "attempt 3" in reply.failure
+    assert len(server.requests) == 3
+
+
+def test_nobody_listening_is_a_failure() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    waits: list[float] = []
+    reply = ChatAgent("tiny", url, retries=3, sleep=waits.append).reply(TURN)
+    assert "ConnectError" in reply.failure
+    assert len(waits) == 3
+
+
+@pytest.mark.parametrize("code", [400, 413, 422])
+def test_a_refused_request_is_not_repeated(server: ScriptedServer, code: int) -> None:
+    server.script = [status(code, "context length exceeded")]
+    reply = agent_of(server).reply(TURN)
+    assert f"HTTP {code}" in reply.failure
+    assert "context length exceeded" in reply.failure
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "error", "advice"),
+    [
+        (401, "", UsageError, "OPENAI_API_KEY"),
+        (403, "", UsageError, "access"),
+        (404, "", UsageError, "base url"),
+        (301, "", UsageError, "base url"),
+        (402, "", BudgetSpent, "account"),
+        (429, "insufficient_quota", BudgetSpent, "account"),
+    ],
+)
+def test_what_fails_every_episode_is_raised(
+    server: ScriptedServer, code: int, text: str, error: type[Exception], advice: str
+) -> None:
+    server.script = [status(code, f"{text} for {KEY}")]
+    with pytest.raises(error, match=advice) as caught:
+        agent_of(server).reply(TURN)
+    assert "tiny" in str(caught.value)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert len(server.requests) == 1
+
+
+def test_waits_double_up_to_a_cap_and_are_the_same_every_time(server: ScriptedServer) -> None:
+    runs: list[list[float]] = [[], []]
+    for waits in runs:
+        server.script = [status(500)] * 10
+        agent_of(server, waits, retries=10).reply(TURN)
+    assert runs[0] == runs[1]
+    for attempt, wait in enumerate(runs[0]):
+        assert min(60, 0.5 * 2**attempt) <= wait <= min(60, 0.625 * 2**attempt)
+
+
+def test_requests_that_differ_do_not_wait_in_step(server: ScriptedServer) -> None:
+    server.script = [answer for _ in range(6) for answer in (status(500), good())]
+    waits: list[float] = []
+    for content in "abcdef":
+        agent_of(server, waits).reply(Turn([{"role": "user", "content": content}], ()))
+    assert len(set(waits)) == 6
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [
+        ("3", 3.0, 3.75),
+        ("1.5", 1.5, 1.9),
+        ("0", 0.0, 0.1),
+        ("3600", 60.0, 60.0),
+        ("soon", 0.0, 0.1),
+        ("-5", 0.0, 0.1),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0, 0.1),
+        ("date", 17.0, 25.0),
+    ],
+)
+def test_retry_after(server: ScriptedServer, header: str, least: float, most: float) -> None:
+    header = formatdate(time.time() + 20, usegmt=True) if header == "date" else header
+    server.script = [status(429, Retry_After=header)]
+    waits: list[float] = []
+    assert agent_of(server, waits, backoff=0.01).reply(TURN).text == "done"
+    assert [least <= wait <= most for wait in waits] == [True]
+
+
+def test_a_wait_really_passes(server: ScriptedServer) -> None:
+    server.script = [status(429, Retry_After="1")]
+    started = time.monotonic()
+    agent_of(server, sleep=time.sleep).reply(TURN)
+    assert time.monotonic() - started >= 1.0
+
+
+def test_native_tools_and_tool_calls(server: ScriptedServer) -> None:
+    call = {"id": "c1", "function": {"name": "find", "arguments": '{"city": "Lyon"}'}}
+    bare = {"function": {"name": "list_all", "arguments": None}}
+    broken = {"id": "c3", "function": {"name": "find", "arguments": "{city"}}
+    server.script = [good("", tool_calls=[call, bare, broken])]
+    reply = agent_of(server, headers={"X-Title": "toolshift"}, options={"seed": 7}).reply(TURN)
+    assert reply.calls == (
+        ToolCall("find", {"city": "Lyon"}, "c1"),
+        ToolCall("list_all", {}, ""),
+        ToolCall("find", "{city", "c3"),
+    )
+    sent = server.requests[0]
+    assert sent["body"] == {
+        "model": "tiny",
+        "messages": list(TURN.messages),
+        "tools": list(PROTOCOL_TOOLS),
+        "temperature": 0.0,
+        "max_tokens": 512,
+        "seed": 7,
+    }
+    assert sent["headers"]["x-title"] == "toolshift"
+    assert sent["headers"]["authorization"] == f"Bearer {KEY}"
+
+
+def test_broken_json_in_the_history_is_sent_as_json(server: ScriptedServer) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{city"}}
+    messages = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    agent_of(server).reply(Turn(messages, ()))
+    sent = server.requests[0]["body"]
+    assert "tools" not in sent
+    arguments = sent["messages"][0]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(arguments) == {"not_json": "{city"}
+    assert call["function"]["arguments"] == "{city"
+
+
+def test_text_protocol(server: ScriptedServer) -> None:
+    server.script = [good('find(city="Lyon")')]
+    reply = agent_of(server, protocol="text", layout="name-first").reply(TURN)
+    assert reply.calls == (ToolCall("find", {"city": "Lyon"}),)
+    assert reply.usage.input_tokens == 1000
+    sent = server.requests[0]["body"]
+    assert "tools" not in sent
+    assert "final_answer(" in sent["messages"][0]["content"]
+
+
+def test_fields_that_a_model_refuses_can_be_left_out(server: ScriptedServer) -> None:
+    options = {"max_tokens": None, "max_completion_tokens": 64, "response_format": {"type": "x"}}
+    agent = agent_of(server, temperature=None, options=options)
+    agent.reply(Turn(TURN.messages, ()))
+    fields = "model messages max_completion_tokens response_format"
+    assert set(server.requests[0]["body"]) == set(fields.split())
+    assert agent.decoding == "constrained"
+
+
+def test_content_in_other_forms(server: ScriptedServer) -> None:
+    server.script = [good([{"type": "text", "text": "a"}, {"text": "b"}]), good(None, refusal="no")]
+    agent = agent_of(server)
+    assert [agent.reply(TURN).text, agent.reply(TURN).text] == ["ab", "no"]
+    withheld = {"message": {"content": ""}, "finish_reason": "content_filter"}
+    server.script = [body(json.dumps({"choices": [withheld]}).encode())]
+    assert "content_filter" in agent.reply(TURN).failure
+
+
+def test_tools_lost_by_the_chat_template_are_noticed(server: ScriptedServer) -> None:
+    server.script = [good(usage={"prompt_tokens": 30, "completion_tokens": 5})]
+    with pytest.warns(UserWarning, match="chat template"):
+        agent_of(server).reply(TURN)
+
+
+# --- money ---------------------------------------------------------------------------------------
+
+PRICES: dict[str, Any] = {"price_in": 1.0, "price_out": 10.0}  # a good() reply costs $0.003
+WORST = {**PRICES, "max_tokens": 500}
+
+
+def exhaust(agent: ChatAgent) -> None:
+    for _ in range(100):
+        agent.reply(TURN)
+
+
+def test_usage_and_cost(server: ScriptedServer) -> None:
+    server.script = [good(), good(usage=None), good(usage={"prompt_tokens": "many"})]
+    agent = agent_of(server, **PRICES)
+    first, *others = [agent.reply(TURN).usage for _ in range(3)]
+    assert (first.input_tokens, first.output_tokens) == (1000, 200)
+    assert first.cost == pytest.approx(0.003)
+    assert [usage.input_tokens for usage in others] == [0, 0]
+    assert [usage.cost for usage in others] == [0.0, 0.0]
+
+
+def test_without_prices_a_cost_that_the_endpoint_names_is_kept(server: ScriptedServer) -> None:
+    server.script = [good(usage={"prompt_tokens": 1000, "completion_tokens": 2, "cost": 0.5})]
+    agent = agent_of(server)
+    assert (agent.reply(TURN).usage.cost, agent.spent) == (0.5, 0.5)
+
+
+def test_estimate() -> None:
+    assert estimate(10, 1000, 100, 2.5, 10.0) == pytest.approx(0.035)
+
+
+def test_max_cost_is_never_passed(server: ScriptedServer) -> None:
+    server.script = [status(500)] * 2  # a refusal costs nothing
+    agent = agent_of(server, max_cost=0.02, **WORST)
+    with pytest.raises(BudgetSpent, match="max_cost"):
+        exhaust(agent)
+    assert agent.spent == pytest.approx(0.003 * (len(server.requests) - 2))
+    assert 0.02 - 0.009 < agent.spent <= 0.02
+
+
+def test_max_cost_holds_across_threads(server: ScriptedServer) -> None:
+    agent = agent_of(server, max_cost=0.05, **WORST)
+
+    def episode(_: int) -> bool:
+        try:
+            return not agent.reply(TURN).failure
+        except BudgetSpent:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        paid = sum(pool.map(episode, range(100)))
+    assert paid == len(server.requests) > 0
+    assert agent.spent == pytest.approx(0.003 * paid)
+    assert agent.spent <= 0.05
+
+
+@pytest.mark.parametrize("trouble", [half, silence, body(b"{}"), good(usage=None)])
+def test_what_may_be_billed_counts(server: ScriptedServer, trouble: serving.Answer) -> None:
+    server.script = [trouble] * 9
+    agent = agent_of(server, timeout=patience(trouble), max_cost=0.02, **WORST)
+    with pytest.raises(BudgetSpent):
+        exhaust(agent)
+    assert len(server.requests) < 5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"max_cost": 1.0}, {"max_cost": 0.0}, {"price_in": 1.0}, {"price_out": 0, "max_cost": 1}),
+        *({"protocol": "xml"}, {"retries": -1}, {"concurrency": 0}, {"timeout": 0}),
+    ],
+)
+def test_arguments_that_cannot_work(server: ScriptedServer, wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        agent_of(server, **wrong)
+
+
+@pytest.mark.parametrize("url", [None, "http://10.0.0.7:8000/v1", "https://localhost.example/v1"])
+def test_a_missing_key_is_said_before_anything_is_sent(url: str | None) -> None:
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        ChatAgent("tiny", url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1/v1", "http://127.9.0.1", "http://[::1]:8/v1", "http://0.0.0.0:8"]
+)
+def test_loopback_needs_no_key(url: str) -> None:
+    assert ChatAgent("tiny", url)
+    assert ChatAgent("tiny", "https://api.example/v1", headers={"api-key": KEY})  # a key as well
+
+
+@pytest.mark.parametrize("url", ["api.example/v1", "ftp://api.example", f"https://me:{KEY}@a.b/v1"])
+def test_an_address_that_cannot_be_used(url: str) -> None:
+    with pytest.raises(UsageError, match="base url") as caught:
+        ChatAgent("tiny", url, KEY)
+    assert KEY not in str(caught.value)
+
+
+def test_environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/wrong")
+    monkeypatch.setenv("TOOLSHIFT_BASE_URL", f"{server.url}/chat/completions?api-version=3")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # never for loopback
+    agent = ChatAgent("tiny")
+    assert agent.reply(TURN).text == "done"
+    assert server.requests[0]["headers"]["authorization"] == f"Bearer {KEY}"
+    assert "api-version" not in repr(agent)
+
+
+def test_the_key_is_never_seen(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    echo = f"you sent Bearer {KEY} and hidden-0123456789abcdef"
+    server.script = [status(500, echo), body(echo.encode()), good(echo), status(400, echo)]
+    agent = agent_of(server, headers={"X-Api-Token": "hidden-0123456789abcdef"})
+    replies = [agent.reply(TURN), agent.reply(TURN)]
+    assert replies[1].failure
+    assert "you sent Bearer [secret]" in replies[0].text
+    seen = [repr(agent), str(agent), repr(vars(agent)), caplog.text, *map(repr, replies)]
+    for text in seen:
+        assert KEY not in text
+        assert "hidden-0123456789abcdef" not in text
+    assert "attempt 1 failed" in caplog.text
+
+
+def test_no_part_of_a_key_survives_a_cut(server: ScriptedServer) -> None:
+    for start in range(150, 310, 7):
+        server.script = [status(400, "x" * start + KEY)]
+        assert "sk-t" not in agent_of(server).reply(TURN).failure
+
+
+@pytest.mark.parametrize("bad", [f"{KEY}\nX: y", f"{KEY}é", f"two {KEY}\x00"])
+def test_a_key_that_no_header_can_hold(server: ScriptedServer, bad: str) -> None:
+    with pytest.raises(UsageError, match="copy it again") as caught:
+        ChatAgent("tiny", server.url, bad)
+    assert KEY not in str(caught.value)
+
+
+def test_odd_keys_that_work(server: ScriptedServer) -> None:
+    assert ChatAgent("tiny", server.url, f" {KEY}\n").reply(TURN).text == "done"
+    assert server.requests[0]["headers"]["authorization"] == f"Bearer {KEY}"
+    # A stand-in for a key is no secret, and does not touch what the model says.
+    server.script = [good("the list is EMPTY")]
+    assert ChatAgent("tiny", server.url, "EMPTY").reply(TURN).text == "the list is EMPTY"
+
+
+def test_threads_share_one_agent(server: ScriptedServer) -> None:
+    rng = random.Random(1)
+    troubles = [status(429, Retry_After="0"), status(500), half, hang_up, body(b"<html>")]
+    server.script = [rng.choice(troubles) if rng.random() < 0.3 else good() for _ in range(120)]
+    agent = agent_of(server, timeout=5.0, retries=20, concurrency=4, **PRICES)
+    with ThreadPoolExecutor(16) as pool:
+        replies: list[Reply] = list(pool.map(lambda _: agent.reply(TURN), range(100)))
+    assert [reply.text for reply in replies] == ["done"] * 100
+    assert sum(reply.usage.cost for reply in replies) == pytest.approx(0.3)
+    assert agent.spent >= 0.3
+    assert len(server.requests) > 100
+    agent.close()
