@@ -50,6 +50,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         provoked: the failure was made by the interface, not by the agent's call.
         hint: what the result asked for (see `tool.Hint`).
         true: the true calls behind it: name and arguments.
+        effects: the writes that it made, in terms of entities.
         slot: what a question to the user was about; "" where he did not understand it.
         prose: said outside the protocol, and read by the rule of `agent.read_prose`.
         touched: what came back is not what the bare truth would have said.
@@ -69,6 +70,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     provoked: bool = False
     hint: str = ""
     true: tuple[tuple[str, dict[str, Any]], ...] = ()
+    effects: tuple[tuple[Any, ...], ...] = ()
     slot: str = ""
     prose: bool = False
     touched: bool = False
@@ -120,10 +122,10 @@ class Episode:
             self._finish("budget", Step("budget", self.turn, said="calls"))
             raise Over
         self._calls += 1
-        before = len(self.session.true_calls)
+        session = self.session
+        before, written = len(session.true_calls), len(session.upstream.effects)
         result = self._result(name, arguments)
         text = show(result)
-        true = tuple((n, a) for n, a, _ in self.session.true_calls[before:])
         gone = self._look() if self._dynamic else ()
         hint = result.hint.kind if result.hint else ""
         self.steps.append(
@@ -137,8 +139,9 @@ class Episode:
                 error="" if result.ok else result.data["error"]["code"],
                 provoked=result.provoked,
                 hint=hint,
-                true=true,
-                touched=self._dynamic and _touched(result, self.session.last),
+                true=tuple((n, a) for n, a, _ in session.true_calls[before:]),
+                effects=tuple(session.upstream.effects[written:]),
+                touched=self._dynamic and _touched(result, session.last),
                 evidence=_evidence(result, bool(gone)),
                 tools=tuple(tool.name for tool in self.tools) if gone else (),
             )

@@ -12,7 +12,13 @@ Memory = dict[str, Any]
 
 
 class Upstream(Protocol):
-    """What a stack of layers stands on: a world's truth, a recording, or a live server."""
+    """What a stack of layers stands on: a world's truth, a recording, or a live server.
+
+    `effects` lists the writes made so far, in terms of entities; it stays empty where they cannot
+    be known.
+    """
+
+    effects: list[tuple[Any, ...]]
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools as they truly are."""

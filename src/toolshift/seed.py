@@ -19,11 +19,13 @@ def rng(*parts: object) -> Random:
     return Random(derive(*parts))
 
 
+_PAIRS = tuple(second + first for first in _ALPHABET for second in _ALPHABET)
+
+
 def code(*parts: object) -> str:
     """An unguessable code such as "K7Q2-M9XD", derived from the parts."""
-    number = derive("code", *parts)
-    letters = []
-    for _ in range(8):
-        number, place = divmod(number, 28)
-        letters.append(_ALPHABET[place])
-    return "".join(letters[:4]) + "-" + "".join(letters[4:])
+    number, size, pairs = derive("code", *parts), len(_PAIRS), _PAIRS
+    number, a = divmod(number, size)
+    number, b = divmod(number, size)
+    number, c = divmod(number, size)
+    return f"{pairs[a]}{pairs[b]}-{pairs[c]}{pairs[number % size]}"

@@ -85,11 +85,12 @@ class Truth:
 class TruthSession:
     """A world at work in one episode; the upstream under a scene's layers."""
 
-    __slots__ = ("state", "truth")
+    __slots__ = ("effects", "state", "truth")
 
     def __init__(self, truth: Truth) -> None:
         self.truth = truth
         self.state = State(truth.db)
+        self.effects = self.state.effects
 
     def tools(self) -> tuple[Tool, ...]:
         return self.truth.tools

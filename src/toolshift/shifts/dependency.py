@@ -56,7 +56,7 @@ def holds(scene: Scene, layer: Rewired, must_call: tuple[str, ...] = ()) -> bool
     changed = scene.with_(layers=(*scene.layers, layer))
     called = {step.name for step in changed.calls}
     ends = [(s.rehearsal[-1].kind, s.rehearsal[-1].said) for s in (scene, changed)]
-    writes = [effects_of(s, s.rehearsal) for s in (scene, changed)]
+    writes = [effects_of(s.rehearsal) for s in (scene, changed)]
     return ends[0] == ends[1] and writes[0] == writes[1] and called.issuperset(must_call)
 
 

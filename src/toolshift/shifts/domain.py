@@ -386,6 +386,7 @@ def no_such_entity_lookalike(scene: Scene, rng: Random, severity: Severity) -> C
     """The request names something else that does exist, just as insistently."""
     if len(scene.asks) > 1:
         raise NotApplicable("an earlier request is about the same thing")
+    _absent(scene, rng)  # only where the other can be made too: being asked at all tells nothing
     goal = next(_other_goals(scene, rng))
     text = reword(scene, 0, goal)
     if text is None:
