@@ -24,7 +24,7 @@ Dimension = Literal["none", "query", "action", "observation", "domain"]
 Preserves = Literal["end_state", "solvability", "nothing"]
 TIERS: tuple[str, ...] = get_args(Tier)[1:]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-FAMILIES = ("query", "action", "observation", "dependency", "domain")
+FAMILIES = ("query", "action", "observation", "interruption", "dependency", "domain")
 
 
 class NotApplicable(Exception):

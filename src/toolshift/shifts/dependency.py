@@ -262,7 +262,9 @@ def guard(tool: Tool, salt: str) -> Rewired:
         params=(*tool.params, Param(key, fact, schema)),
         description=f"{tool.description}. Needs a permit from request_{tool.name}_permit",
     )
-    subject = next((p for p in tool.params if p.required and p.schema.get("type") == "string"), None)
+    subject = next(
+        (p for p in tool.params if p.required and p.schema.get("type") == "string"), None
+    )
     granting = Tool(
         f"request_{tool.name}_permit",
         f"Grants the permit that {tool.name} needs",
@@ -369,7 +371,11 @@ def incomplete_information(scene: Scene, rng: Random, severity: Severity) -> Cha
     text = reword(scene, turn, goal)
     if text is None:
         raise NotApplicable("the request is no longer in one of its phrasings")
-    if any(str(ask.goal[slot]).lower() in said.text.lower() for said in (*scene.asks[:turn],) for slot in chosen):
+    if any(
+        str(ask.goal[slot]).lower() in said.text.lower()
+        for said in (*scene.asks[:turn],)
+        for slot in chosen
+    ):
         raise NotApplicable("the user has said it in an earlier turn")
     named = ", ".join(facts[slot].label for slot in chosen)
     profile = Tool(
@@ -383,5 +389,3 @@ def incomplete_information(scene: Scene, rng: Random, severity: Severity) -> Cha
     replies = {**ask.replies, **dict.fromkeys(chosen, shrug)}
     asks = (*scene.asks[:turn], replace(ask, text=text, replies=replies))
     return Change(asks=asks, layer=Rewired(frozenset(), ((profile, Profile(values)),)))
-
-

@@ -287,7 +287,10 @@ def _sought(scene: Scene) -> set[str]:
     """The slots whose values the oracle uses in a call."""
     goal = scene.asks[-1].goal
     used_values = {
-        str(v) for step in scene.calls if isinstance(step.arguments, dict) for v in step.arguments.values()
+        str(v)
+        for step in scene.calls
+        if isinstance(step.arguments, dict)
+        for v in step.arguments.values()
     }
     return {slot for slot, value in goal.items() if str(value) in used_values}
 

@@ -65,7 +65,9 @@ def joined_returns(source: Tool, target: Tool) -> tuple[Field, ...]:
     return source.returns + tuple(f for f in target.returns if f.path not in keys)
 
 
-def arguments_for(tool: Tool, joined: tuple[Param, ...], arguments: dict[str, Any]) -> dict[str, Any]:
+def arguments_for(
+    tool: Tool, joined: tuple[Param, ...], arguments: dict[str, Any]
+) -> dict[str, Any]:
     """The arguments of one of the joined tools, found by fact."""
     given = {p.fact: arguments[p.name] for p in joined if p.name in arguments}
     return {p.name: given[p.fact] for p in tool.params if p.fact in given}
@@ -133,7 +135,7 @@ class Recall:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Returns only some fields of a tool."""
+    """Returns only some fields of a tool, and a part number, so that no answer comes last."""
 
     tool: Tool
     fields: tuple[Field, ...]
@@ -144,6 +146,9 @@ class Part:
             return result
         keys = {f.path[0] for f in self.fields}
         data = {key: value for key, value in result.data.items() if key in keys}
+        data["part_ref"] = seeds.code(
+            "part", self.tool.name, sorted(keys), sorted(arguments.items())
+        )
         return result.with_(data=data, fields=self.fields)
 
 

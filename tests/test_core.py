@@ -1,0 +1,225 @@
+"""Scenes, episodes and grades: the rules of an instrument that hold everywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolshift import seed as seeds
+from toolshift.agent import Reply, ToolCall, Turn, read_prose
+from toolshift.agents.oracle import OracleAgent
+from toolshift.agents.planted import planted
+from toolshift.episode import Budget, Episode, Step, converse, messages
+from toolshift.grade import exploration, grade, regrade, states
+from toolshift.scene import Applied, Scene, make_scene
+from toolshift.shift import NotApplicable, compose, shifts
+from toolshift.user import answer as user_answers
+from toolshift.worlds import OURS, find_world
+
+EVERY_KIND = [(world, kind) for world in OURS for kind in find_world(world).kinds]
+
+
+def scene_of(world: str, kind: str, index: int = 0, pool: str = "dev") -> Scene:
+    return make_scene(find_world(world), kind, index, pool=pool)
+
+
+def played(scene: Scene, agent: object = None) -> Episode:
+    episode = Episode(scene)
+    (agent or OracleAgent()).play(episode)  # type: ignore[attr-defined]
+    return episode
+
+
+# -- the oracle, inaction and parroting --------------------------------------------------------
+
+
+@pytest.mark.parametrize(("world", "kind"), EVERY_KIND)
+@pytest.mark.parametrize("pool", ["train", "dev", "test"])
+def test_the_oracle_passes_and_reflexes_do_not(world: str, kind: str, pool: str) -> None:
+    for index in range(4):
+        scene = scene_of(world, kind, index, pool)
+        assert grade(played(scene)).passed
+        assert not grade(played(scene, planted("parrots"))).passed
+        assert not grade(played(scene, planted("always_refuses"))).passed
+        idle = Episode(scene)
+        while not idle.end:
+            idle.answer("done")
+        assert not grade(idle).passed
+
+
+@pytest.mark.parametrize("name", sorted(shifts()))
+def test_reflexes_pass_no_shifted_scene(name: str) -> None:
+    for kind in find_world("poi").kinds:
+        try:
+            scene = compose(scene_of("poi", kind), [Applied(name, 1)])
+        except NotApplicable:
+            continue
+        for reflex in ("always_refuses", "parrots"):
+            verdict = grade(played(scene, planted(reflex)))
+            assert not verdict.passed or (reflex == "parrots" and not scene.solvable)
+
+
+@pytest.mark.parametrize("size", [10, 200, 20_000])
+@pytest.mark.parametrize("world", OURS)
+def test_worlds_come_in_every_size(world: str, size: int) -> None:
+    truth = find_world(world).truth(0, size, "dev")
+    assert truth is find_world(world).truth(0, size, "dev")
+    assert len(truth.tools) >= 8
+    assert {tool.effect for tool in truth.tools} == {"read", "write"}
+
+
+def test_a_task_is_named_by_its_content() -> None:
+    one, same, other = (scene_of("poi", "listing", index).task for index in (0, 0, 1))
+    assert one == same
+    assert one.id != other.id
+
+
+# -- determinism -------------------------------------------------------------------------------
+
+PRINT_TRACE = """
+import msgspec
+from toolshift.worlds import find_world
+from toolshift.scene import Applied, make_scene
+from toolshift.shift import compose
+for shift in ("format_drift", "reversed_order", "identity_erasure"):
+    scene = compose(make_scene(find_world("poi"), "visit", 3), [Applied(shift, 2)])
+    print(msgspec.json.encode(scene.rehearsal).decode(), [t.name for t in scene.tools])
+"""
+
+
+def test_two_processes_make_the_same_bytes() -> None:
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", PRINT_TRACE],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": str(number)},
+        ).stdout
+        for number in (1, 2)
+    }
+    assert len(runs) == 1
+
+
+@given(st.lists(st.one_of(st.text(), st.integers()), min_size=1))
+def test_codes_have_one_form_and_are_stable(parts: list[object]) -> None:
+    code = seeds.code(*parts)
+    assert code == seeds.code(*parts)
+    assert states(f"The code is {code}.", code)
+    assert not states(f"{code} or {seeds.code('other', *parts)}", code)
+
+
+# -- episodes ----------------------------------------------------------------------------------
+
+
+class Scripted:
+    """Plays given replies, to drive an episode by hand."""
+
+    name = "scripted"
+
+    def __init__(self, *replies: Reply | str) -> None:
+        self.replies = list(replies)
+
+    def reply(self, turn: Turn) -> Reply | str:
+        return self.replies.pop(0)
+
+
+def call(name: str, **arguments: object) -> Reply:
+    return Reply(calls=(ToolCall(name, arguments),))
+
+
+def test_malformed_calls_are_observations() -> None:
+    episode = Episode(scene_of("poi", "listing"))
+    bad = Reply(calls=(ToolCall("find_place", "{"), ToolCall("nothing", {})))
+    converse(Scripted(bad, call("find_place"), call("final_answer", answer="x")), episode)
+    errors = [step.error for step in episode.steps if step.kind == "call"]
+    assert errors == ["malformed_arguments", "unknown_tool", "invalid_arguments"]
+    assert "Available tools" in episode.steps[1].text
+    assert not grade(episode).passed
+
+
+def test_budgets_end_an_episode() -> None:
+    scene = scene_of("poi", "listing")
+    episode = Episode(scene, Budget(calls=2, turns=9))
+    converse(Scripted(*[call("get_details", place_id="PL-1")] * 5), episode)
+    assert episode.end == "budget"
+    talk = Episode(scene, Budget(calls=9, turns=3))
+    converse(Scripted(*["What is the city?"] * 5), talk)
+    assert (talk.end, len(talk.steps)) == ("budget", 4)
+
+
+def test_a_failed_endpoint_is_not_the_agents_failure() -> None:
+    episode = Episode(scene_of("poi", "listing"))
+    converse(Scripted(Reply(failure="HTTP 500")), episode)
+    verdict = grade(episode)
+    assert (verdict.void, verdict.passed, verdict.cause) == (True, False, "infrastructure")
+
+
+def test_prose_is_read_by_the_documented_rule() -> None:
+    assert read_prose("I cannot do that: no such place was found.") == ("refusal", "not_found")
+    assert read_prose("Which city do you mean?") == ("question", "")
+    assert read_prose("The code is K7Q2-M9XD.") == ("answer", "")
+    scene = scene_of("poi", "listing")
+    episode = Episode(scene)
+    converse(Scripted(f"It is {scene.asks[0].expected}."), episode)
+    assert grade(episode).passed
+    assert grade(episode).prose
+
+
+def test_the_user_answers_one_question_at_a_time() -> None:
+    scene = scene_of("poi", "booking")
+    ask, facts = scene.asks[0], scene.world.facts
+    reply = user_answers("Which city, and for how many people?", ask, facts)
+    assert (reply.slot, reply.text) == ("city", f"The city is {ask.goal['city']}.")
+    assert user_answers("What is the visit id?", ask, facts).slot == "visit_id"
+    assert user_answers("Colour?", ask, facts).slot == ""
+
+
+def test_an_unmatched_question_is_the_simulators_failure() -> None:
+    episode = Episode(scene_of("poi", "listing"))
+    converse(Scripted(call("ask_user", question="Colour?"), "No idea."), episode)
+    verdict = grade(episode)
+    assert (verdict.misunderstood, verdict.void, verdict.cause) == (1, True, "infrastructure")
+
+
+def test_a_trace_reads_as_a_conversation() -> None:
+    scene = scene_of("poi", "look_then_book")
+    episode = played(scene)
+    roles = [message["role"] for message in messages(scene, episode.steps)]
+    assert roles[:4] == ["system", "user", "assistant", "tool"]
+    assert roles.count("user") == 2
+    assert episode.observation.tools[-1]["function"]["name"] == "ask_user"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(EVERY_KIND), st.integers(0, 9))
+def test_a_stored_trace_is_graded_the_same(kind: tuple[str, str], index: int) -> None:
+    scene = scene_of(*kind, index)
+    episode = played(scene, planted("noisy"))
+    stored = msgspec.json.decode(msgspec.json.encode(episode.steps), type=list[Step])
+    assert regrade(scene, stored, episode.end) == grade(episode)
+
+
+def test_exploration_rewards_new_informative_attempts_only() -> None:
+    def step(name: str, text: str, ok: bool = True, hint: str = "") -> Step:
+        return Step("call", 0, name, {}, text, ok=ok, hint=hint)
+
+    failed = step("a", "error", ok=False)
+    assert exploration([step("a", "1"), step("b", "2")]) is None
+    assert exploration([failed]) == 0.0
+    assert exploration([failed, failed, failed]) == 0.0
+    assert exploration([failed, step("b", "new")]) == 1.0
+    assert exploration([failed, step("b", "new"), step("b", "new")]) == 0.5
+    retry = step("a", "busy", ok=False, hint="retry")
+    assert exploration([retry, step("a", "fine")]) == 1.0
+
+
+def test_import_is_lean() -> None:
+    heavy = (
+        "import toolshift, sys; print([m for m in ('numpy','rich','httpx') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[]"
