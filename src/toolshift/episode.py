@@ -35,6 +35,12 @@ class Budget(msgspec.Struct, frozen=True):
     calls: int = 24
     turns: int = 30
 
+    @classmethod
+    def of(cls, scene: Scene) -> Budget:
+        """The budget of a scene: the usual one, or twice what the oracle needs and some more."""
+        calls, turns = len(scene.calls), len(scene.rehearsal)
+        return cls(max(24, 2 * calls + 8), max(30, 2 * turns + 8))
+
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that happened, as it is stored in a trace.
@@ -86,10 +92,10 @@ class Over(Exception):
 class Episode:
     """One agent in one scene. Scripted agents call its methods; `converse` drives the others."""
 
-    def __init__(self, scene: Scene, budget: Budget = Budget(), trial: int = 0) -> None:
+    def __init__(self, scene: Scene, budget: Budget | None = None, trial: int = 0) -> None:
         self.scene = scene
         self.trial = trial
-        self.budget = budget
+        self.budget = budget or Budget.of(scene)
         self.session = scene.open()
         self.steps: list[Step] = []
         self.end: End = ""

@@ -14,7 +14,7 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
-from toolshift.suite import Cell
+from toolshift.cell import Cell
 
 CHUNK = 128
 Job = tuple[str, Cell]

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolshift.agents.catalog import contestants, describe
+from toolshift.cell import Cell, build
 from toolshift.errors import UsageError
 from toolshift.grade import Grade
+from toolshift.plan import Plan, make_plan
 from toolshift.run_folder import FORMAT, Manifest, Memory, RunFolder
 from toolshift.study import Contestant, episode_id, play, run_cells
-from toolshift.suite import Cell, Plan, build, make_plan, read_stack, select
+from toolshift.suite import check_entities, read_stack, select
 from toolshift.tool import JSON
 
 if TYPE_CHECKING:
@@ -221,7 +223,7 @@ def read_task(
         raise UsageError(unknown("task kind", kind, kinds))
     if index and not index.isdigit():
         raise UsageError(f"task {task!r}: the index behind the kind is a number, not {index!r}")
-    select(pool=pool, size=size)  # checks them
+    check_entities(pool, size)
     return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)
 
 

@@ -25,7 +25,8 @@ from toolshift.agent import Usage
 from toolshift.episode import End, Step
 from toolshift.errors import UsageError
 from toolshift.grade import Grade
-from toolshift.suite import Plan, Planned, Selection
+from toolshift.plan import Plan, Planned
+from toolshift.suite import Selection
 from toolshift.tool import JSON
 
 FORMAT = 1
@@ -150,7 +151,8 @@ class RunFolder:
 
     def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
         """Appends finished episodes."""
-        assert self._episodes and self._timings
+        assert self._episodes
+        assert self._timings
         try:
             self._episodes.write(b"".join(JSON.encode(record) + b"\n" for record in records))
             self._timings.write(

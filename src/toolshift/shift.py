@@ -156,6 +156,7 @@ def apply(scene: Scene, name: str, severity: int) -> Scene:
     found = find_shift(name)
     if severity not in SEVERITIES:
         raise UsageError(f"severity {severity} of {name}: it goes from 1 to 3")
+    _one_end_only(scene, found)
     rng = seeds.rng(scene.task.id, name, severity, len(scene.shifts), "shift")
     change = found.rule(scene, rng, severity)
     layers = scene.layers
@@ -171,6 +172,16 @@ def apply(scene: Scene, name: str, severity: int) -> Scene:
         if not tool.channels:
             raise NotApplicable(f"nothing would be left that tells what {tool.name} does")
     return shifted
+
+
+def _one_end_only(scene: Scene, found: Shift) -> None:
+    """Refuses a second change of the outcome, on top of an unseen domain if need be."""
+    before = (find_shift(applied.shift) for applied in scene.shifts)
+    if found.preserves == "end_state":
+        return
+    for other in before:
+        if other.preserves != "end_state" and other.order > 0:
+            raise NotApplicable(f"{other.name} has changed the outcome already")
 
 
 def compose(scene: Scene, stack: Iterable[Applied]) -> Scene:

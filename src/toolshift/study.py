@@ -17,12 +17,12 @@ from itertools import islice
 from typing import Any
 
 from toolshift.agent import PROTOCOL_TOOLS, Agent, Reply, ScriptedAgent, Turn
+from toolshift.cell import Cell, build
 from toolshift.episode import Episode, messages
 from toolshift.errors import UsageError
 from toolshift.grade import grade
 from toolshift.run_folder import Memory, Reading, Record, RunFolder
 from toolshift.scene import Scene
-from toolshift.suite import Cell, build
 from toolshift.tool import JSON, as_openai
 
 CHUNK = 64

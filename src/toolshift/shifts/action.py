@@ -1,1 +1,325 @@
-"""Shifts: Which tools are shown, and how."""
+"""Shifts: Which tools are shown, and how.
+
+Severity says how far a shift reaches: 1 is one tool that the task needs, 2 every tool that it
+needs, 3 every tool that is shown. What is said of a tool stays true throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from toolshift.scene import Scene
+from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.shifts import wording
+from toolshift.shifts.surface import Surface
+from toolshift.tool import DESCRIPTION, NAME, Param, Result, Tool
+
+ONLY_NAME, ONLY_DESCRIPTION = frozenset((NAME,)), frozenset((DESCRIPTION,))
+
+# -- names -------------------------------------------------------------------------------------
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="Kubernetes 1.16: Deployment in extensions/v1beta1 is now served as apps/v1 only",
+)
+def tool_name_noise(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Put noise on tool names (case, then a version, then a prefix) that leaves them readable."""
+    return rename(scene, reach(scene, rng, severity), lambda name: noisy(name, scene, severity))
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="Slack Web API: the channels.* and groups.* methods are replaced by conversations.*",
+)
+def semantic_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give tools other names of the same meaning."""
+    hit = reach(scene, rng, severity, lambda tool: reworded(tool.name, scene) != tool.name)
+    return rename(scene, hit, lambda name: reworded(name, scene))
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="An MCP gateway that hashes tool names to fit a client's limit on their length",
+)
+def identity_erasure(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give tools names that say nothing, so that only their descriptions tell what they do."""
+    hit = reach(scene, rng, severity, lambda tool: tool.channels >= {NAME, DESCRIPTION})
+    return rename(scene, hit, lambda _: wording.opaque(scene.task.pool, rng), ONLY_DESCRIPTION)
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="Python 3.0: raw_input() is renamed to input(), and the old input() is gone",
+)
+def semantic_trap(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give tools names that suggest another tool that is shown; the descriptions stay true."""
+
+    def honest(tool: Tool) -> bool:
+        return tool.channels >= {NAME, DESCRIPTION}
+
+    ring = reach(scene, rng, severity, honest)
+    rest = [tool for tool in scene.tools if honest(tool) and tool not in ring]
+    if severity < 3 and rest:
+        ring.append(rng.choice(rest))
+    if len(ring) < 2:
+        raise NotApplicable("there is no other tool whose name could mislead")
+    rng.shuffle(ring)
+    lent = {tool.name: ring[place - 1].name for place, tool in enumerate(ring)}
+    if scene.task.pool != "train":
+        free = free_names(scene)
+        lent = {name: free(suggestion(other, scene)) for name, other in lent.items()}
+    return change(Surface(names=lent, channels=dict.fromkeys(lent, ONLY_DESCRIPTION)))
+
+
+# -- parameters and schemas --------------------------------------------------------------------
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="OpenAI API: max_tokens is replaced by max_completion_tokens",
+)
+def parameter_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give the parameters of tools other names of the same meaning."""
+    hit = reach(scene, rng, severity, lambda tool: bool(tool.params))
+    return change(Surface(params={tool.name: reworded_params(tool, scene) for tool in hit}))
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="OpenAI API: chat completions take the optional parameters metadata and store",
+)
+def schema_noise(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Add optional parameters that do nothing, and documentation that is beside the point."""
+    pool, hit = scene.task.pool, reach(scene, rng, severity)
+    noise = [Param(p["name"], "", p["schema"], False) for p in wording.TABLES["surplus"][pool]]
+    surface = Surface(
+        descriptions={tool.name: padded(tool, pool, severity, rng) for tool in hit},
+        was=described(hit),
+        surplus={
+            tool.name: tuple(p for p in noise[:severity] if p.name not in names_of(tool))
+            for tool in hit
+        },
+    )
+    return change(surface)
+
+
+# -- descriptions ------------------------------------------------------------------------------
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="An MCP server release that rewords its tool descriptions for other models",
+)
+def description_paraphrase(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Say in other words what tools do: in another frame, and from severity 2 with synonyms."""
+    pool = scene.task.pool
+    hit = reach(scene, rng, severity, lambda tool: bool(tool.description))
+
+    def say(text: str) -> str:
+        words = wording.reword_text(text, pool) if severity > 1 else text
+        return wording.pick("frames", pool, rng).replace("%s", words.removesuffix("."))
+
+    return change(
+        Surface(descriptions={t.name: say(t.description) for t in hit}, was=described(hit))
+    )
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="An OpenAPI export whose operations leave out summary and description",
+)
+def description_removal(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Show tools without a description, so that only their names tell what they do."""
+
+    def spare(tool: Tool) -> bool:
+        return tool.channels >= {NAME, DESCRIPTION} and not is_ranked(tool, scene)
+
+    hit = reach(scene, rng, severity, spare)
+    return change(
+        Surface(
+            descriptions={tool.name: "" for tool in hit},
+            was=described(hit),
+            channels={tool.name: ONLY_NAME for tool in hit},
+        )
+    )
+
+
+@shift(
+    tier="perception",
+    dimension="action",
+    level=1,
+    imitates="Google Maps Platform: Place Details (Legacy) stays listed beside Place Details (New)",
+)
+def distractor_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Show further tools like those needed, which answer with data of something else.
+
+    One at severity 1, one for each needed tool at 2, two for each at 3.
+    """
+    samples = observed(scene)
+    likes = reach(scene, rng, 1 if severity == 1 else 2, lambda tool: tool.name in samples)
+    forms = wording.TABLES["distractors"][scene.task.pool]
+    forms = rng.sample(forms, len(forms) if severity > 2 else 1)
+    free = free_names(scene)
+    extra = {free(form["name"] % like.name): (like, form) for like in likes for form in forms}
+    tools = tuple(resembling(like, name, form) for name, (like, form) in extra.items())
+    answers = {
+        tool.name: samples[like.name].with_(fields=tool.returns, notice="", hint=None)
+        for tool, (like, _) in zip(tools, extra.values(), strict=True)
+    }
+    order = [tool.name for tool in (*scene.tools, *tools)]
+    rng.shuffle(order)
+    seed = rng.getrandbits(32)
+    return change(Surface(extra=tools, answers=answers, order=tuple(order), seed=seed))
+
+
+# -- what they share ---------------------------------------------------------------------------
+
+
+def reach(
+    scene: Scene,
+    rng: Random,
+    severity: int,
+    fits: Callable[[Tool], bool] = lambda tool: True,
+) -> list[Tool]:
+    """The tools to touch: one that the task needs, all that it needs, or all that are shown.
+
+    Raises:
+        NotApplicable: where none that the task needs fits.
+    """
+    called = {step.name for step in scene.calls}
+    fitting = [tool for tool in scene.tools if fits(tool)]
+    needed = [tool for tool in fitting if tool.name in called or not called]
+    if not needed:
+        raise NotApplicable("no tool that the task needs can be changed this way")
+    return [rng.choice(needed)] if severity == 1 else needed if severity == 2 else fitting
+
+
+def rename(
+    scene: Scene,
+    tools: list[Tool],
+    new: Callable[[str], str],
+    channels: frozenset[str] | None = None,
+) -> Change:
+    """New names for tools, none of which is taken."""
+    free = free_names(scene)
+    names = {tool.name: free(new(tool.name)) for tool in tools}
+    return change(Surface(names=names, channels=dict.fromkeys(names, channels) if channels else {}))
+
+
+def change(surface: Surface) -> Change:
+    """The change that a surface makes."""
+    return Change(layer=surface)
+
+
+def free_names(scene: Scene) -> Callable[[str], str]:
+    """A function that keeps names apart from each other and from those that tools have."""
+    taken = {tool.name for tool in (*scene.open().tools(), *scene.clean.truth.tools)}
+
+    def free(name: str) -> str:
+        number, found = 2, name
+        while found in taken:
+            number, found = number + 1, f"{name}_{number}"
+        taken.add(found)
+        return found
+
+    return free
+
+
+def noisy(name: str, scene: Scene, strength: int) -> str:
+    """A name under the noise of the scene's pool."""
+    return wording.noisy(name, scene.task.pool, strength)
+
+
+def reworded(name: str, scene: Scene) -> str:
+    """A name in the synonyms of the scene's pool."""
+    return wording.reword_name(name, scene.task.pool)
+
+
+def suggestion(name: str, scene: Scene) -> str:
+    """A name that suggests the tool of this name, and is not it."""
+    other = reworded(name, scene)
+    return other if other != name else noisy(name, scene, 1)
+
+
+def reworded_params(tool: Tool, scene: Scene) -> Mapping[str, str]:
+    """New names for the parameters of a tool, those that would coincide left as they are."""
+    names: dict[str, str] = {}
+    for param in tool.params:
+        other = wording.reword_param(param.name, scene.task.pool)
+        if other not in names.values() and other not in names_of(tool):
+            names[param.name] = other
+    return names
+
+
+def names_of(tool: Tool) -> set[str]:
+    """The names of a tool's parameters."""
+    return {param.name for param in tool.params}
+
+
+def described(tools: list[Tool]) -> dict[str, str]:
+    """The descriptions of tools as they are."""
+    return {tool.name: tool.description for tool in tools}
+
+
+def padded(tool: Tool, pool: str, sentences: int, rng: Random) -> str:
+    """A tool's description, and after it sentences that are beside the point."""
+    text = tool.description.removesuffix(".")
+    surplus = rng.sample(wording.TABLES["boilerplate"][pool], sentences)
+    return " ".join([f"{text}.", *surplus] if text else surplus)
+
+
+def is_ranked(tool: Tool, scene: Scene) -> bool:
+    """Whether another tool yields the same, and the documentation says which is preferred."""
+    facts = {field.fact for field in tool.returns}
+    return any(
+        other.authority != tool.authority and any(other.yields(fact) for fact in facts)
+        for other in scene.tools
+    )
+
+
+def observed(scene: Scene) -> dict[str, Result]:
+    """What each tool that the task needs has answered the first time it succeeded."""
+    session, found = scene.open(), dict[str, Result]()
+    for step in scene.calls:
+        session.tools()
+        arguments: Any = step.arguments
+        result = session.call(step.name, arguments)
+        if result.ok:
+            found.setdefault(step.name, result)
+    return found
+
+
+def resembling(like: Tool, name: str, form: Mapping[str, str]) -> Tool:
+    """A distractor: a tool like another, whose fields are facts of something else."""
+    text = form["description"] % like.description.removesuffix(".")
+    returns = tuple(
+        field.__class__(field.path, f"{name}.{field.fact}", field.type, field.scale, field.unit)
+        for field in like.returns
+    )
+    return like.with_(
+        name=name,
+        description=text.removeprefix(", ").capitalize() if text.startswith(", ") else text,
+        returns=returns,
+        effect="read",
+        origin=(),
+        authority=0,
+    )

@@ -253,6 +253,8 @@ def tool_gone(scene: Scene, rng: Random, severity: Severity) -> Change:
 )
 def tool_gone_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Tools that the task does not need are withdrawn, with the same notice."""
+    if not scene.solvable:
+        raise NotApplicable("what an unsolvable task would have needed cannot be known")
     spare = _bystanders(scene, rng)
     if len(spare) < severity:
         raise NotApplicable("every tool is needed")
@@ -266,7 +268,7 @@ def _contradiction(scene: Scene, rng: Random, severity: Severity) -> tuple[Ask, 
     """The last request with a second value for as many details, and what was wanted first."""
     ask, facts = scene.asks[-1], scene.world.facts
     asked = _sought(scene)
-    slots = [slot for slot in ask.goal if slot in facts and slot in asked]
+    slots = [s for s, v in ask.goal.items() if s in facts and s in asked and str(v) in ask.text]
     if len(slots) < severity:
         raise NotApplicable(f"the request has {len(slots)} detail(s) that could contradict")
     chosen = rng.sample(slots, severity)

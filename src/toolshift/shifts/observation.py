@@ -1,1 +1,416 @@
-"""Shifts: What comes back from a call."""
+"""Shifts: What comes back from a call.
+
+Here is what changes the data of results; `interruption` has the failures and the tools that move.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import jsonschema_rs
+
+from toolshift import seed as seeds
+from toolshift.layer import Below, Layer, Memory
+from toolshift.scene import Scene
+from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.shifts.formats import Path as Keys
+from toolshift.shifts.formats import grow, leaves
+from toolshift.shifts.plays import (
+    TABLES,
+    Play,
+    Plays,
+    affordable,
+    fits,
+    noted,
+    replay,
+    shuffled,
+    spread,
+    wording,
+)
+from toolshift.tool import Field, Hint, Param, Result, Tool, error
+
+MOST_PAGES = 1000
+
+
+# -- how keys are written ----------------------------------------------------------------------
+
+
+def _camel(words: list[str]) -> str:
+    words = words if len(words) > 1 else [*words, "value"]
+    return words[0] + "".join(word.capitalize() for word in words[1:])
+
+
+STYLES: dict[str, Callable[[list[str]], str]] = {
+    "camel": _camel,
+    "pascal": lambda words: "".join(word.capitalize() for word in words),
+    "upper": lambda words: "_".join(words).upper(),
+    "data": lambda words: "-".join(["data", *words]),
+    "dotted": lambda words: ".".join(["x", *words]),
+    "dunder": lambda words: "__".join(["the", *words] if len(words) == 1 else words),
+    "spaced": " ".join,
+}
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def restyle(key: str, style: str, pool: str, synonyms: bool = True) -> str:
+    """A key or parameter name in a style of a pool."""
+    words = [word.lower() for word in _WORDS.findall(key)] or [key]
+    table = TABLES["synonyms"][pool] if synonyms else {}
+    return STYLES[style]([table.get(word, word) for word in words])
+
+
+# -- format_drift ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drift(Layer):
+    """Writes results in another way; the facts stay the same."""
+
+    style: str
+    pool: str
+    form: str = "json"
+    text: Keys = ()
+    numbers: Keys = ()
+    leaf: Keys = ()
+    units: tuple[tuple[str, str, float], ...] = ()
+    slots = frozenset({"result.form"})
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        result = below(name, arguments)
+        records = result.data if isinstance(result.data, list) else [result.data]
+        if not result.ok or not all(isinstance(record, dict) for record in records):
+            return result
+        fields = {field.path: field for field in result.fields}
+        numeric = {path: field.type != "string" for path, field in fields.items()}
+        for record in records:
+            for path, value in leaves(record):
+                numeric.setdefault(path, isinstance(value, int | float))
+        places = self._places(numeric, fields)
+        scales = {path: self._unit(field)[1] for path, field in fields.items()}
+        data = [self._record(record, places, scales) for record in records]
+        return result.with_(
+            data=data if isinstance(result.data, list) else data[0],
+            fields=tuple(self._field(field, places[field.path]) for field in result.fields),
+            form=self.form,
+        )
+
+    def _places(self, numeric: dict[Keys, bool], fields: dict[Keys, Field]) -> dict[Keys, Keys]:
+        """Where each value goes; one whose new place is taken keeps its own key."""
+        places: dict[Keys, Keys] = {}
+        for path, is_number in numeric.items():
+            key, unit = path[-1], fields[path].unit if path in fields else ""
+            if unit:
+                key = f"{key.removesuffix(unit)}_{self._unit(fields[path])[0]}"
+            above = (*(self.numbers if is_number else self.text), *path[:-1])
+            place = (*above, restyle(key, self.style, self.pool), *self.leaf)
+            own = (*above, path[-1], *self.leaf)
+            places[path] = place if place not in places.values() else own
+        return places
+
+    def _unit(self, field: Field) -> tuple[str, float]:
+        return next((row[1:] for row in self.units if row[0] == field.unit), (field.unit, 1.0))
+
+    def _field(self, field: Field, place: Keys) -> Field:
+        unit, scale = self._unit(field)
+        return Field(place, field.fact, field.type, field.scale * scale, unit)
+
+    def _record(
+        self, record: dict[str, Any], places: dict[Keys, Keys], scales: dict[Keys, float]
+    ) -> dict[str, Any]:
+        rows = {}
+        for path, value in leaves(record):
+            scale = scales.get(path, 1.0)
+            rows[places[path]] = value if value is None or scale == 1 else _scaled(value, scale)
+        return grow(rows)
+
+
+def _scaled(value: float, scale: float) -> float:
+    number = round(value * scale, 6)
+    return int(number) if number == int(number) else number
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=1,
+    imitates="Google Places API (New): rating, formatted_address and the rest come back as "
+    "formattedAddress, displayName.text and others than in the legacy API",
+)
+def format_drift(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Write results under other keys (1), in another structure (2) and in other units (3)."""
+    pool = scene.task.pool
+    table = TABLES["format_drift"][pool]
+    # One choice for the three severities of a task, so that they differ in severity alone.
+    rng = seeds.rng(scene.task.id, "format_drift")
+    style, shape = rng.choice(table["styles"]), rng.choice(table["shapes"])
+    if severity == 1:
+        return Change(Drift(style, pool))
+    units = tuple((unit, *row) for unit, row in table["units"].items()) if severity == 3 else ()
+    outer = table["outer"] if severity == 3 else []
+    text, numbers = (*outer, *shape["text"]), (*outer, *shape["numbers"])
+    style, leaf = shape.get("style", style), tuple(shape["leaf"])
+    return Change(Drift(style, pool, shape["form"], text, numbers, leaf, units))
+
+
+# -- missing_values ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Missing(Layer):
+    """The first results of some tools lack values; the same call brings them later."""
+
+    times: tuple[tuple[str, int], ...]
+    facts: frozenset[str]
+    notice: str
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        result = below(name, arguments)
+        left = dict(self.times).get(name, 0) - memory.get(name, 0)
+        busy = result.hint is not None and result.hint.kind != "page"
+        if left <= 0 or not result.ok or not result.data or busy:
+            return result
+        memory[name] = memory.get(name, 0) + 1
+        paths = {field.path for field in result.fields if field.fact in self.facts}
+        blank = [_blank(one, paths) for one in _listed(result.data)]
+        data = blank if isinstance(result.data, list) else blank[0]
+        return noted(result, self.notice).with_(data=data, hint=Hint("retry"))
+
+
+def _listed(data: Any) -> list[Any]:
+    return data if isinstance(data, list) else [data]
+
+
+def _blank(record: dict[str, Any], paths: set[Keys]) -> dict[str, Any]:
+    return grow({path: None if path in paths else value for path, value in leaves(record)})
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=2,
+    imitates="GitHub REST: a pull request's mergeable is null while it is computed; ask again",
+)
+def missing_values(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Let values that the task needs come back null at first, and whole when asked again."""
+    plays = replay(scene)
+    used = {str(value) for play in plays.all for value in play.arguments.values()}
+    used |= {step.said for step in scene.rehearsal if step.kind == "answer"}
+    hidden: set[str] = set()
+    tools = []
+    for name in plays.needed:
+        told = [fact for record in plays.first(name).facts for fact in record.items()]
+        if plays.tools[name].effect == "read" and told:
+            tools.append(name)
+            hidden |= {fact for fact, value in told if severity == 3 or str(value) in used}
+    # A tool none of whose values is passed on decides by them, so all of them go.
+    for name in tools:
+        of_tool = {fact for record in plays.first(name).facts for fact in record}
+        hidden |= of_tool if not of_tool & hidden else set()
+    if not tools:
+        raise NotApplicable("the task reads nothing")
+    wanted = spread(shuffled(tools, rng), {1: 1, 2: 2, 3: 4}[severity])
+    kept = affordable(plays, [(name, [plays.first(name).run]) for name in wanted])
+    notice = wording("missing_values", scene, rng)[2]
+    return Change(Missing(tuple(Counter(kept).items()), frozenset(hidden), notice))
+
+
+# -- truncation --------------------------------------------------------------------------------
+
+CURSOR = "page_cursor"
+
+
+@dataclass(frozen=True)
+class Pages(Layer):
+    """Lists come in pages; a notice says how to get the next one."""
+
+    size: int
+    param: Param
+    notice: str
+    invalid: tuple[str, str]
+    token: str
+    salt: int
+    slots = frozenset({"result.pages"})
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        return tuple(
+            tool.with_(params=(*tool.params, self.param)) if tool.many else tool for tool in tools
+        )
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        own = {key: value for key, value in arguments.items() if key != self.param.name}
+        start = self._start(arguments.get(self.param.name))
+        if start is None:
+            return error(*self.invalid)
+        result = below(name, own)
+        if not result.ok or not isinstance(result.data, list):
+            return result
+        end = start + self.size
+        page = result.with_(data=result.data[start:end])
+        if len(result.data) <= end or result.hint is not None:
+            return page
+        cursor = self._cursor(end)
+        notice = self.notice.format(param=self.param.name, value=cursor)
+        return noted(page, notice).with_(hint=Hint("page", arguments={self.param.name: cursor}))
+
+    def _cursor(self, offset: int) -> str:
+        number = seeds.derive(self.salt, offset)
+        return self.token.format(hex=f"{number % 16**6:06x}", number=number % 10**7)
+
+    def _start(self, cursor: Any) -> int | None:
+        if cursor is None:
+            return 0
+        offsets = range(self.size, self.size * MOST_PAGES, self.size)
+        return next((offset for offset in offsets if self._cursor(offset) == cursor), None)
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=2,
+    imitates="Slack Web API: conversations.list is paged by cursor; an unpaged call may be cut",
+)
+def truncation(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Cut lists into pages: two (1), three (2), or one a record (3)."""
+    plays = replay(scene)
+    lists = [(play.run, len(play.result.data)) for play in plays.all if _is_list(play)]
+    longest = max((length for _, length in lists), default=0)
+    if longest < 2:
+        raise NotApplicable("no list of the task has two records")
+    least = {1: -(-longest // 2), 2: -(-longest // 3), 3: 1}[severity]
+    extra = {
+        size: Counter([run for run, length in lists for _ in range((length - 1) // size)])
+        for size in range(least, longest)
+    }
+    size = next((size for size, more in extra.items() if fits(plays.load + more)), 0)
+    if not size:
+        raise NotApplicable("the oracle would run out of calls")
+    code, text, notice, described = wording("truncation", scene, rng)
+    name, description = described.split(": ")
+    param = Param(name, CURSOR, {"type": "string", "description": description}, required=False)
+    token = {"train": "c_{hex}", "dev": "PG{number}", "test": "{number}.{hex}"}[scene.task.pool]
+    return Change(Pages(size, param, notice, (code, text), token, rng.getrandbits(32)))
+
+
+def _is_list(play: Play) -> bool:
+    return play.result.ok and isinstance(play.result.data, list)
+
+
+# -- verification_change -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reissue(Layer):
+    """Values that were handed out are reissued: (old, new, newer, ...), each known when told."""
+
+    chains: tuple[tuple[str, ...], ...]
+    code: str
+    text: str
+    slots = frozenset({"values"})
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        told = memory.setdefault("told", {})
+        for chain in self.chains:
+            stale = next((old for old in chain[:-1] if old in arguments.values()), None)
+            if stale is not None:
+                following = chain[chain.index(stale) + 1]
+                new = max(told.get(chain[0], following), following, key=chain.index)
+                told[chain[0]] = new
+                text = self.text.format(old=stale, new=new)
+                hint = Hint("value", old=stale, new=new)
+                return error(self.code, text, hint, provoked=True)
+        inward = {chain[-1]: chain[0] for chain in self.chains}
+        result = below(name, _replaced(arguments, inward))
+        return result.with_(data=_replaced(result.data, told)) if told and result.ok else result
+
+
+def _replaced(data: Any, new: dict[str, str]) -> Any:
+    if isinstance(data, dict):
+        return {key: _replaced(value, new) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_replaced(value, new) for value in data]
+    return new.get(data, data) if isinstance(data, str) else data
+
+
+_ID = re.compile(r"(?=.*[0-9])([A-Za-z]+[-_]?)?[A-Za-z0-9_-]+")
+
+
+def _ids(scene: Scene, plays: Plays) -> dict[str, list[Play]]:
+    """The ids that the oracle took from results and passed on, each with the calls it went to."""
+    said = " ".join([scene.system, *(ask.text for ask in scene.asks)]).lower()
+    answers = {step.said for step in scene.rehearsal if step.kind == "answer"}
+    seen: set[Any] = set()
+    found: dict[str, list[Play]] = {}
+    for play in plays.all:
+        for value in play.arguments.values():
+            known = isinstance(value, str) and value in seen and value not in answers
+            if known and _ID.fullmatch(value) and value.lower() not in said:
+                found.setdefault(value, []).append(play)
+        seen |= {value for record in play.facts for value in record.values()}
+    return found
+
+
+def _reissued(old: str, schemas: list[dict[str, Any]], pool: str, rng: Random) -> str:
+    """A new value in the manner of the pool where the schemas let it, else of the same shape."""
+    head = re.match(r"[A-Za-z]+[-_]?(?=.)|", old)
+    prefix = head[0] if head else ""
+    number = rng.getrandbits(40)
+    digits, letter = f"{number % 10**5:05d}", rng.choice("BCDFGHJKLMNPQRSTVWXZ")
+    body = {
+        "train": digits + letter,
+        "dev": f"x{number % 16**5:05x}",
+        "test": letter + "." + digits,
+    }
+    same = "".join(_redrawn(mark, rng) for mark in old.removeprefix(prefix))
+    for new in (prefix + body[pool], prefix + same):
+        if new != old and all(jsonschema_rs.is_valid(schema, new) for schema in schemas):
+            return new
+    return ""
+
+
+def _redrawn(mark: str, rng: Random) -> str:
+    if mark.isdigit():
+        return rng.choice("0123456789")
+    return rng.choice("BCDFGHJKLMNPQRSTVWXZ") if mark.isupper() else mark
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=2,
+    imitates="Google Places: place ids can change; refresh ids that were stored",
+)
+def verification_change(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Reissue an id or code obtained earlier: one once (1), two (2), every one and again (3)."""
+    plays = replay(scene)
+    ids = _ids(scene, plays)
+    schemas = {
+        old: [
+            param.schema
+            for play in users
+            for param in play.tool.params
+            if play.arguments.get(param.name) == old
+        ]
+        for old, users in ids.items()
+    }
+    pool = scene.task.pool
+    able = [old for old in ids if _reissued(old, schemas[old], pool, Random(0))]
+    if not able:
+        raise NotApplicable("the task passes on no id that could be reissued")
+    wanted = spread(shuffled(able, rng), {1: 1, 2: 2, 3: max(4, len(able))}[severity])
+    # The first reissue costs one call; after a further one, each later use may take a detour.
+    runs = {old: list(dict.fromkeys(play.run for play in users)) for old, users in ids.items()}
+    priced = [
+        (old, runs[old] if old in wanted[:place] else runs[old][:1])
+        for place, old in enumerate(wanted)
+    ]
+    kept = affordable(plays, priced)
+    chains = {old: [old] for old in kept}
+    for old in kept:
+        chains[old].append(_reissued(old, schemas[old], pool, rng))
+    code, text, _, _ = wording("verification_change", scene, rng)
+    return Change(Reissue(tuple(map(tuple, chains.values())), code, text))

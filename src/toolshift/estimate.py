@@ -1,0 +1,74 @@
+"""What a run over a paid endpoint will cost, before it starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from toolshift.agent import PROTOCOL_TOOLS
+from toolshift.cell import build
+from toolshift.episode import messages
+from toolshift.plan import Plan
+from toolshift.tool import JSON, as_openai
+
+BYTES_PER_TOKEN = 4
+DETOURS = 1.5
+"""Turns of a usual agent for each turn of the oracle; a struggling one may take twice as many."""
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """The episodes, turns and tokens that an agent will need, and their price where known."""
+
+    agent: str
+    episodes: int
+    turns: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+
+    @property
+    def text(self) -> str:
+        """The estimate as a sentence."""
+        price = "" if self.dollars is None else f", about ${self.dollars:.2f}"
+        return (
+            f"{self.agent}: {self.episodes} episodes, about {self.turns:,} turns, "
+            f"{self.input_tokens:,} tokens in and {self.output_tokens:,} out{price}"
+        )
+
+
+def estimate_run(plan: Plan, agents: tuple[str, ...], options: dict[str, Any]) -> list[Estimate]:
+    """Estimates a run from the oracle's way through every scene; nothing is sent.
+
+    Args:
+        plan: what would be run.
+        agents: the agents' specs.
+        options: `price_in` and `price_out` in dollars per million tokens, where known.
+    """
+    from toolshift.agents.chat import estimate
+
+    turns = read = written = 0
+    for cell in plan.cells:
+        scene = build(cell)
+        tools = len(JSON.encode([*map(as_openai, scene.tools), *PROTOCOL_TOOLS]))
+        so_far = 0
+        for message in messages(scene, scene.rehearsal):
+            size = len(JSON.encode(message))
+            if message["role"] == "assistant":
+                turns, read, written = turns + 1, read + tools + so_far, written + size
+            so_far += size
+    tokens_in, tokens_out = (int(DETOURS * n / BYTES_PER_TOKEN) for n in (read, written))
+    price_in, price_out = options.get("price_in"), options.get("price_out")
+    return [
+        Estimate(
+            agent=agent,
+            episodes=len(plan.cells),
+            turns=int(DETOURS * turns),
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            dollars=None
+            if price_in is None or price_out is None
+            else estimate(1, tokens_in, tokens_out, price_in, price_out),
+        )
+        for agent in agents
+    ]

@@ -1,0 +1,245 @@
+"""The surface: a one-to-one change of what is shown, as data, and so one that can be undone.
+
+A `Surface` says how tools are called above it. Calls go inward by its tables read backwards;
+what comes back goes outward, and mentions of tools in descriptions, errors, notices and hints
+are rewritten with them, so that nothing shown speaks of a name that does not work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from toolshift import seed as seeds
+from toolshift.layer import Below, Layer, Memory
+from toolshift.tool import JSON, Param, Result, Tool, error
+
+Names = Mapping[str, str]
+NO_NAMES: Names = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Surface(Layer):
+    """How the tools below are shown. Every table is keyed by the names below; all are optional.
+
+    Tools that no table knows, such as those that a layer below brings later, pass unchanged.
+
+    Attributes:
+        names: the name that a tool is shown under.
+        params: for a tool, the names that its parameters are shown under.
+        descriptions: the text shown in place of a tool's description.
+        was: the description that `descriptions` replaces; one that has changed since, as by a
+            deprecation in mid-episode, passes as it is.
+        param_descriptions: for a tool, texts in place of the descriptions of its parameters.
+        surplus: for a tool, further optional parameters; a call goes inward without them.
+        channels: for a tool, the most that still tells what it does (see `Tool.channels`).
+        extra: distractors: tools of this layer's own, under the names they are shown with.
+        answers: what a distractor's answer looks like; its codes, ids and numbers are made anew
+            for every arguments.
+        order: the names as shown, in the order in which they are; others follow.
+        seed: of the distractors' answers.
+    """
+
+    names: Names = field(default_factory=dict)
+    params: Mapping[str, Names] = field(default_factory=dict)
+    descriptions: Names = field(default_factory=dict)
+    was: Names = field(default_factory=dict)
+    param_descriptions: Mapping[str, Names] = field(default_factory=dict)
+    surplus: Mapping[str, tuple[Param, ...]] = field(default_factory=dict)
+    channels: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    extra: tuple[Tool, ...] = ()
+    answers: Mapping[str, Result] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    seed: int = 0
+
+    # -- the layer -----------------------------------------------------------------------------
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """The tools below as they are shown, and the distractors."""
+        return _shown(self, tools)
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Carries a spoken call inward; a name that is hidden does not work."""
+        if name in self.answers:
+            answer = self.answers[name]
+            parts = (self.seed, name, JSON.encode(arguments).decode())
+            return answer.with_(data=decoy(answer.data, *parts))
+        if name in self.names and name not in self._below:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        tool, said = self.inward(name, arguments)
+        hidden = self._hidden.get(tool, frozenset()) & arguments.keys()
+        if hidden:
+            return error("invalid_arguments", f"{name}: unexpected {', '.join(sorted(hidden))}")
+        return self.outward(below(tool, said), tool)
+
+    # -- in both directions, for recordings too ------------------------------------------------
+
+    def inward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The call below that a spoken call stands for."""
+        tool = self._below.get(name, name)
+        names = {spoken: true for true, spoken in self.params.get(tool, NO_NAMES).items()}
+        dropped = {param.name for param in self.surplus.get(tool, ())}
+        return tool, {names.get(k, k): v for k, v in arguments.items() if k not in dropped}
+
+    def spoken(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """How a call below is spoken through this surface."""
+        names = self.params.get(name, NO_NAMES)
+        return self.names.get(name, name), {names.get(k, k): v for k, v in arguments.items()}
+
+    def speak(self, text: str) -> str:
+        """Says a text below in the names as shown; plain words are left alone unless quoted."""
+        return _rename(text, self._in_prose, self.names)
+
+    @property
+    def inverse(self) -> Surface:
+        """The surface that undoes this one: over it, everything is called as below."""
+        names, params = self.names, self.params
+        return Surface(
+            names=self._below,
+            params={
+                names.get(tool, tool): {spoken: true for true, spoken in table.items()}
+                for tool, table in params.items()
+            },
+            descriptions={
+                names.get(tool, tool): self._say_params(self.speak(text), tool)
+                for tool, text in self.was.items()
+            },
+        )
+
+    def outward(self, result: Result, tool: str) -> Result:
+        """How the result of a tool below sounds: its mentions of tools and parameters."""
+        if not (self.names or self.params) or (result.ok and not result.notice and not result.hint):
+            return result
+
+        def say(text: str) -> str:
+            return self._say_params(_rename(text, self._anywhere, self.names), tool)
+
+        hint = result.hint
+        told = not result.ok or (hint is not None and hint.kind == "use")
+        if hint is not None:
+            _, arguments = self.spoken(hint.tool or tool, hint.arguments)
+            hint = replace(hint, tool=self.names.get(hint.tool, hint.tool), arguments=arguments)
+        data = _each_text(result.data, say) if told else result.data
+        return result.with_(data=data, notice=say(result.notice), hint=hint)
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def show(self, tool: Tool) -> Tool:
+        """One tool below as it is shown."""
+        name, params = tool.name, self.params.get(tool.name, NO_NAMES)
+        texts = self.param_descriptions.get(name, NO_NAMES)
+        replaced = name in self.descriptions and (
+            self.was.get(name, tool.description) == tool.description
+        )
+        description = self.descriptions[name] if replaced else tool.description
+        shown = tuple(
+            _param(param, params.get(param.name, param.name), texts.get(param.name), self.speak)
+            for param in tool.params
+        )
+        return tool.with_(
+            name=self.names.get(name, name),
+            description=self._say_params(self.speak(description), name),
+            params=(*shown, *self.surplus.get(name, ())),
+            channels=tool.channels & self.channels.get(name, tool.channels),
+        )
+
+    def _say_params(self, text: str, tool: str) -> str:
+        """Renames parameters where they are quoted or given a value; else they are plain words."""
+        names = self.params.get(tool)
+        if not names or not text:
+            return text
+        known = "|".join(map(re.escape, names))
+        return re.sub(
+            rf"(?<=[`'\"])(?:{known})(?=[`'\"])|(?<!\w)(?:{known})(?==)",
+            lambda match: names[match[0]],
+            text,
+        )
+
+    @cached_property
+    def _below(self) -> dict[str, str]:
+        return {spoken: tool for tool, spoken in self.names.items()}
+
+    @cached_property
+    def _hidden(self) -> dict[str, frozenset[str]]:
+        return {t: frozenset(names) - set(names.values()) for t, names in self.params.items()}
+
+    @cached_property
+    def _anywhere(self) -> re.Pattern[str] | None:
+        return _mentions(self.names, plain=True)
+
+    @cached_property
+    def _in_prose(self) -> re.Pattern[str] | None:
+        return _mentions(self.names, plain=False)
+
+
+@lru_cache(maxsize=1024)
+def _shown(surface: Surface, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """Kept over episodes, for the schemas of a tool are compiled once a tool."""
+    shown = (*map(surface.show, tools), *surface.extra)
+    if not surface.order:
+        return shown
+    places = {name: place for place, name in enumerate(surface.order)}
+    return tuple(sorted(shown, key=lambda tool: places.get(tool.name, len(places))))
+
+
+def _param(param: Param, name: str, text: str | None, speak: Any) -> Param:
+    said = text if text is not None else speak(param.schema.get("description", ""))
+    if name == param.name and said == param.schema.get("description", ""):
+        return param
+    return replace(param, name=name, schema={**param.schema, "description": said})
+
+
+def _mentions(names: Names, plain: bool) -> re.Pattern[str] | None:
+    """Finds names as whole words; those that are plain words only in quotes, unless `plain`."""
+    if not names:
+        return None
+    known = sorted(names, key=len, reverse=True)
+    odd = [re.escape(name) for name in known if plain or not name.isalpha() or not name.islower()]
+    quoted = [re.escape(name) for name in known]
+    either = [rf"(?<=[`'\"])(?:{'|'.join(quoted)})(?=[`'\"])"]
+    if odd:
+        either.append(rf"(?<![\w-])(?:{'|'.join(odd)})(?![\w-])")
+    return re.compile("|".join(either))
+
+
+def _rename(text: str, pattern: re.Pattern[str] | None, names: Names) -> str:
+    return pattern.sub(lambda match: names[match[0]], text) if pattern and text else text
+
+
+def _each_text(data: Any, say: Any) -> Any:
+    if isinstance(data, str):
+        return say(data)
+    if isinstance(data, dict):
+        return {key: _each_text(value, say) for key, value in data.items()}
+    return [_each_text(value, say) for value in data] if isinstance(data, list) else data
+
+
+# -- the answers of distractors ----------------------------------------------------------------
+
+_CODE = re.compile(r"[A-Z0-9]{4}-[A-Z0-9]{4}")
+_CLOCK = re.compile(r"\d\d:\d\d|\d{4}-\d\d-\d\d")
+
+
+def decoy(data: Any, *parts: object) -> Any:
+    """A plausible answer of the same make: other codes, ids and numbers, derived from the parts.
+
+    Times, dates and words stay, so that a decoy does not betray itself by nonsense.
+    """
+    if isinstance(data, dict):
+        return {key: decoy(value, *parts, key) for key, value in data.items()}
+    if isinstance(data, list):
+        return [decoy(value, *parts, place) for place, value in enumerate(data)]
+    rng = seeds.rng("decoy", *parts)
+    if isinstance(data, str):
+        if _CODE.fullmatch(data):
+            return seeds.code("decoy", *parts)
+        if _CLOCK.search(data):
+            return data
+        return re.sub(r"\d", lambda _: str(rng.randrange(1, 10)), data)
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
+        other = data * rng.uniform(0.6, 1.4)
+        return round(other) if isinstance(data, int) else round(other, 1)
+    return data

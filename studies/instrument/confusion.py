@@ -1,0 +1,115 @@
+"""Whether the causes that the instrument names are those that were planted.
+
+    python studies/instrument/confusion.py [--suite standard] [--seeds 3] [--workers 2]
+
+Plays every planted agent, at full and at half strength and in mixtures, and the sound oracle, over
+a suite; counts the causes named. Writes `confusion.json` and `confusion.md` beside this file.
+Exits with 1 where a planted weakness is not ranked first, or the oracle fails anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+
+from toolshift.agents.catalog import make_agent
+from toolshift.agents.planted import PLANTED
+from toolshift.episode import Episode
+from toolshift.grade import grade
+from toolshift.measure.causes import CAUSES
+from toolshift.suite import Cell, build, make_plan, select
+
+MIXED = [f"{a}+{b}" for a, b in combinations(PLANTED, 2) if "always_refuses" not in (a, b)]
+
+
+def agents() -> list[str]:
+    """The sound agent, every weakness at full and half strength, and the mixtures."""
+    return ["oracle", *PLANTED, *(f"{name}@0.5" for name in PLANTED), *MIXED]
+
+
+def causes(cells: list[Cell]) -> dict[str, Counter[str]]:
+    """The causes named for each agent over some cells; "" counts the passes."""
+    found: dict[str, Counter[str]] = {name: Counter() for name in agents()}
+    for cell in cells:
+        scene = build(cell)
+        for name in agents():
+            episode = Episode(scene)
+            make_agent(name).play(episode)
+            found[name][grade(episode).cause] += 1
+    return found
+
+
+def expected(name: str) -> set[str]:
+    """The causes that a valid instrument may rank first for an agent."""
+    return {PLANTED[part.split("@")[0]][1] for part in name.split("+")} if name != "oracle" else {""}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", default="standard")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    begun = time.time()
+    plan = make_plan(select(options.suite, seeds=options.seeds, tasks=options.tasks))
+    cells = sorted(plan.cells, key=lambda cell: cell.lineage)
+    parts = [cells[n : n + 200] for n in range(0, len(cells), 200)]
+    total: dict[str, Counter[str]] = {name: Counter() for name in agents()}
+    with ProcessPoolExecutor(options.workers) as pool:
+        for part in pool.map(causes, parts):
+            for name, counts in part.items():
+                total[name] += counts
+    rows, wrong = {}, []
+    for name, counts in total.items():
+        failures = Counter({cause: n for cause, n in counts.items() if cause})
+        first = failures.most_common(1)[0][0] if failures else ""
+        rows[name] = {"first": first, "passes": counts[""], "causes": dict(failures.most_common())}
+        if first not in expected(name):
+            wrong.append(name)
+    report = {
+        "command": f"python studies/instrument/confusion.py --suite {options.suite} "
+        f"--seeds {options.seeds}",
+        "episodes of each agent": len(cells),
+        "not ranked first": wrong,
+        "agents": rows,
+        "seconds": round(time.time() - begun),
+        "versions": {"toolshift": version("toolshift"), "python": platform.python_version()},
+    }
+    here = Path(__file__)
+    here.with_name("confusion.json").write_text(json.dumps(report, indent=2) + "\n")
+    here.with_name("confusion.md").write_text(table(rows, len(cells)))
+    print(here.with_name("confusion.md").read_text())
+    print(f"not ranked first: {wrong or 'none'}; {report['seconds']} s")
+    raise SystemExit(1 if wrong else 0)
+
+
+def table(rows: dict[str, dict[str, object]], episodes: int) -> str:
+    """The confusion matrix: an agent a row, the causes of its failures in per cent."""
+    used = [c for c in CAUSES if any(c in row["causes"] for row in rows.values())]  # type: ignore[operator]
+    head = f"| agent | planted | passes | {' | '.join(used)} |\n"
+    lines = [
+        f"# Causes named for planted agents\n\n{episodes} episodes an agent; the causes are shares "
+        "of its failures, in per cent. The planted weakness must be ranked first (bold).\n\n",
+        head,
+        "|---" * (len(used) + 3) + "|\n",
+    ]
+    for name, row in rows.items():
+        counts: dict[str, int] = row["causes"]  # type: ignore[assignment]
+        failed = sum(counts.values())
+        shares = [f"{100 * counts.get(c, 0) / failed:.0f}" if counts.get(c) else "" for c in used]
+        marked = [f"**{s}**" if c == row["first"] else s for c, s in zip(used, shares, strict=True)]
+        planted = ", ".join(sorted(expected(name))) or "none"
+        lines.append(f"| {name} | {planted} | {row['passes']} | {' | '.join(marked)} |\n")
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    main()

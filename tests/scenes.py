@@ -1,0 +1,59 @@
+"""Scenes for the tests of shifts, and how far a shift has moved one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from toolshift.agents.oracle import OracleAgent
+from toolshift.episode import Episode, messages
+from toolshift.grade import Grade, grade
+from toolshift.scene import Applied, Scene, make_scene
+from toolshift.shift import NotApplicable, compose
+from toolshift.worlds import find_world
+
+
+def clean_scenes(world: str, count: int, pool: str = "dev") -> Iterator[Scene]:
+    """Scenes of a world, its kinds in turn."""
+    kinds = list(find_world(world).kinds)
+    for number in range(count):
+        index, kind = divmod(number, len(kinds))
+        yield make_scene(find_world(world), kinds[kind], index, pool=pool)
+
+
+def shifted(scene: Scene, *stack: tuple[str, int]) -> Scene | None:
+    """The scene after some shifts; None where they do not apply."""
+    try:
+        return compose(scene, [Applied(name, severity) for name, severity in stack])
+    except NotApplicable:
+        return None
+
+
+def solved(scene: Scene) -> tuple[Episode, Grade]:
+    """The oracle's episode in a scene, and its grade."""
+    episode = Episode(scene)
+    OracleAgent().play(episode)
+    return episode, grade(episode)
+
+
+def proven(scene: Scene) -> bool:
+    """Whether the oracle ends a scene rightly, for the right reason where it must refuse."""
+    _, verdict = solved(scene)
+    return verdict.passed and (scene.solvable or verdict.right_reason)
+
+
+def words(scene: Scene) -> Counter[str]:
+    """Every word that the oracle is shown in a scene."""
+    episode, _ = solved(scene)
+    shown = [str(message["content"]) for message in messages(scene, episode.steps)]
+    for tool in scene.tools:
+        params = " ".join(f"{p.name} {p.schema}" for p in tool.params)
+        shown.append(f"{tool.name} {tool.description} {params}")
+    return Counter(" ".join(shown).split())
+
+
+def distance(scene: Scene) -> float:
+    """How many shown words differ from the clean scene's, relative to how many those are."""
+    before, after = words(scene.clean), words(scene)
+    changed = (before - after) + (after - before)
+    return changed.total() / before.total()

@@ -1,0 +1,283 @@
+"""Every shift of perception: the oracle still solves, it changes something, and by severity."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolshift.agents.oracle import OracleAgent
+from toolshift.episode import Episode, messages
+from toolshift.scene import Scene, kind_of, make_scene
+from toolshift.shift import SEVERITIES, NotApplicable, apply, find_shift
+from toolshift.shifts import wording
+from toolshift.tool import JSON, as_openai
+from toolshift.world import POOLS
+from toolshift.worlds import find_world
+
+ACTION = (
+    "tool_name_noise",
+    "semantic_rename",
+    "identity_erasure",
+    "semantic_trap",
+    "parameter_rename",
+    "schema_noise",
+    "description_paraphrase",
+    "description_removal",
+    "distractor_tools",
+)
+QUERY = (
+    "query_paraphrase",
+    "query_typos",
+    "query_ambiguity",
+    "query_underspecification",
+    "query_redundancy",
+)
+ALL = (*ACTION, *QUERY, "placebo")
+WORLDS = ("poi", "medical", "retail")
+KINDS = [(name, kind) for name in WORLDS for kind in find_world(name).kinds]
+SOME = [kind for place, kind in enumerate(KINDS) if kind[0] == "poi" or place % 4 == 0]
+SPOKEN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@cache
+def clean(world: str, kind: str, pool: str = "dev", index: int = 0) -> Scene:
+    return make_scene(find_world(world), kind, index, pool=pool)
+
+
+def tried(scene: Scene, *stack: tuple[str, int]) -> Scene | None:
+    """The scene after a stack of shifts; None where one is not applicable."""
+    try:
+        for name, severity in stack:
+            scene = apply(scene, name, severity)
+    except NotApplicable:
+        return None
+    return scene
+
+
+def shown(scene: Scene) -> list[str]:
+    """The words of everything that the oracle is shown, and of what it says."""
+    tools = [as_openai(tool) for tool in scene.tools]
+    text = JSON.encode([tools, messages(scene, scene.rehearsal)]).decode()
+    return re.findall(r"\w+", text)
+
+
+def changed_words(scene: Scene) -> int:
+    ours, clean_ones = Counter(shown(scene)), Counter(shown(scene.clean))
+    return ((ours - clean_ones) + (clean_ones - ours)).total()
+
+
+def check_solved(scene: Scene) -> None:
+    """The oracle gives the answers of the clean scene with the same effects."""
+    episode = Episode(scene)
+    OracleAgent().play(episode)
+    answers = [step.said for step in episode.steps if step.kind == "answer"]
+    assert answers == [ask.expected for ask in scene.clean.asks]
+    assert set(episode.session.upstream.state.effects) == set(scene.clean.outcome.effects)
+    names = [tool.name for tool in scene.tools]
+    assert len(set(names)) == len(names)
+    assert all(SPOKEN.fullmatch(name) for name in names)
+    assert all(tool.channels for tool in scene.tools)
+    for tool in scene.tools:
+        params = [param.name for param in tool.params]
+        assert len(set(params)) == len(params)
+
+
+@pytest.mark.parametrize(("world", "kind"), KINDS)
+@pytest.mark.parametrize("name", ALL)
+def test_the_oracle_solves_what_each_shift_makes(name, world, kind):
+    for pool, severity in product(POOLS, SEVERITIES):
+        scene = tried(clean(world, kind, pool), (name, severity))
+        if scene is None:
+            continue
+        check_solved(scene)
+        assert shown(scene) != shown(scene.clean), "a shift that changes nothing"
+        again = apply(clean(world, kind, pool), name, severity)
+        assert shown(again) == shown(scene)
+
+
+@pytest.mark.parametrize("first", ALL)
+@pytest.mark.parametrize("second", ALL)
+def test_the_oracle_solves_what_pairs_make(first, second):
+    applied = 0
+    for place, (world, kind) in enumerate(SOME):
+        pool = POOLS[place % 3]
+        severity, other = SEVERITIES[place % 3], SEVERITIES[place // 3 % 3]
+        scene = tried(clean(world, kind, pool, 1), (first, severity), (second, other))
+        if scene is not None:
+            applied += 1
+            check_solved(scene)
+    if first != second and not {first, second} <= {*ACTION, "placebo"}:
+        return
+    # These cannot be stacked: what one needs, the other has taken, or nothing is left to rename.
+    closed = {"identity_erasure", "semantic_trap", "description_removal", "semantic_rename"}
+    assert applied or {first, second} <= closed or first == second
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(KINDS),
+    st.sampled_from(POOLS),
+    st.integers(0, 9),
+    st.lists(st.tuples(st.sampled_from(ALL), st.sampled_from(SEVERITIES)), max_size=5),
+)
+def test_the_oracle_solves_any_stack(kind, pool, index, stack):
+    scene = tried(clean(*kind, pool, index), *stack)
+    if scene is not None:
+        check_solved(scene)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("world", WORLDS)
+def test_severity_rises_in_shown_words(name, world):
+    counts = []
+    for pool, kind, index in product(("train", "dev"), find_world(world).kinds, (0, 1)):
+        base = clean(world, kind, pool, index)
+        scenes = [tried(base, (name, severity)) for severity in SEVERITIES]
+        if None not in scenes:
+            counts.append([changed_words(scene) for scene in scenes])
+    assert len(counts) >= 40
+    low, middle, high = (sum(column) / len(counts) for column in zip(*counts, strict=True))
+    assert low < middle < high, (low, middle, high)
+
+
+@pytest.mark.parametrize("name", ACTION)
+def test_the_task_is_touched(name):
+    for world, kind in KINDS:
+        scene = tried(clean(world, kind), (name, 1))
+        if scene is None or name == "distractor_tools":
+            continue
+        before = {JSON.encode(as_openai(tool)) for tool in scene.clean.tools}
+        fresh = {t.name for t in scene.tools if JSON.encode(as_openai(t)) not in before}
+        assert fresh & {step.name for step in scene.calls}
+
+
+# -- pools share no surface forms --------------------------------------------------------------
+
+
+def by_pool(table: str) -> list[set[str]]:
+    return [{str(form) for form in wording.TABLES[table][pool]} for pool in POOLS]
+
+
+def apart(pools: list[set[str]]) -> bool:
+    return all(pools) and sum(map(len, pools)) == len(set.union(*pools))
+
+
+def test_pools_share_no_synonyms():
+    entries = [row for table in ("verbs", "nouns") for row in wording.TABLES[table].values()]
+    assert all(len(row) == len(POOLS) for row in entries)
+    assert apart([{row[place] for row in entries} for place in range(3)])
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["frames", "boilerplate", "vague", "vague_number", "missing", "missing_number", "chatter"],
+)
+def test_pools_share_no_sentences(table):
+    assert apart(by_pool(table))
+
+
+def test_pools_share_no_surplus_parameters_or_distractors():
+    for table in ("surplus", "distractors"):
+        assert apart([{row["name"] for row in wording.TABLES[table][pool]} for pool in POOLS])
+    descriptions = wording.TABLES["distractors"]
+    assert apart([{row["description"] for row in descriptions[pool]} for pool in POOLS])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tool_name_noise", "semantic_rename", "identity_erasure", "semantic_trap", "parameter_rename"],
+)
+def test_pools_share_no_names(name):
+    """The names that a shift brings in one pool turn up in no other, over every world."""
+    seen: list[set[str]] = []
+    for pool in POOLS:
+        found = set()
+        for (world, kind), severity in product(KINDS, SEVERITIES):
+            scene = tried(clean(world, kind, pool), (name, severity))
+            if scene is not None:
+                before = names_in(scene.clean)
+                found |= names_in(scene) - (before if name != "semantic_trap" else set())
+        seen.append(found)
+    if name == "semantic_trap":  # in training it moves the names that there are
+        true = set().union(*(names_in(clean(*kind)) for kind in KINDS))
+        assert seen[0] <= true
+        seen = [seen[1] - true, seen[2] - true]
+    assert apart(seen)
+
+
+def names_in(scene: Scene) -> set[str]:
+    params = {param.name for tool in scene.tools for param in tool.params}
+    return params | {tool.name for tool in scene.tools}
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=12), st.randoms())
+def test_pools_share_no_slips(word, rng):
+    slips = [{wording.typo(word, pool, rng) for _ in range(40)} - {word} for pool in POOLS]
+    assert not (slips[0] & slips[1])
+    assert not (slips[1] & slips[2])
+    assert not (slips[0] & slips[2])
+
+
+# -- single shifts -----------------------------------------------------------------------------
+
+
+def test_an_erased_name_leaves_only_the_description():
+    scene = apply(clean("poi", "listing"), "identity_erasure", 3)
+    assert all(tool.channels == {"description"} for tool in scene.tools)
+    assert tried(scene, ("description_removal", 1)) is None
+
+
+def test_a_trap_lends_the_name_of_another_tool():
+    base = clean("poi", "listing", "train")
+    scene = apply(base, "semantic_trap", 3)
+    true = {tool.description: tool.name for tool in base.tools}
+    assert sorted(t.name for t in scene.tools) == sorted(true.values())
+    assert all(tool.name != true[tool.description] for tool in scene.tools)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_distractors_answer_with_decoys(pool):
+    base = clean("poi", "listing", pool)
+    scene = apply(base, "distractor_tools", 3)
+    true = {step.text for step in base.rehearsal}
+    extra = [tool for tool in scene.tools if not tool.origin]
+    assert len(extra) == 4
+    assert {tool.effect for tool in extra} == {"read"}
+    session = scene.open()
+    for tool in extra:
+        result = session.call(tool.name, {"place_id": "PL-1"})
+        assert result.ok
+        assert JSON.encode(result.data).decode() not in true
+        assert base.asks[0].expected not in JSON.encode(result.data).decode()
+    assert session.true_calls == []
+
+
+def test_the_placebo_stays_with_training_phrasings():
+    for world, kind in KINDS:
+        scene = apply(clean(world, kind, "test"), "placebo", 2)
+        for ask, request in zip(scene.asks, kind_of(scene).requests, strict=True):
+            assert ask.text in {one.format(**ask.goal) for one in request.phrasings["train"]}
+
+
+def test_the_placebo_documents_as_much_as_schema_noise():
+    lengths = {"placebo": 0, "schema_noise": 0}
+    for (world, kind), severity in product(KINDS, SEVERITIES):
+        for name in lengths:
+            scene = apply(clean(world, kind, "train"), name, severity)
+            lengths[name] += sum(len(tool.description.split()) for tool in scene.tools)
+    assert lengths["placebo"] == pytest.approx(lengths["schema_noise"], rel=0.03)
+
+
+def test_what_is_declared():
+    for name in ALL:
+        found = find_shift(name)
+        assert found.level == 1
+        assert found.preserves == "end_state"
+        assert found.imitates
+        assert found.tier == ("none" if name == "placebo" else "perception")

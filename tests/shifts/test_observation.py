@@ -1,0 +1,282 @@
+"""The interaction shifts: solvable, deterministic, graded, and different in each pool."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolshift.agents.oracle import OracleAgent
+from toolshift.episode import Episode, messages
+from toolshift.scene import Scene, make_scene
+from toolshift.shift import NotApplicable, Severity, apply, shifts
+from toolshift.shifts import interruption, observation
+from toolshift.shifts.plays import TABLES
+from toolshift.tool import JSON, as_openai
+from toolshift.worlds import find_world
+
+MINE = (
+    *("format_drift", "missing_values", "truncation", "verification_change"),
+    *("transient_error", "permanent_error", "redirect"),
+    *("tool_removed_midway", "tool_added", "tool_migrated"),
+)
+WORLDS = ("poi", "medical", "retail")
+POOLS = ("train", "dev", "test")
+CASES = [(world, kind) for world in WORLDS for kind in find_world(world).kinds]
+
+
+@cache
+def clean(world: str, kind: str, pool: str, index: int = 0) -> Scene:
+    return make_scene(find_world(world), kind, index, pool=pool)
+
+
+def play(scene: Scene) -> Episode:
+    episode = Episode(scene)
+    OracleAgent().play(episode)
+    return episode
+
+
+def shifted(scene: Scene, *applied: tuple[str, Severity]) -> Scene | None:
+    try:
+        for name, severity in applied:
+            scene = apply(scene, name, severity)
+    except NotApplicable:
+        return None
+    return scene
+
+
+def check_solved(scene: Scene) -> Episode:
+    episode = play(scene)
+    told = [(step.kind, step.name, step.text) for step in episode.steps]
+    assert episode.end == "answered", told
+    assert episode.steps[-1].said == scene.asks[-1].expected, told
+    assert tuple(episode.session.upstream.state.effects) == scene.outcome.effects, told  # type: ignore[attr-defined]
+    assert sum(step.kind == "call" for step in episode.steps) <= 24
+    return episode
+
+
+@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize(("world", "kind"), CASES)
+def test_the_oracle_solves(world: str, kind: str, name: str) -> None:
+    for pool, index, severity in product(POOLS, range(2), (1, 2, 3)):
+        before = clean(world, kind, pool, index)
+        scene = shifted(before, (name, severity))
+        if scene is not None:
+            episode = check_solved(scene)
+            assert heard(episode) != heard(play(before)), "a shift that changes nothing"
+
+
+@pytest.mark.parametrize("first", MINE)
+@pytest.mark.parametrize("second", MINE)
+def test_pairs_compose(first: str, second: str) -> None:
+    for number, (world, kind) in enumerate(CASES):
+        for severity in (1, 3):
+            scene = shifted(
+                clean(world, kind, POOLS[number % 3], number), (first, 3), (second, severity)
+            )
+            if scene is not None:
+                check_solved(scene)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    case=st.sampled_from(CASES),
+    pool=st.sampled_from(POOLS),
+    index=st.integers(0, 500),
+    applied=st.lists(
+        st.tuples(st.sampled_from(MINE), st.sampled_from([1, 2, 3])), min_size=2, max_size=4
+    ),
+)
+def test_stacks_compose(case: Any, pool: str, index: int, applied: Any) -> None:
+    scene = shifted(clean(*case, pool, index), *applied)
+    if scene is not None:
+        check_solved(scene)
+
+
+@pytest.mark.parametrize("name", MINE)
+def test_same_seed_same_bytes(name: str) -> None:
+    for pool, severity in product(POOLS, (1, 2, 3)):
+        scenes = [
+            shifted(make_scene(find_world("poi"), "best_rated", 3, pool=pool), (name, severity))
+            for _ in range(2)
+        ]
+        one, other = (play(scene) for scene in scenes if scene is not None)
+        assert JSON.encode(heard(one)) == JSON.encode(heard(other))
+
+
+# -- severity ----------------------------------------------------------------------------------
+
+
+def heard(episode: Episode) -> list[Any]:
+    """Everything an agent was shown."""
+    first = [as_openai(tool) for tool in episode.scene.tools]
+    return [messages(episode.scene, episode.steps), first, [as_openai(t) for t in episode.tools]]
+
+
+def words(scene: Scene) -> Counter[str]:
+    return Counter(re.findall(r"\w+", JSON.encode(heard(play(scene))).decode()))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", MINE)
+def test_severity_rises(name: str, world: str) -> None:
+    """Words that differ from the clean scene, as a share of it: their mean rises."""
+    totals = [0.0, 0.0, 0.0]
+    count = 0
+    for kind, pool, index in product(find_world(world).kinds, POOLS, range(2)):
+        before = clean(world, kind, pool, index)
+        scenes = [shifted(before, (name, severity)) for severity in (1, 2, 3)]
+        if None in scenes:
+            continue
+        count += 1
+        plain = words(before)
+        for place, scene in enumerate(scenes):
+            assert scene is not None
+            now = words(scene)
+            totals[place] += ((now - plain) + (plain - now)).total() / plain.total()
+    assert count >= (40 if name != "truncation" and world == "poi" else 6)
+    assert totals[0] < totals[1] < totals[2]
+
+
+# -- pools -------------------------------------------------------------------------------------
+
+
+def phrases(text: str) -> set[tuple[str, ...]]:
+    """Three words in a row; placeholders are no words."""
+    found = re.findall(r"[a-z0-9']+", re.sub(r"\{\w+\}", " | ", text.lower()))
+    return {tuple(found[at : at + 3]) for at in range(len(found) - 2)}
+
+
+SAID = [name for name in MINE if name != "format_drift"]
+
+
+def test_pools_share_no_wording() -> None:
+    rows = {pool: [row for name in SAID for row in TABLES[name][pool]] for pool in POOLS}
+    codes = {pool: {row[0] for row in rows[pool]} - {""} for pool in POOLS}
+    texts = {
+        pool: {p for row in rows[pool] for text in row[1:] for p in phrases(text)} for pool in POOLS
+    }
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        assert not codes[one] & codes[other]
+        assert not texts[one] & texts[other]
+
+
+def test_pools_share_no_keys_or_forms() -> None:
+    tables = TABLES["format_drift"]
+    fields = {key for w in WORLDS for t in find_world(w).tools for f in t.returns for key in f.path}
+    keys = {
+        pool: {
+            observation.restyle(key, style, pool)
+            for style in tables[pool]["styles"]
+            for key in fields
+        }
+        for pool in POOLS
+    }
+    shapes = {pool: {row["form"] for row in tables[pool]["shapes"]} - {"json"} for pool in POOLS}
+    groups = {
+        pool: {
+            key
+            for row in tables[pool]["shapes"]
+            for key in (*row["text"], *row["numbers"], *row["leaf"], *tables[pool]["outer"])
+        }
+        for pool in POOLS
+    }
+    units = {pool: {row[0] for row in tables[pool]["units"].values()} for pool in POOLS}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        for kept in (keys, shapes, groups, units):
+            assert not kept[one] & kept[other]
+        synonyms = TABLES["synonyms"]
+        assert not set(synonyms[one].values()) & set(synonyms[other].values())
+    assert not fields & set.union(*keys.values())
+
+
+def test_pools_share_no_successor_names() -> None:
+    names = {
+        pool: {
+            interruption._successor(tool.name, kind, pool, set())
+            for world in WORLDS
+            for tool in find_world(world).tools
+            for kind in TABLES["names"][pool]["affixes"]
+        }
+        for pool in POOLS
+    }
+    affixes = {pool: set(TABLES["names"][pool]["affixes"].values()) for pool in POOLS}
+    verbs = {pool: set(TABLES["names"][pool]["verbs"].values()) for pool in POOLS}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        for kept in (names, affixes, verbs):
+            assert not kept[one] & kept[other]
+
+
+def test_keys_of_one_result_stay_apart() -> None:
+    for pool, world in product(POOLS, WORLDS):
+        shapes = TABLES["format_drift"][pool]["shapes"]
+        styles = [
+            *TABLES["format_drift"][pool]["styles"],
+            *(s["style"] for s in shapes if "style" in s),
+        ]
+        for style, tool in product(styles, find_world(world).tools):
+            keys = [observation.restyle(f.path[-1], style, pool) for f in tool.returns]
+            assert len(set(keys)) == len(keys), (tool.name, keys)
+
+
+# -- single shifts -----------------------------------------------------------------------------
+
+
+def test_units_stand_in_the_keys() -> None:
+    scene = apply(clean("poi", "nearer", "train"), "format_drift", 3)
+    steps = [step for step in play(scene).steps if step.name == "get_route"]
+    before = [s for s in play(scene.clean).steps if s.name == "get_route"]
+    km = float(re.findall(r'"distance_km":([\d.]+)', before[0].text)[0])
+    assert re.search(rf"length_?M\W[a-z\W]*{km * 1000:.0f}\b", steps[0].text, re.I)
+
+
+def test_errors_come_before_the_true_call() -> None:
+    """An answer that asks for another call of a write tool has not written."""
+    for name, severity in product(MINE, (1, 2, 3)):
+        scene = shifted(clean("poi", "booking", "dev", 1), (name, severity))
+        assert scene is not None
+        for step in play(scene).steps:
+            if step.provoked or step.hint:
+                assert "book_slot" not in [true for true, _ in step.true]
+
+
+def test_a_wrong_cursor_is_refused() -> None:
+    scene = apply(clean("poi", "booking", "train"), "truncation", 1)
+    step = next(step for step in scene.calls if step.hint == "page")
+    assert isinstance(step.arguments, dict)
+    result = scene.open().call(step.name, {**step.arguments, "cursor": "c_000000"})
+    assert result.data["error"]["code"] == "invalid_cursor"
+
+
+def test_an_old_name_is_answered_with_the_new_one() -> None:
+    scene = apply(clean("poi", "listing", "train"), "tool_removed_midway", 1)
+    session = scene.open()
+    for step in scene.calls[:1]:
+        session.call(step.name, dict(step.arguments))  # type: ignore[arg-type]
+    old = next(tool for tool in session.tools() if tool.retired)
+    result = session.call(old.name, {})
+    assert result.hint is not None
+    assert result.hint.tool in {tool.name for tool in session.tools() if not tool.retired}
+    assert result.hint.tool in result.data["error"]["message"]
+
+
+def test_reissued_ids_are_unknown_until_told() -> None:
+    scene = apply(clean("poi", "booking", "dev"), "verification_change", 3)
+    layer = scene.layers[-1]
+    assert isinstance(layer, observation.Reissue)
+    shown = JSON.encode(heard(play(scene.clean))).decode()
+    for chain in layer.chains:
+        assert chain[0] in shown
+        assert not any(new in shown for new in chain[1:])
+
+
+def test_every_shift_is_registered() -> None:
+    for name in MINE:
+        assert shifts()[name].tier == "interaction"
+        assert shifts()[name].preserves == "end_state"

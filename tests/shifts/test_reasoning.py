@@ -1,0 +1,115 @@
+"""The shifts that change the graph, the intent and the limits, in all three worlds."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import mean
+
+import pytest
+from scenes import clean_scenes, distance, proven, shifted, solved
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from toolshift.scene import make_scene
+from toolshift.shift import shifts
+from toolshift.worlds import OURS, find_world
+
+DEEP = sorted(
+    name for name, shift in shifts().items() if shift.tier in ("reasoning", "internalization")
+)
+UNSOLVABLE = sorted(name for name, s in shifts().items() if s.preserves == "nothing")
+
+
+@pytest.mark.parametrize("world", OURS)
+@pytest.mark.parametrize("name", DEEP)
+def test_the_oracle_proves_every_scene(name: str, world: str) -> None:
+    applied = 0
+    for severity in (1, 2, 3):
+        for scene in clean_scenes(world, 11):
+            moved = shifted(scene, (name, severity))
+            if moved is not None:
+                applied += 1
+                assert proven(moved), (scene.task, severity)
+    assert applied or (name, world) == ("unseen_domain", "medical")
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_severity_is_a_quantity_that_rises(name: str) -> None:
+    far: dict[int, list[float]] = {1: [], 2: [], 3: []}
+    for scene in clean_scenes("poi", 22):
+        at = [shifted(scene, (name, severity)) for severity in (1, 2, 3)]
+        for severity, moved in enumerate(at, 1):
+            if moved is not None and (all(at) or at[2] is None):
+                far[severity].append(distance(moved))
+    assert 0 < mean(far[1]) < mean(far[2])
+    assert not far[3] or mean(far[2]) < mean(far[3])
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(DEEP, 2)))
+def test_pairs_are_proven_or_not_applicable(one: str, other: str) -> None:
+    for scene in clean_scenes("poi", 11):
+        moved = shifted(scene, (one, 1), (other, 2))
+        assert moved is None or proven(moved), scene.task
+
+
+def test_a_reversal_consumes_the_real_output_of_the_tool_that_comes_first() -> None:
+    scene = make_scene(find_world("poi"), "visit", 0)
+    moved = shifted(scene, ("reversed_order", 1))
+    assert moved is not None
+    first, second = moved.calls[:2]
+    before = [step.name for step in scene.calls[:2]]
+    assert [first.name, second.name] == before[::-1]
+    (token,) = [v for v in second.arguments.values()]  # type: ignore[union-attr]
+    assert str(token) in first.text
+    early = moved.open().call(second.name, {name: "V-00000" for name in second.arguments})
+    assert early.data["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize("name", UNSOLVABLE)
+def test_no_reachable_call_yields_the_answer_of_an_unsolvable_scene(name: str) -> None:
+    """The oracle's walk never meets the code that the clean scene asks for at the end."""
+    for scene in clean_scenes("poi", 11):
+        moved = shifted(scene, (name, 2))
+        if moved is None or name == "contradictory_request":
+            continue
+        wanted = str(scene.asks[-1].expected)
+        assert all(wanted not in step.text for step in moved.rehearsal)
+
+
+def test_writes_of_a_request_that_is_taken_back_are_forgiven() -> None:
+    scene = make_scene(find_world("poi"), "booking", 0)
+    moved = shifted(scene, ("intent_change", 1))
+    assert moved is not None
+    assert moved.outcome.forgiven
+    assert solved(moved)[1].passed
+
+
+@pytest.mark.parametrize("world", OURS)
+def test_wording_is_not_the_label(world: str) -> None:
+    """Bag of words before the evidence cannot tell unsolvable from solvable (held-out AUC)."""
+    texts: list[str] = []
+    labels: list[int] = []
+    seeds: list[int] = []
+    for seed in range(4):
+        for kind in find_world(world).kinds:
+            for index in range(3):
+                scene = make_scene(find_world(world), kind, index, seed=seed)
+                for name in UNSOLVABLE:
+                    pair = (name, f"{name}_lookalike")
+                    moved = [shifted(scene, (each, index % 3 + 1)) for each in pair]
+                    for label, after in zip((1, 0), moved, strict=True):
+                        if after is not None and all(moved):
+                            tools = " ".join(f"{t.name} {t.description}" for t in after.tools)
+                            said = " ".join(ask.text for ask in after.asks)
+                            texts.append(f"{after.system} {said} {tools}")
+                            labels.append(label)
+                            seeds.append(seed)
+    counts = CountVectorizer(token_pattern=r"\b\w+\b").fit_transform(texts)
+    train = [n for n, seed in enumerate(seeds) if seed < 2]
+    held_out = [n for n, seed in enumerate(seeds) if seed >= 2]
+    model = LogisticRegression(max_iter=2000).fit(counts[train], [labels[n] for n in train])
+    score = roc_auc_score(
+        [labels[n] for n in held_out], model.predict_proba(counts[held_out])[:, 1]
+    )
+    assert score < 0.6

@@ -1,0 +1,185 @@
+"""A surface says everything otherwise, one to one, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolshift.layer import Session
+from toolshift.scene import make_scene
+from toolshift.shifts.surface import Surface, decoy
+from toolshift.tool import DESCRIPTION, NAME, Field, Hint, Param, Result, Tool, error
+from toolshift.worlds import find_world
+
+TEXT = {"type": "string", "description": "Ask get_hours for it."}
+TOOLS = (
+    Tool("get_hours", "Hours; needs `place_id`. See find", (Param("place_id", "p", TEXT),), ()),
+    Tool("find", "Find a place before get_hours or get_hours_v2; `find` is quick", (), ()),
+)
+
+
+class Recording:
+    """An upstream that keeps what it is called with, and answers what it is told to."""
+
+    def __init__(self, result: Result, tools: tuple[Tool, ...] = TOOLS) -> None:
+        self.result, self.shown, self.called = result, tools, []
+
+    def tools(self):
+        return self.shown
+
+    def call(self, name, arguments):
+        self.called.append((name, arguments))
+        return self.result
+
+
+def opened(surface: Surface, result: Result = Result(True, {}), tools=TOOLS):
+    upstream = Recording(result, tools)
+    return Session(upstream, (surface,)), upstream
+
+
+SWAPPED = Surface(
+    names={"get_hours": "find", "find": "get_hours"},
+    params={"get_hours": {"place_id": "venue"}},
+)
+
+
+def test_swapped_names_carry_calls_to_each_other():
+    session, upstream = opened(SWAPPED)
+    session.call("find", {"venue": "PL-1"})
+    session.call("get_hours", {})
+    assert upstream.called == [("get_hours", {"place_id": "PL-1"}), ("find", {})]
+
+
+def test_mentions_are_renamed_word_safely():
+    session, _ = opened(Surface(names={"get_hours": "fn_1", "find": "fn_2"}))
+    hours, find = session.tools()
+    # A plain word is a mention only in quotes; a longer name is not a mention of a shorter one.
+    assert hours.description == "Hours; needs `place_id`. See find"
+    assert find.description == "Find a place before fn_1 or get_hours_v2; `fn_2` is quick"
+    assert hours.params[0].schema["description"] == "Ask fn_1 for it."
+
+
+def test_errors_notices_and_hints_speak_as_the_tools_are_shown():
+    hint = Hint("use", tool="get_hours", arguments={"place_id": 1})
+    told = error("gone", "find is gone: use get_hours(place_id=1), not 'find'", hint)
+    session, _ = opened(SWAPPED, told.with_(notice="get_hours replaces find"))
+    result = session.call("get_hours", {})
+    assert (
+        result.data["error"]["message"]
+        == "get_hours is gone: use find(place_id=1), not 'get_hours'"
+    )
+    assert result.notice == "find replaces get_hours"
+    assert result.hint == Hint("use", tool="find", arguments={"venue": 1})
+    told = error("bad", "place_id: 'place_id' is missing; give place_id=...")
+    session, _ = opened(SWAPPED, told)
+    message = session.call("find", {}).data["error"]["message"]
+    assert message == "place_id: 'venue' is missing; give venue=..."
+
+
+def test_data_is_left_alone():
+    data = {"note": "find get_hours", "place_id": "PL-1"}
+    session, _ = opened(SWAPPED, Result(True, data))
+    assert session.call("find", {"venue": "x"}).data is data
+
+
+def test_hidden_names_do_not_work():
+    surface = Surface(names={"find": "fn_2"}, params={"get_hours": {"place_id": "venue"}})
+    session, upstream = opened(surface)
+    assert session.call("find", {}).data["error"]["code"] == "unknown_tool"
+    wrong = session.call("get_hours", {"place_id": "PL-1"})
+    assert wrong.data["error"]["code"] == "invalid_arguments"
+    assert upstream.called == []
+
+
+def test_tools_that_come_later_pass_unchanged():
+    session, upstream = opened(SWAPPED)
+    upstream.shown = (*TOOLS, Tool("late", "Like find; use get_hours first", (), ()))
+    late = session.tools()[-1]
+    assert (late.name, late.description) == ("late", "Like find; use find first")
+    session.call("late", {"place_id": 1})
+    assert upstream.called == [("late", {"place_id": 1})]
+
+
+def test_a_description_that_changes_later_is_said():
+    surface = Surface(descriptions={"find": ""}, was={"find": TOOLS[1].description})
+    session, upstream = opened(surface)
+    assert session.tools()[1].description == ""
+    upstream.shown = (TOOLS[0], TOOLS[1].with_(description="Deprecated"))
+    assert session.tools()[1].description == "Deprecated"
+
+
+def test_surplus_parameters_are_dropped():
+    surplus = {"get_hours": (Param("verbose", "", {"type": "boolean"}, False),)}
+    session, upstream = opened(Surface(surplus=surplus))
+    session.call("get_hours", {"place_id": "PL-1", "verbose": True})
+    assert upstream.called == [("get_hours", {"place_id": "PL-1"})]
+
+
+def test_channels_only_shrink():
+    surface = Surface(channels={"find": frozenset((NAME, DESCRIPTION))})
+    session, _ = opened(surface, tools=(TOOLS[1].with_(channels=frozenset((NAME,))),))
+    assert session.tools()[0].channels == {NAME}
+
+
+def test_order_and_extra():
+    extra = Tool("find_draft", "A draft", (), (Field(("ref",), "draft.ref"),))
+    answer = Result(True, {"ref": "ABCD-2345", "n": 3}, extra.returns)
+    surface = Surface(
+        extra=(extra,), answers={"find_draft": answer}, order=("find", "find_draft"), seed=7
+    )
+    session, upstream = opened(surface)
+    assert [tool.name for tool in session.tools()] == ["find", "find_draft", "get_hours"]
+    one, again = (session.call("find_draft", {"x": 1}) for _ in range(2))
+    other = session.call("find_draft", {"x": 2})
+    assert one.ok
+    assert one == again
+    assert one.data["ref"] not in (other.data["ref"], "ABCD-2345")
+    assert upstream.called == []
+    assert session.true_calls == []
+
+
+def test_decoys_keep_their_make():
+    data = [
+        {"id": "PL-1044", "ref": "ABCD-2345", "at": "09:30", "on": "2024-05-01", "word": "high"}
+    ]
+    made = decoy(data, 1)[0]
+    assert made["id"].startswith("PL-")
+    assert made["id"] != "PL-1044"
+    assert made["ref"] != "ABCD-2345"
+    assert len(made["ref"]) == 9
+    assert (made["at"], made["on"], made["word"]) == ("09:30", "2024-05-01", "high")
+
+
+@pytest.mark.parametrize(
+    "names", [{"get_hours": "fn_1"}, {"get_hours": "find_it", "find_it": "get_hours"}]
+)
+def test_the_inverse_undoes_it(names):
+    tools = (TOOLS[0], TOOLS[1].with_(name="find_it", description="After get_hours, `find_it`"))
+    surface = Surface(
+        names=names,
+        params={"get_hours": {"place_id": "venue"}},
+        descriptions={"get_hours": "Says when it opens", "find_it": ""},
+        was={tool.name: tool.description for tool in tools},
+    )
+    over = Session(Recording(Result(True, {}), tools), (surface, surface.inverse))
+    assert [vars_of(tool) for tool in over.tools()] == [vars_of(tool) for tool in tools]
+    call = ("get_hours", {"place_id": "PL-1"})
+    assert surface.spoken(*call) == (names["get_hours"], {"venue": "PL-1"})
+    assert surface.inward(*surface.spoken(*call)) == call
+    assert surface.inverse.speak(surface.speak("See get_hours.")) == "See get_hours."
+
+
+@pytest.mark.parametrize("name", ["poi", "medical", "retail"])
+def test_an_empty_surface_changes_nothing(name):
+    world = find_world(name)
+    scene = make_scene(world, next(iter(world.kinds)), 0)
+    over = scene.with_(layers=(Surface(),))
+    assert over.tools == scene.tools or [vars_of(t) for t in over.tools] == [
+        vars_of(t) for t in scene.tools
+    ]
+    assert [step.text for step in over.rehearsal] == [step.text for step in scene.rehearsal]
+    assert over.tools is not scene.tools
+    assert over.open().tools() is over.open().tools()
+
+
+def vars_of(tool: Tool):
+    return {name: getattr(tool, name) for name in tool.__slots__}
