@@ -21,10 +21,12 @@ from pathlib import Path
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.planted import PLANTED
+from toolshift.cell import Cell, build
 from toolshift.episode import Episode
 from toolshift.grade import grade
 from toolshift.measure.causes import CAUSES
-from toolshift.suite import Cell, build, make_plan, select
+from toolshift.plan import make_plan
+from toolshift.suite import select
 
 MIXED = [f"{a}+{b}" for a, b in combinations(PLANTED, 2) if "always_refuses" not in (a, b)]
 
@@ -48,7 +50,9 @@ def causes(cells: list[Cell]) -> dict[str, Counter[str]]:
 
 def expected(name: str) -> set[str]:
     """The causes that a valid instrument may rank first for an agent."""
-    return {PLANTED[part.split("@")[0]][1] for part in name.split("+")} if name != "oracle" else {""}
+    if name == "oracle":
+        return {""}
+    return {PLANTED[part.split("@")[0]][1] for part in name.split("+")}
 
 
 def main() -> None:

@@ -152,12 +152,13 @@ class PlantedAgent:
 
     def play(self, episode: Episode) -> None:
         """Works through the user's turns."""
-        task = episode.scene.task.lineage
+        place = (episode.scene.task.lineage, episode.trial)
         active = [
             PLANTED[weakness][0]
             for weakness, share in self.weaknesses.items()
-            if seeds.derive("active", weakness, task) % 1000 < 1000 * share
+            if seeds.derive("active", weakness, *place) % 1000 < 1000 * share
         ]
+        active.sort(key=lambda each: each is MemorisesOrder)  # it gathers, the others build on it
         solver: Any = type("Planted", (*active, PlantedSolver), {"episode": episode})
         try:
             while not episode.end:
@@ -204,9 +205,10 @@ def planted(spec: str) -> PlantedAgent:
 
 
 def _recalled(value: str) -> str:
-    """A value of the same form that is quite another one."""
+    """A value of the same form that is quite another one: other digits, or letters too."""
     rng = seeds.rng("recalled", value)
-    alphabets = ("0123456789", "bcdfghjklm", "BCDFGHJKLM")
+    number = sum(map(str.isdigit, value)) >= 3
+    alphabets = ("0123456789",) if number else ("0123456789", "bcdfghjklm", "BCDFGHJKLM")
 
     def other(letter: str) -> str:
         same_kind = next((a for a in alphabets if letter in a), "")
