@@ -36,8 +36,19 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings=CONTEXT)
 @click.version_option(package_name="toolshift", message="%(package)s %(version)s")
-def toolshift() -> None:
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE.py|MODULE",
+    help="Shifts of your own that are not installed; before the command; repeat.",
+)
+def toolshift(plugins: tuple[str, ...]) -> None:
     """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
+    if plugins:
+        from toolshift.shift import PLUGINS
+
+        os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it
 
 
 def main() -> NoReturn:
@@ -156,13 +167,20 @@ def run(agents: tuple[str, ...], **asked: Any) -> None:
 @toolshift.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--agent", default="", help="Only this agent, in detail.")
+@click.option(
+    "--table",
+    "grouping",
+    default="",
+    help="Print this table: tiers, dimensions, cells (tier x dimension), shifts, severities, kinds "
+    "or worlds.",
+)
 @click.option("--only-distinguishable", is_flag=True, help="Print only what can be told apart.")
 @as_json
-def report(run: Path, agent: str, only_distinguishable: bool, as_json: bool) -> None:
+def report(run: Path, agent: str, as_json: bool, **how: Any) -> None:
     """Print the report of a run folder again, also of an unfinished one."""
     from toolshift.commands.run import report_command
 
-    report_command(run, agent, only_distinguishable, as_json)
+    report_command(run, agent, how["grouping"], how["only_distinguishable"], as_json)
 
 
 @toolshift.command()

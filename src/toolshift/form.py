@@ -50,7 +50,7 @@ def show(result: Result) -> str:
 
 def read(text: str, result: Result) -> Any:
     """Reads the data back from the shown text."""
-    body = text.split(NOTICE, 1)[0] if result.notice else text
+    body = text.removesuffix(f"{NOTICE}{result.notice}") if result.notice else text
     return form(result.form if result.ok else "json").read(body)
 
 

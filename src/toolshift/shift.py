@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -23,6 +27,7 @@ Tier = Literal["none", "perception", "interaction", "reasoning", "internalizatio
 Dimension = Literal["none", "query", "action", "observation", "domain"]
 Preserves = Literal["end_state", "solvability", "nothing"]
 TIERS: tuple[str, ...] = get_args(Tier)[1:]
+PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH lists folders
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 FAMILIES = ("query", "action", "observation", "interruption", "dependency", "domain")
 
@@ -117,6 +122,33 @@ def _load() -> None:
         import_module(f"toolshift.shifts.{family}")
     for entry in entry_points(group="toolshift.shifts"):
         entry.load()
+    for plugin in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
+        _load_plugin(plugin)
+
+
+def _load_plugin(plugin: str) -> None:
+    """Imports a file or a module, for the shifts that it registers.
+
+    Raises:
+        UsageError: where it is not there, or fails.
+    """
+    file = Path(plugin)
+    try:
+        if file.suffix != ".py":
+            import_module(plugin)
+            return
+        spec = spec_from_file_location(file.stem, file)
+        if spec is None or spec.loader is None or not file.is_file():
+            raise UsageError(f"plugin {plugin}: there is no such file")
+        module = module_from_spec(spec)
+        sys.modules[file.stem] = module  # dataclasses look their module up there
+        spec.loader.exec_module(module)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"plugin {plugin} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
 
 
 def shifts() -> dict[str, Shift]:

@@ -108,7 +108,9 @@ class Solver:
             value = self.given(fact)
         if value is None:
             value = self._fetch(fact, env)
-        return self.renewed.get(value, value) if isinstance(value, str) else value
+        while isinstance(value, str) and value in self.renewed:
+            value = self.renewed[value]
+        return value
 
     def records(self, fact: str, env: Known) -> list[Known]:
         """The records of the tool that lists this fact, as children of `env`."""

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift import form
@@ -48,6 +48,7 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=60)
 @given(data=DATA)
 def test_round_trip(name: str, data: Any) -> None:
     made = form.form(name)

@@ -11,12 +11,13 @@ from typing import Any
 from toolshift.layer import Below, Layer, Memory
 from toolshift.scene import Scene
 from toolshift.shift import Change, NotApplicable, Severity, shift
-from toolshift.shifts.observation import CURSOR, restyle
+from toolshift.shifts.observation import CURSOR
 from toolshift.shifts.plays import (
     TABLES,
     affordable,
     noted,
     replay,
+    restyle,
     shuffled,
     spread,
     wording,
@@ -35,6 +36,7 @@ class Busy(Layer):
     text: str
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Fails as often as it is to, and then calls as below."""
         failed = memory.get(name, 0)
         if failed >= dict(self.times).get(name, 0):
             return below(name, arguments)
@@ -95,12 +97,14 @@ class Moves(Layer):
     authority: int = 0
 
     def phase(self, memory: Memory) -> int:
+        """How many tools have moved."""
         return len(self._moved(memory))
 
     def _moved(self, memory: Memory) -> dict[str, Move]:
         return {move.old: move for move in self.moves if memory["calls"] >= move.since}
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """The old tools, where they are kept, and the successors after all others."""
         moved = self._moved(memory)
         kept = (
             tool.with_(retired=tool.retired or not self.keeps) if tool.name in moved else tool
@@ -126,6 +130,7 @@ class Moves(Layer):
         ]
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Answers an old name with the next; a successor's call goes to the old tool below."""
         moved = self._moved(memory)
         for move in moved.values():
             steps = (move.old, *move.names)
@@ -257,6 +262,7 @@ def tool_removed_midway(scene: Scene, rng: Random, severity: Severity) -> Change
     tier="interaction",
     dimension="action",
     level=2,
+    order=3,  # above the withdrawal of a tool, lest it be replaced there
     imitates="Slack Web API: files.upload gave way to files.getUploadURLExternal, then stopped",
 )
 def tool_added(scene: Scene, rng: Random, severity: Severity) -> Change:

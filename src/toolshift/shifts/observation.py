@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -28,6 +27,7 @@ from toolshift.shifts.plays import (
     fits,
     noted,
     replay,
+    restyle,
     shuffled,
     spread,
     wording,
@@ -35,33 +35,6 @@ from toolshift.shifts.plays import (
 from toolshift.tool import Field, Hint, Param, Result, Tool, error
 
 MOST_PAGES = 1000
-
-
-# -- how keys are written ----------------------------------------------------------------------
-
-
-def _camel(words: list[str]) -> str:
-    words = words if len(words) > 1 else [*words, "value"]
-    return words[0] + "".join(word.capitalize() for word in words[1:])
-
-
-STYLES: dict[str, Callable[[list[str]], str]] = {
-    "camel": _camel,
-    "pascal": lambda words: "".join(word.capitalize() for word in words),
-    "upper": lambda words: "_".join(words).upper(),
-    "data": lambda words: "-".join(["data", *words]),
-    "dotted": lambda words: ".".join(["x", *words]),
-    "dunder": lambda words: "__".join(["the", *words] if len(words) == 1 else words),
-    "spaced": " ".join,
-}
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-
-def restyle(key: str, style: str, pool: str, synonyms: bool = True) -> str:
-    """A key or parameter name in a style of a pool."""
-    words = [word.lower() for word in _WORDS.findall(key)] or [key]
-    table = TABLES["synonyms"][pool] if synonyms else {}
-    return STYLES[style]([table.get(word, word) for word in words])
 
 
 # -- format_drift ------------------------------------------------------------------------------
@@ -81,6 +54,7 @@ class Drift(Layer):
     slots = frozenset({"result.form"})
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Calls as below, and writes the result in another way."""
         result = below(name, arguments)
         records = result.data if isinstance(result.data, list) else [result.data]
         if not result.ok or not all(isinstance(record, dict) for record in records):
@@ -169,6 +143,7 @@ class Missing(Layer):
     notice: str
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Calls as below, and blanks the first results of some tools."""
         result = below(name, arguments)
         left = dict(self.times).get(name, 0) - memory.get(name, 0)
         busy = result.hint is not None and result.hint.kind != "page"
@@ -237,11 +212,13 @@ class Pages(Layer):
     slots = frozenset({"result.pages"})
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """Lists take a cursor."""
         return tuple(
             tool.with_(params=(*tool.params, self.param)) if tool.many else tool for tool in tools
         )
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Calls as below, and shows the page that the cursor opens."""
         own = {key: value for key, value in arguments.items() if key != self.param.name}
         start = self._start(arguments.get(self.param.name))
         if start is None:
@@ -313,6 +290,7 @@ class Reissue(Layer):
     slots = frozenset({"values"})
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Answers an old value with the new one, and calls below with the value known there."""
         told = memory.setdefault("told", {})
         for chain in self.chains:
             stale = next((old for old in chain[:-1] if old in arguments.values()), None)
@@ -354,8 +332,14 @@ def _ids(scene: Scene, plays: Plays) -> dict[str, list[Play]]:
     return found
 
 
-def _reissued(old: str, schemas: list[dict[str, Any]], pool: str, rng: Random) -> str:
+def _reissued(old: str, users: list[Play], pool: str, rng: Random) -> str:
     """A new value in the manner of the pool where the schemas let it, else of the same shape."""
+    schemas = [
+        param.schema
+        for play in users
+        for param in play.tool.params
+        if play.arguments.get(param.name) == old
+    ]
     head = re.match(r"[A-Za-z]+[-_]?(?=.)|", old)
     prefix = head[0] if head else ""
     number = rng.getrandbits(40)
@@ -387,30 +371,17 @@ def _redrawn(mark: str, rng: Random) -> str:
 def verification_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Reissue an id or code obtained earlier: one once (1), two (2), every one and again (3)."""
     plays = replay(scene)
-    ids = _ids(scene, plays)
-    schemas = {
-        old: [
-            param.schema
-            for play in users
-            for param in play.tool.params
-            if play.arguments.get(param.name) == old
-        ]
-        for old, users in ids.items()
-    }
-    pool = scene.task.pool
-    able = [old for old in ids if _reissued(old, schemas[old], pool, Random(0))]
-    if not able:
-        raise NotApplicable("the task passes on no id that could be reissued")
+    users, pool = _ids(scene, plays), scene.task.pool
+    able = [old for old in users if _reissued(old, users[old], pool, Random(0))]
     wanted = spread(shuffled(able, rng), {1: 1, 2: 2, 3: max(4, len(able))}[severity])
     # The first reissue costs one call; after a further one, each later use may take a detour.
-    runs = {old: list(dict.fromkeys(play.run for play in users)) for old, users in ids.items()}
+    runs = {old: list(dict.fromkeys(play.run for play in users[old])) for old in able}
     priced = [
         (old, runs[old] if old in wanted[:place] else runs[old][:1])
         for place, old in enumerate(wanted)
     ]
-    kept = affordable(plays, priced)
-    chains = {old: [old] for old in kept}
-    for old in kept:
-        chains[old].append(_reissued(old, schemas[old], pool, rng))
+    chains: dict[str, list[str]] = {}
+    for old in affordable(plays, priced):
+        chains.setdefault(old, [old]).append(_reissued(old, users[old], pool, rng))
     code, text, _, _ = wording("verification_change", scene, rng)
     return Change(Reissue(tuple(map(tuple, chains.values())), code, text))

@@ -1,10 +1,11 @@
-"""What the oracle does in a scene, looked at by shifts that choose their targets from it."""
+"""What the interaction shifts share: the oracle's calls, their costs, and a pool's wording."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -59,7 +60,7 @@ class Plays:
     tools: dict[str, Tool]
 
     def first(self, name: str) -> Play:
-        """The first successful call of a tool."""
+        """The first successful call of a tool that is needed."""
         return next(play for play in self.all if play.result.ok and play.step.name == name)
 
     @property
@@ -103,7 +104,8 @@ def affordable(plays: Plays, priced: Iterable[tuple[T, Sequence[int]]]) -> list[
     Raises:
         NotApplicable: where there are none.
     """
-    load, kept = plays.load, []
+    load: Counter[int] = plays.load
+    kept = []
     for thing, runs in priced:
         more = load + Counter(runs)
         if fits(more):
@@ -116,6 +118,8 @@ def affordable(plays: Plays, priced: Iterable[tuple[T, Sequence[int]]]) -> list[
 
 def spread(things: Sequence[T], count: int) -> list[T]:
     """So many of the things, over and again where there are fewer."""
+    if not things:
+        raise NotApplicable("no call of the task can be changed this way")
     return [things[number % len(things)] for number in range(count)]
 
 
@@ -134,3 +138,30 @@ def wording(name: str, scene: Scene, rng: Random) -> tuple[str, str, str, str]:
 def noted(result: Result, notice: str) -> Result:
     """The result with one more notice."""
     return result.with_(notice=f"{result.notice} {notice}".strip())
+
+
+# -- how keys are written ----------------------------------------------------------------------
+
+
+def _camel(words: list[str]) -> str:
+    words = words if len(words) > 1 else [*words, "value"]
+    return words[0] + "".join(word.capitalize() for word in words[1:])
+
+
+STYLES: dict[str, Callable[[list[str]], str]] = {
+    "camel": _camel,
+    "pascal": lambda words: "".join(word.capitalize() for word in words),
+    "upper": lambda words: "_".join(words).upper(),
+    "data": lambda words: "-".join(["data", *words]),
+    "dotted": lambda words: ".".join(["x", *words]),
+    "dunder": lambda words: "__".join(["the", *words] if len(words) == 1 else words),
+    "spaced": " ".join,
+}
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def restyle(key: str, style: str, pool: str, synonyms: bool = True) -> str:
+    """A key or parameter name in a style of a pool."""
+    words = [word.lower() for word in _WORDS.findall(key)] or [key]
+    table = TABLES["synonyms"][pool] if synonyms else {}
+    return STYLES[style]([table.get(word, word) for word in words])

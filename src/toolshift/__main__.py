@@ -1,0 +1,5 @@
+"""`python -m toolshift`."""
+
+from toolshift.cli import main
+
+main()
