@@ -152,6 +152,7 @@ class CallableAgent:
         self.name = name
 
     def reply(self, turn: Turn) -> Reply:
+        """Calls the function with the messages and the tools."""
         return Reply.of(self.function(list(turn.messages), list(turn.tools)))
 
 

@@ -132,7 +132,11 @@ model = options(
     click.option("--retries", type=int, help="chat: attempts after the first."),
     click.option("--price-in", type=float, help="chat: dollars per million input tokens."),
     click.option("--price-out", type=float, help="chat: dollars per million output tokens."),
-    click.option("--max-cost", type=float, help="chat: dollars after which the run stops."),
+    click.option(
+        "--max-cost",
+        type=float,
+        help="chat: dollars that the whole run may cost; it then stops, resumably.",
+    ),
 )
 MODEL_OPTIONS = (
     "base_url", "protocol", "temperature", "max_tokens", "timeout", "retries", "price_in",

@@ -1,7 +1,7 @@
 """How a task is solved by reading: backward chaining over the tools as they are shown.
 
-A task kind states its solution as wishes for facts: `env["price"]`, `solver.records("slot_id", env)`.
-The solver finds the shown tool that yields the fact, first gets what that tool needs, calls it and
+A task kind states its solution as wishes for facts (`env["price"]`, or `solver.records(...)`). The
+solver finds the shown tool that yields the fact, first gets what that tool needs, calls it and
 reads the answer from the shown text. So the same solution works when tools are renamed, merged,
 split or reversed, as long as the documentation says so; that is what proves a scene.
 """

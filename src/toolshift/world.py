@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from toolshift import seed as seeds
-from toolshift.tool import Result, Tool, ToolFailure, error
+from toolshift.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
 if TYPE_CHECKING:
     from toolshift.solver import Known, Solver
@@ -156,6 +156,35 @@ class World:
 @cache
 def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
     return Truth(world.tools, world.actions, world.build(seed, size, pool))
+
+
+# -- words for declaring tools -----------------------------------------------------------------
+
+
+def declare(
+    action: Action,
+    description: str,
+    params: tuple[Param, ...],
+    returns: tuple[Field, ...],
+    many: bool = False,
+    effect: Effect = "read",
+) -> tuple[Tool, Action]:
+    """A tool that is named after the function that carries it out."""
+    name = action.__name__
+    return Tool(name, description, params, returns, many, effect, origin=(name,)), action
+
+
+def text(description: str, **more: Any) -> dict[str, Any]:
+    """The schema of a string that is not empty."""
+    return {"type": "string", "minLength": 1, "description": description, **more}
+
+
+def plain(fact: str) -> Field:
+    """A value that stands in the result under the name of its fact."""
+    return Field((fact,), fact)
+
+
+quantity = partial(Field, type="number")
 
 
 def read_requests(module: str, solutions: Mapping[str, Solve]) -> dict[str, Request]:

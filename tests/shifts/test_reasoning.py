@@ -60,9 +60,9 @@ def test_a_reversal_consumes_the_real_output_of_the_tool_that_comes_first() -> N
     first, second = moved.calls[:2]
     before = [step.name for step in scene.calls[:2]]
     assert [first.name, second.name] == before[::-1]
-    (token,) = [v for v in second.arguments.values()]  # type: ignore[union-attr]
+    (token,) = list(second.arguments.values())  # type: ignore[union-attr]
     assert str(token) in first.text
-    early = moved.open().call(second.name, {name: "V-00000" for name in second.arguments})
+    early = moved.open().call(second.name, dict.fromkeys(second.arguments, "V-00000"))
     assert early.data["error"]["code"] == "not_found"
 
 

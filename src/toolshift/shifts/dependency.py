@@ -170,7 +170,7 @@ def split_by_part(tool: Tool) -> Rewired:
     dimension="action",
     level=2,
     order=1,
-    imitates="Jobs are asynchronous now: POST /search returns a handle, GET /search/{handle} the results.",
+    imitates="Searches are asynchronous now: POST /search returns a handle, GET its results.",
 )
 def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Split a tool into two that must be called together."""
@@ -224,7 +224,7 @@ def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
     tier="reasoning",
     dimension="action",
     level=3,
-    imitates="v3: open the case first; lookups take the case number instead of opening taking the id.",
+    imitates="v3: a case is opened first; lookups take its number.",
 )
 def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Reverse the order of two tools: the first now consumes what the second returns."""

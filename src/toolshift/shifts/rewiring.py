@@ -115,7 +115,7 @@ class Handle:
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         handle = seeds.code(self.key, sorted(arguments.items()))
-        memory[self.key, handle] = arguments
+        memory[f"{self.key} {handle}"] = arguments
         return Result(True, {self.key: handle}, (Field((self.key,), f"{self.tool.name} handle"),))
 
 
@@ -127,7 +127,7 @@ class Recall:
     key: str
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
-        kept = memory.get((self.key, arguments[self.key]))
+        kept = memory.get(f"{self.key} {arguments[self.key]}")
         if kept is None:
             return error("not_found", f"There is no {self.key} {arguments[self.key]}.")
         return below(self.tool.name, kept)
@@ -171,7 +171,7 @@ class Remember:
         second = below(self.target.name, _fed(self.source, self.target, first.data, rest))
         if second.ok:
             name = self.key.path[-1]
-            memory[name, second.data[name]] = own
+            memory[f"{name} {second.data[name]}"] = own
         return second
 
 

@@ -7,11 +7,10 @@ apart, lead together to an authorisation, and that to a referral. Entities live 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from toolshift.tool import Effect, Field, Param, Tool
-from toolshift.world import Action, Fact, World
+from toolshift.tool import Field, Param
+from toolshift.world import Fact, World, declare, plain, quantity
 from toolshift.worlds.medical import actions
 from toolshift.worlds.medical.hospital import SPECIALTIES, Hospital, build
 from toolshift.worlds.medical.tasks import KINDS
@@ -26,10 +25,6 @@ def _amount(name: str, description: str, fact: str, least: float) -> Param:
     return Param(name, fact, {"type": "number", "minimum": least, "description": description})
 
 
-def _plain(name: str) -> Field:
-    return Field((name,), name)
-
-
 PATIENT = _text("patient_id", "Identifier of the patient.", pattern="^MRN[0-9]{6}$")
 CHART = _text("chart_id", "Identifier of the chart.", pattern="^CHT[0-9]{7}$")
 POLICY = _text("policy_id", "Identifier of the policy.", pattern="^HP[0-9]{8}$")
@@ -37,21 +32,8 @@ PROVIDER = _text("provider_id", "Identifier of the specialist.", pattern="^DR[0-
 MEDICATION = _text("medication", "Name of the medication.")
 
 
-def _tool(
-    action: Action,
-    description: str,
-    params: tuple[Param, ...],
-    returns: tuple[Field, ...],
-    many: bool = False,
-    effect: Effect = "read",
-) -> tuple[Tool, Action]:
-    name = action.__name__
-    return Tool(name, description, params, returns, many, effect, origin=(name,)), action
-
-
-_quantity = partial(Field, type="number")
 _TOOLS = (
-    _tool(
+    declare(
         actions.find_patient,
         "Find the id of a patient from name and birth date",
         (
@@ -62,56 +44,56 @@ _TOOLS = (
                 pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
             ),
         ),
-        (_plain("patient_id"), _plain("wristband_ref"), _plain("portal_ref")),
+        (plain("patient_id"), plain("wristband_ref"), plain("portal_ref")),
     ),
-    _tool(
+    declare(
         actions.open_chart,
         "Chart of a patient: its id, body weight and chart reference",
         (PATIENT,),
         (
-            _plain("chart_id"),
-            _quantity(("weight_kg",), "weight", unit="kg"),
-            _plain("ward_ref"),
-            _plain("chart_ref"),
-            _plain("archive_ref"),
+            plain("chart_id"),
+            quantity(("weight_kg",), "weight", unit="kg"),
+            plain("ward_ref"),
+            plain("chart_ref"),
+            plain("archive_ref"),
         ),
     ),
-    _tool(
+    declare(
         actions.list_panels,
         "Lab panels in a chart, with the test and the fee of each",
         (CHART,),
-        (_plain("panel_id"), _plain("test"), _quantity(("fee_eur",), "fee", unit="eur")),
+        (plain("panel_id"), plain("test"), quantity(("fee_eur",), "fee", unit="eur")),
         many=True,
     ),
-    _tool(
+    declare(
         actions.read_panel,
         "Flag and result reference of one lab panel",
         (_text("panel_id", "Identifier of the lab panel.", pattern="^LAB[0-9]{7}$"),),
-        (_plain("flag"), _plain("specimen_ref"), _plain("result_ref"), _plain("analyser_ref")),
+        (plain("flag"), plain("specimen_ref"), plain("result_ref"), plain("analyser_ref")),
     ),
-    _tool(
+    declare(
         actions.list_medications,
         "Medications in a chart, with current dose and renewal reference",
         (CHART,),
         (
-            _plain("medication"),
-            _quantity(("dose_mg",), "current_dose", unit="mg"),
-            _plain("renewal_ref"),
-            _plain("batch_ref"),
+            plain("medication"),
+            quantity(("dose_mg",), "current_dose", unit="mg"),
+            plain("renewal_ref"),
+            plain("batch_ref"),
         ),
         many=True,
     ),
-    _tool(
+    declare(
         actions.screen_medication,
         "Check a new medication for interactions: safe dose and clearance code",
         (PATIENT, CHART, MEDICATION),
         (
-            _quantity(("safe_dose_mg",), "safe_dose", unit="mg"),
-            _plain("clearance_code"),
-            _plain("screening_ref"),
+            quantity(("safe_dose_mg",), "safe_dose", unit="mg"),
+            plain("clearance_code"),
+            plain("screening_ref"),
         ),
     ),
-    _tool(
+    declare(
         actions.issue_prescription,
         "Prescribe a cleared medication at a dose and enter it in a chart",
         (
@@ -124,21 +106,21 @@ _TOOLS = (
                 pattern="^[A-Z0-9]{4}-[A-Z0-9]{4}$",
             ),
         ),
-        (_plain("pharmacy_ref"), _plain("prescription_ref"), _plain("label_ref")),
+        (plain("pharmacy_ref"), plain("prescription_ref"), plain("label_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         actions.find_policy,
         "Insurance policy of a patient: its id, copay and policy reference",
         (PATIENT,),
         (
-            _plain("policy_id"),
-            _quantity(("copay_eur",), "copay", unit="eur"),
-            _plain("policy_ref"),
-            _plain("broker_ref"),
+            plain("policy_id"),
+            quantity(("copay_eur",), "copay", unit="eur"),
+            plain("policy_ref"),
+            plain("broker_ref"),
         ),
     ),
-    _tool(
+    declare(
         actions.find_specialist,
         "Find the specialist of a specialty at a clinic, and the waiting time",
         (
@@ -146,19 +128,19 @@ _TOOLS = (
             _text("clinic", "Name of the clinic."),
         ),
         (
-            _plain("provider_id"),
+            plain("provider_id"),
             Field(("wait_min",), "wait", "integer", unit="min"),
-            _plain("desk_ref"),
-            _plain("rota_ref"),
+            plain("desk_ref"),
+            plain("rota_ref"),
         ),
     ),
-    _tool(
+    declare(
         actions.request_authorisation,
         "Authorisation number of an insurer for a patient to see a specialist",
         (PATIENT, POLICY, PROVIDER),
-        (_plain("auth_number"), _plain("review_ref"), _plain("case_ref")),
+        (plain("auth_number"), plain("review_ref"), plain("case_ref")),
     ),
-    _tool(
+    declare(
         actions.send_referral,
         "Refer a patient to a specialist under an authorisation number",
         (
@@ -166,14 +148,14 @@ _TOOLS = (
             PROVIDER,
             _text("auth_number", "Number of the authorisation.", pattern="^AUT[0-9]{8}$"),
         ),
-        (_plain("referral_code"), _plain("letter_ref")),
+        (plain("referral_code"), plain("letter_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         actions.file_fees,
         "File the total of the lab fees of a chart as a claim",
         (CHART, _amount("total_eur", "Total in euros.", "fee_total", 0)),
-        (_plain("ledger_ref"), _plain("claim_ref"), _plain("audit_ref")),
+        (plain("ledger_ref"), plain("claim_ref"), plain("audit_ref")),
         effect="write",
     ),
 )

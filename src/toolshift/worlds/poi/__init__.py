@@ -7,13 +7,12 @@ Entities live in `Places`; the tools below are the truth, and `tasks` says what 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import Any
 
 from toolshift import seed as seeds
-from toolshift.tool import Effect, Field, Param, Tool, ToolFailure
-from toolshift.world import Action, Fact, State, World
+from toolshift.tool import Field, Param, ToolFailure
+from toolshift.world import Fact, State, World, declare, plain, quantity, text
 from toolshift.worlds.poi.tasks import KINDS
 
 CATEGORIES = ("museum", "cafe", "gallery", "park", "theatre", "market")
@@ -218,122 +217,101 @@ def file_budget(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
 # -- the tools as data -------------------------------------------------------------------------
 
 
-def _text(description: str, **more: Any) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "description": description, **more}
-
-
-CITY = Param("city", "city", _text("Name of the city."))
-PLACE = Param("place_id", "place_id", _text("Identifier of the place.", pattern="^[A-Z]{2}-"))
+CITY = Param("city", "city", text("Name of the city."))
+PLACE = Param("place_id", "place_id", text("Identifier of the place.", pattern="^[A-Z]{2}-"))
 PLACE_ID = Field(("place_id",), "place_id")
 
 
-def _tool(
-    action: Action,
-    description: str,
-    params: tuple[Param, ...],
-    returns: tuple[Field, ...],
-    many: bool = False,
-    effect: Effect = "read",
-) -> tuple[Tool, Action]:
-    name = action.__name__
-    return Tool(name, description, params, returns, many, effect, origin=(name,)), action
-
-
-def _code(fact: str) -> Field:
-    return Field((fact,), fact)
-
-
-_number = partial(Field, type="number")
 _TOOLS = (
-    _tool(
+    declare(
         search_places,
         "Search the places of one category in a city",
-        (CITY, Param("category", "category", _text("Kind of place.", enum=list(CATEGORIES)))),
-        (PLACE_ID, Field(("name",), "place_name"), _number(("rating",), "rating")),
+        (CITY, Param("category", "category", text("Kind of place.", enum=list(CATEGORIES)))),
+        (PLACE_ID, Field(("name",), "place_name"), quantity(("rating",), "rating")),
         many=True,
     ),
-    _tool(
+    declare(
         find_place,
         "Find the id of a place from its name and city",
-        (Param("name", "place_name", _text("Name of the place.")), CITY),
-        (PLACE_ID, Field(("category",), "category"), _code("map_ref")),
+        (Param("name", "place_name", text("Name of the place.")), CITY),
+        (PLACE_ID, Field(("category",), "category"), plain("map_ref")),
     ),
-    _tool(
+    declare(
         get_details,
         "Price, listing reference and entry code of a place",
         (PLACE,),
         (
-            _number(("price_eur",), "price", unit="eur"),
-            _code("listing_ref"),
-            _code("entry_code"),
-            _code("cache_ref"),
+            quantity(("price_eur",), "price", unit="eur"),
+            plain("listing_ref"),
+            plain("entry_code"),
+            plain("cache_ref"),
         ),
     ),
-    _tool(
+    declare(
         get_hours,
         "Opening hours of a place on a weekday",
-        (PLACE, Param("day", "day", _text("Day of the week.", enum=list(WEEKDAYS)))),
-        (Field(("opens",), "opens"), _code("hours_ref"), _code("season_ref")),
+        (PLACE, Param("day", "day", text("Day of the week.", enum=list(WEEKDAYS)))),
+        (Field(("opens",), "opens"), plain("hours_ref"), plain("season_ref")),
     ),
-    _tool(
+    declare(
         get_reviews,
         "Review score of a place",
         (PLACE,),
-        (Field(("score",), "score", "integer"), _code("review_ref"), _code("panel_ref")),
+        (Field(("score",), "score", "integer"), plain("review_ref"), plain("panel_ref")),
     ),
-    _tool(
+    declare(
         get_route,
         "Distance and travel time to a place from a start",
-        (PLACE, Param("origin", "origin", _text("Where the route starts."))),
+        (PLACE, Param("origin", "origin", text("Where the route starts."))),
         (
-            _number(("distance_km",), "distance", unit="km"),
+            quantity(("distance_km",), "distance", unit="km"),
             Field(("duration_min",), "duration", "integer", unit="min"),
-            _code("route_ref"),
-            _code("tile_ref"),
+            plain("route_ref"),
+            plain("tile_ref"),
         ),
     ),
-    _tool(
+    declare(
         check_alert,
         "Crowd alert level of a place",
         (PLACE,),
-        (Field(("alert",), "alert"), _code("alert_ref")),
+        (Field(("alert",), "alert"), plain("alert_ref")),
     ),
-    _tool(
+    declare(
         list_slots,
         "Free time slots of a place",
         (PLACE,),
         (Field(("slot_id",), "slot_id"), Field(("time",), "slot_time")),
         many=True,
     ),
-    _tool(
+    declare(
         book_slot,
         "Book a time slot at a place for a number of people",
         (
             PLACE,
-            Param("slot_id", "slot_id", _text("Identifier of the slot.")),
+            Param("slot_id", "slot_id", text("Identifier of the slot.")),
             Param(
                 "party_size",
                 "party_size",
                 {"type": "integer", "minimum": 1, "description": "Number of people."},
             ),
         ),
-        (_code("booking_ref"), _code("invoice_ref")),
+        (plain("booking_ref"), plain("invoice_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         open_visit,
         "Open a visit plan for a place",
         (PLACE,),
-        (Field(("visit_id",), "visit_id"), _code("visit_ref")),
+        (Field(("visit_id",), "visit_id"), plain("visit_ref")),
     ),
-    _tool(
+    declare(
         add_stop,
         "Add a place as a stop to a visit plan",
-        (Param("visit_id", "visit_id", _text("Identifier of the visit plan.")), PLACE),
-        (_code("stop_ref"), _code("plan_ref")),
+        (Param("visit_id", "visit_id", text("Identifier of the visit plan.")), PLACE),
+        (plain("stop_ref"), plain("plan_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         file_budget,
         "File the total cost planned for a city",
         (
@@ -344,7 +322,7 @@ _TOOLS = (
                 {"type": "number", "minimum": 0, "description": "Total in euros."},
             ),
         ),
-        (_code("budget_ref"), _code("form_ref")),
+        (plain("budget_ref"), plain("form_ref")),
         effect="write",
     ),
 )

@@ -8,118 +8,93 @@ exchange takes an order, its return authorisation and a product. Entities live i
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
-from toolshift.tool import Effect, Field, Param, Tool
-from toolshift.world import Action, Fact, World
+from toolshift.tool import Field, Param
+from toolshift.world import Fact, World, declare, plain, quantity, text
 from toolshift.worlds.retail import actions
 from toolshift.worlds.retail.shop import Shop, build
 from toolshift.worlds.retail.tasks import KINDS, PAYOUTS
 
 
-def _text(description: str, **more: Any) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "description": description, **more}
-
-
 def _id(fact: str, prefix: str, what: str) -> Param:
-    return Param(fact, fact, _text(f"Identifier of the {what}.", pattern=f"^{prefix}_[0-9]+$"))
+    return Param(fact, fact, text(f"Identifier of the {what}.", pattern=f"^{prefix}_[0-9]+$"))
 
 
-def _tool(
-    action: Action,
-    description: str,
-    params: tuple[Param, ...],
-    returns: tuple[Field, ...],
-    many: bool = False,
-    effect: Effect = "read",
-) -> tuple[Tool, Action]:
-    name = action.__name__
-    return Tool(name, description, params, returns, many, effect, origin=(name,)), action
-
-
-def _same(fact: str) -> Field:
-    """A value that stands under the name of its fact."""
-    return Field((fact,), fact)
-
-
-_number = partial(Field, type="number")
 CUSTOMER = _id("customer_id", "cus", "customer")
 ORDER = _id("order_id", "ord", "order")
 RETURN = _id("return_id", "ret", "return authorisation")
 SKU = _id("sku", "sku", "product")
 BIN = _id("bin_id", "bin", "warehouse bin")
 STATUS = Field(("status",), "order_status")
-PRICE = _number(("price_eur",), "price", unit="eur")
+PRICE = quantity(("price_eur",), "price", unit="eur")
 _TOOLS = (
-    _tool(
+    declare(
         actions.find_customer,
         "Find the id and tier of a customer by full name",
-        (Param("customer_name", "customer_name", _text("Full name of the customer.")),),
-        (_same("customer_id"), _same("tier"), _same("profile_ref"), _same("card_ref")),
+        (Param("customer_name", "customer_name", text("Full name of the customer.")),),
+        (plain("customer_id"), plain("tier"), plain("profile_ref"), plain("card_ref")),
     ),
-    _tool(
+    declare(
         actions.list_orders,
         "List the orders of a customer with status and total",
         (CUSTOMER,),
-        (_same("order_id"), STATUS, _number(("total_eur",), "total", unit="eur")),
+        (plain("order_id"), STATUS, quantity(("total_eur",), "total", unit="eur")),
         many=True,
     ),
-    _tool(
+    declare(
         actions.find_order,
         "Find the order that a parcel belongs to, and its status",
         (
             Param(
                 "parcel_no",
                 "parcel_no",
-                _text("Number of the parcel.", pattern="^pcl_[0-9]+$"),
+                text("Number of the parcel.", pattern="^pcl_[0-9]+$"),
             ),
         ),
-        (_same("order_id"), STATUS, _same("status_ref"), _same("scan_ref")),
+        (plain("order_id"), STATUS, plain("status_ref"), plain("scan_ref")),
     ),
-    _tool(
+    declare(
         actions.list_items,
         "List the items in an order with price and weight",
         (ORDER,),
         (
-            _same("sku"),
+            plain("sku"),
             Field(("product_name",), "item_name"),
             PRICE,
-            _number(("weight_kg",), "weight", unit="kg"),
+            quantity(("weight_kg",), "weight", unit="kg"),
         ),
         many=True,
     ),
-    _tool(
+    declare(
         actions.get_return,
         "Get the return authorisation id of a delivered order",
         (ORDER,),
-        (_same("return_id"), _same("label_ref"), _same("gate_ref")),
+        (plain("return_id"), plain("label_ref"), plain("gate_ref")),
     ),
-    _tool(
+    declare(
         actions.find_product,
         "Find the sku and price of a product by its name",
-        (Param("product_name", "product_name", _text("Name of the product.")),),
-        (_same("sku"), PRICE, _same("catalogue_ref"), _same("supplier_ref")),
+        (Param("product_name", "product_name", text("Name of the product.")),),
+        (plain("sku"), PRICE, plain("catalogue_ref"), plain("supplier_ref")),
     ),
-    _tool(
+    declare(
         actions.locate_stock,
         "Locate the warehouse bin of a product, and its distance",
         (SKU,),
         (
-            _same("bin_id"),
-            _number(("distance_km",), "distance", unit="km"),
-            _same("dock_ref"),
-            _same("bin_ref"),
-            _same("zone_ref"),
+            plain("bin_id"),
+            quantity(("distance_km",), "distance", unit="km"),
+            plain("dock_ref"),
+            plain("bin_ref"),
+            plain("zone_ref"),
         ),
     ),
-    _tool(
+    declare(
         actions.check_stock,
         "Count the units of a product left in its bin",
         (SKU, BIN),
-        (Field(("units",), "units", "integer"), _same("stock_ref"), _same("shelf_ref")),
+        (Field(("units",), "units", "integer"), plain("stock_ref"), plain("shelf_ref")),
     ),
-    _tool(
+    declare(
         actions.reserve_stock,
         "Reserve units of a product from its warehouse bin",
         (
@@ -136,24 +111,24 @@ _TOOLS = (
                 },
             ),
         ),
-        (_same("pick_ref"), _same("reservation_ref"), _same("hold_ref")),
+        (plain("pick_ref"), plain("reservation_ref"), plain("hold_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         actions.refund_order,
         "Refund an order under its return authorisation",
-        (ORDER, RETURN, Param("payout", "payout", _text("How to pay.", enum=list(PAYOUTS)))),
-        (_same("refund_ref"), _same("ledger_ref")),
+        (ORDER, RETURN, Param("payout", "payout", text("How to pay.", enum=list(PAYOUTS)))),
+        (plain("refund_ref"), plain("ledger_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         actions.exchange_order,
         "Exchange an order for a product under its return authorisation",
         (ORDER, RETURN, SKU),
-        (_same("crate_ref"), _same("exchange_ref"), _same("seal_ref")),
+        (plain("crate_ref"), plain("exchange_ref"), plain("seal_ref")),
         effect="write",
     ),
-    _tool(
+    declare(
         actions.add_credit,
         "Add an amount in euros to the credit of a customer",
         (
@@ -164,7 +139,7 @@ _TOOLS = (
                 {"type": "number", "minimum": 0, "description": "Amount in euros."},
             ),
         ),
-        (_same("credit_ref"), _same("posting_ref")),
+        (plain("credit_ref"), plain("posting_ref")),
         effect="write",
     ),
 )
