@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolshift.episode import Episode, Over, Step
+from toolshift.episode import Budget, Episode, Over, Step
 from toolshift.form import show
 from toolshift.scene import Scene
 from toolshift.solver import Impossible, Known, Solver, Untraceable
@@ -146,6 +146,6 @@ def solve_in_truth(
 
 def rehearse(scene: Scene) -> tuple[Step, ...]:
     """The oracle's steps through a scene."""
-    episode = Episode(scene)
+    episode = Episode(scene, Budget(calls=200, turns=200))
     OracleAgent().play(episode)
     return tuple(episode.steps)

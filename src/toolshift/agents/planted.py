@@ -121,7 +121,8 @@ class Noisy(PlantedSolver):
 
     def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         name, spoken = super().speak(tool, arguments)
-        rng = seeds.rng("slip", self.episode.scene.task.id, len(self.episode.steps))
+        episode = self.episode
+        rng = seeds.rng("slip", episode.scene.task.id, episode.trial, len(episode.steps))
         words = [key for key, value in spoken.items() if isinstance(value, str)]
         if words and rng.random() < 1 / 3:
             key = rng.choice(words)

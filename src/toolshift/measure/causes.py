@@ -45,6 +45,7 @@ CAUSES = (
 - infrastructure: not the agent's failure.
 """
 
+WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
 
 
@@ -61,7 +62,7 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if slips:
         return slips[0][1]
     if end == "refused":
-        return "no_recovery" if _stopped_short(steps) else "over_refusal"
+        return "no_recovery" if _stopped_short(scene, steps) else "over_refusal"
     return _wrong_answer(scene, steps)
 
 
@@ -70,10 +71,14 @@ def _most(slips: list[tuple[int, str]]) -> str:
     return max(dict.fromkeys(causes), key=causes.count) if causes else ""
 
 
-def _stopped_short(steps: Sequence[Step]) -> bool:
-    """Whether the last thing before the end was a failure or notice with a way on."""
+def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether the last thing before the end was a failure or a notice with a way on."""
     calls = [step for step in steps if step.kind == "call"]
-    return bool(calls) and calls[-1].hint in ("retry", "use", "page", "value")
+    if not calls:
+        return False
+    before = {tool.name for tool in scene.tools}.union(*(step.tools for step in calls[:-1]))
+    successor = not before.issuperset(calls[-1].tools)
+    return calls[-1].hint in WAY_ON or successor
 
 
 def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
@@ -82,9 +87,18 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     answers = [step.said for step in steps if step.kind == "answer"]
     wanted = [ask.expected for ask in scene.asks if ask.expected]
     missed = [code for code in wanted if not any(code in answer for answer in answers)]
-    if missed and all(code in shown for code in missed):
+    if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
         return "ignored_result"
-    return "no_recovery" if _stopped_short(steps) else "forced_completion"
+    return "no_recovery" if _stopped_short(scene, steps) else "forced_completion"
+
+
+def _picked_another(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether a tool of the task was called about something else that had been shown."""
+    right = [call for step in scene.calls for call in step.true]
+    names = {name for name, _ in right}
+    return any(
+        call[0] in names and call not in right for step in steps for call in step.true if step.ok
+    )
 
 
 def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
@@ -92,10 +106,19 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
     watch = _Watch(scene)
     for number, step in enumerate(steps):
         if step.kind == "call":
-            cause = watch.judge(step)
+            cause = watch.judge(step) or _passed_over(scene, step, steps[number + 1 :])
             if cause and not _made_good(steps[number + 1 :], step, scene):
                 yield number, cause
         watch.hear(step)
+
+
+def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:
+    """Whether a failure that offered a way on was left for another tool, as if nothing was."""
+    following = next((later for later in after if later.kind == "call"), None)
+    if step.ok or step.hint not in WAY_ON or following is None or following.name == step.name:
+        return ""
+    same = _origins(scene, step.name) & _origins(scene, following.name)
+    return "" if same else "no_recovery"
 
 
 def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
@@ -147,11 +170,8 @@ class _Watch:
             return "repetition"
         if step.name not in self.offered:
             known = step.name in self.clean or step.name in self.once
-            return "memorised_name" if known and step.hint != "use" else self._unknown(step)
+            return "memorised_name" if known else "wrong_tool"
         return self._judge_arguments(step) or self._judge_choice(step)
-
-    def _unknown(self, step: Step) -> str:
-        return "" if step.hint == "use" else "wrong_tool"
 
     def _repeats(self, step: Step) -> bool:
         same = [s for s in self.made if s.name == step.name and s.arguments == step.arguments]

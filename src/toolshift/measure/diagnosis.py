@@ -73,23 +73,23 @@ def diagnose(
 
 
 def points(interval: Interval) -> str:
-    """A drop as a change of accuracy in points, with its limits: "-32 [-41, -22] points"."""
+    """A drop as a change of accuracy in points, with its limits: "-32 [-41,-22] points"."""
     if isnan(interval.estimate):
         return "not defined"
     low, middle, high = (
         round(-100 * value) + 0 for value in (interval.high, interval.estimate, interval.low)
     )
-    return f"{middle:+d} [{low:+d}, {high:+d}] points"
+    return f"{middle:+d} [{low:+d},{high:+d}] points"
 
 
 def percent(interval: Interval) -> str:
-    """A rate with its limits: "85% [72, 93]"."""
+    """A rate with its limits: "85% [72,93]"."""
     if isnan(interval.estimate):
         return "not defined"
     low, middle, high = (
         round(100 * value) for value in (interval.low, interval.estimate, interval.high)
     )
-    return f"{middle}% [{low}, {high}]"
+    return f"{middle}% [{low},{high}]"
 
 
 def words(name: str) -> str:

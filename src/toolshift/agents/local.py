@@ -1,0 +1,203 @@
+"""A language model on this machine as an agent: batched, cached, optionally constrained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolshift.agent import Reply, Turn, Usage
+from toolshift.agents.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
+from toolshift.agents.smol import SMOL, chat_template, require_local, smol_directory, weights_hash
+from toolshift.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolshift.agents.decode import Decoder, Generator
+    from toolshift.agents.grammar import CallConstraint
+
+Decoding = Literal["free", "constrained"]
+
+
+class LocalAgent:
+    """A transformers causal language model, decoded greedily.
+
+    Tools and calls are plain text (`toolshift.agents.prompt`). The keys and values of prompts are
+    kept between turns, so an episode is never read twice; see `toolshift.agents.decode`.
+
+    Args:
+        model: a transformers model directory with a chat template, or "smol" for the bundled one.
+        adapter: a LoRA adapter directory, merged into the weights at load.
+        layout: how tools are listed; the same as the model was trained with.
+        decoding: "constrained" admits only valid calls of the tools on offer.
+        max_new_tokens: the most tokens in one reply.
+        batch: how many turns are decoded together; a study steps as many episodes at once.
+        name: the agent's name in results; made from model and adapter where not given.
+        dtype: the type of the weights, "bfloat16" or "float32".
+        memory_tokens: positions kept between turns (23 KB each for "smol"); 0 keeps none.
+
+    Attributes:
+        name: the agent's name in results.
+        decoding: the label of results made under a constraint.
+        batch: how many turns are decoded together.
+
+    Raises:
+        UsageError: where a package, the model or its chat template is missing, the adapter was
+            trained on another base, or an argument is not one of its choices.
+    """
+
+    def __init__(
+        self,
+        model: str | Path = SMOL,
+        adapter: str | Path | None = None,
+        layout: Layout = "description-first",
+        decoding: Decoding = "free",
+        max_new_tokens: int = 96,
+        batch: int = 32,
+        name: str = "",
+        *,
+        dtype: Literal["bfloat16", "float32"] = "bfloat16",
+        memory_tokens: int = 80_000,
+    ) -> None:
+        if layout not in LAYOUTS:
+            raise UsageError(f"unknown layout {layout!r}; choose one of {', '.join(LAYOUTS)}")
+        if decoding not in ("free", "constrained"):
+            raise UsageError(f"unknown decoding {decoding!r}; choose 'free' or 'constrained'")
+        require_local()
+        self.layout, self.decoding, self.batch = layout, decoding, batch
+        self.max_new_tokens = max_new_tokens
+        parts = [SMOL if model == SMOL else Path(model).name, Path(adapter).name if adapter else ""]
+        self.name = name or "+".join(filter(None, parts))
+        directory = smol_directory() if model == SMOL else _existing(Path(model))
+        self._tokenizer = _load_tokenizer(directory, compact=model == SMOL)
+        self._model = load_model(directory, dtype, adapter)
+        self._tool_role = _tool_role(self._tokenizer)
+        self.decoder = self._make_decoder(memory_tokens)
+        self._vocabulary = self._constrainer() if decoding == "constrained" else None
+
+    def reply(self, turn: Turn) -> Reply:
+        """Answers one turn."""
+        return self.reply_batch([turn])[0]
+
+    def reply_batch(self, turns: Sequence[Turn]) -> list[Reply]:
+        """Answers many turns, in their order; `batch` of them are decoded together."""
+        prompts = [self._encode(turn) for turn in turns]
+        order = sorted(range(len(turns)), key=lambda index: len(prompts[index]))
+        replies: dict[int, Reply] = {}
+        for begin in range(0, len(order), self.batch):
+            chunk = order[begin : begin + self.batch]
+            constraints: list[CallConstraint] | None = None
+            if self._vocabulary is not None:
+                constraints = [self._vocabulary.constrain(turns[index].tools) for index in chunk]
+            asked = [prompts[index] for index in chunk]
+            made = self.decoder.complete(asked, self.max_new_tokens, constraints)
+            for place, index in enumerate(chunk):
+                text = self._tokenizer.decode(made[place], skip_special_tokens=True)
+                if constraints is not None and len(made[place]) == self.max_new_tokens:
+                    text += constraints[place].ending()
+                usage = Usage(len(prompts[index]), len(made[place]))
+                read = parse_reply(text)
+                replies[index] = Reply(text=read.text, calls=read.calls, usage=usage)
+        return [replies[index] for index in range(len(turns))]
+
+    def _encode(self, turn: Turn) -> list[int]:
+        messages = to_plain_messages(turn, self.layout, self._tool_role)
+        text = self._tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, tokenize=False
+        )
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _make_decoder(self, memory_tokens: int) -> Decoder | Generator:
+        """What completes prompts: with shared prefixes where the model allows it."""
+        from toolshift.agents.decode import Decoder, Generator
+
+        stop = _stop_tokens(self._tokenizer, self._model)
+        if Decoder.fits(self._model):
+            return Decoder(self._model, stop, memory_tokens)
+        return Generator(self._model, stop)
+
+    def _constrainer(self) -> Any:
+        from toolshift.agents.grammar import Vocabulary
+
+        return Vocabulary(self._tokenizer, self._model.get_output_embeddings().weight.shape[0])
+
+
+def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | None = None) -> Any:
+    """Loads a transformers model for inference, with an adapter merged into its weights.
+
+    The adapter is merged in float32, before the weights are rounded to `dtype`.
+
+    Raises:
+        UsageError: where there is no adapter, or it was trained on another base.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    weights = torch.float32 if adapter else getattr(torch, dtype)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=weights)
+    logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+    if adapter:
+        from peft import PeftModel
+
+        _check_base(Path(adapter), directory)
+        model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+    return model.to(getattr(torch, dtype)).eval()
+
+
+def _existing(directory: Path) -> Path:
+    if not (directory / "config.json").exists():
+        raise UsageError(
+            f"no model in {directory}: config.json is missing; give a model directory or '{SMOL}'"
+        )
+    return directory
+
+
+def _check_base(adapter: Path, directory: Path) -> None:
+    if not (adapter / "adapter_config.json").exists():
+        raise UsageError(f"no adapter in {adapter}: adapter_config.json is missing")
+    config = adapter / "config.json"
+    if not config.exists():
+        return
+    expected = json.loads(config.read_text("utf-8")).get("base_sha256")
+    if expected and expected != weights_hash(directory):
+        raise UsageError(
+            f"the adapter {adapter} was trained on other weights than those in {directory}; "
+            "load it with its own base model, or train it again"
+        )
+
+
+def _load_tokenizer(directory: Path, compact: bool) -> Any:
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(directory)
+    if compact:  # the one shipped now, whatever the cache folder was written with
+        tokenizer.chat_template = chat_template()
+    if not tokenizer.chat_template:
+        raise UsageError(
+            f"the tokenizer in {directory} has no chat template; choose an instruction-tuned model"
+        )
+    return tokenizer
+
+
+def _tool_role(tokenizer: Any) -> Literal["tool", "user"]:
+    """Whether the chat template renders a plain message of the role "tool"."""
+    probe = [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "tool", "content": "probe-7"},
+    ]
+    try:
+        return (
+            "tool" if "probe-7" in tokenizer.apply_chat_template(probe, tokenize=False) else "user"
+        )
+    except Exception:  # a template raises whatever it likes
+        return "user"
+
+
+def _stop_tokens(tokenizer: Any, model: Any) -> list[int]:
+    configured = model.generation_config.eos_token_id
+    stop = configured if isinstance(configured, list) else [configured]
+    return sorted({token for token in (*stop, tokenizer.eos_token_id) if token is not None})

@@ -1,0 +1,86 @@
+"""`toolshift list`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolshift.agents.catalog import FORMS, planted_names
+from toolshift.commands.output import print_json, print_table
+from toolshift.errors import UsageError
+from toolshift.shift import shifts, unknown
+from toolshift.suite import SUITES
+from toolshift.worlds import find_world, world_names
+
+Table = list[dict[str, Any]]
+ONLY_JSON = ("level", "preserves", "imitates")
+"""Columns for which a terminal has no room."""
+
+
+def list_command(what: str, as_json: bool) -> None:
+    """Lists one thing, or all of them."""
+    makers = {
+        "suites": _suites,
+        "worlds": _worlds,
+        "kinds": _kinds,
+        "shifts": _shifts,
+        "agents": _agents,
+    }
+    if what != "all" and what not in makers:
+        raise UsageError(unknown("list", what, makers))
+    chosen = {name: make() for name, make in makers.items() if what in ("all", name)}
+    if as_json:
+        print_json(chosen[what] if what != "all" else chosen)
+        return
+    for title, rows in chosen.items():
+        columns = [name for name in (rows[0] if rows else ()) if name not in ONLY_JSON]
+        print_table(f"\n{title}", columns, [[row[name] for name in columns] for row in rows])
+
+
+def _suites() -> Table:
+    return [{"suite": s.name, "what": s.summary} for s in SUITES.values()]
+
+
+def _worlds() -> Table:
+    found = []
+    for name in world_names():
+        world = find_world(name)
+        writes = sum(tool.effect == "write" for tool in world.tools)
+        about = (type(world).__doc__ or "").strip().partition("\n")[0]
+        found.append(
+            {
+                "world": name,
+                "tools": len(world.tools),
+                "of which write": writes,
+                "task kinds": len(world.kinds),
+                "what": about,
+            }
+        )
+    return found
+
+
+def _kinds() -> Table:
+    return [
+        {"world": name, "kind": kind, "turns": len(found.requests)}
+        for name in world_names()
+        for kind, found in find_world(name).kinds.items()
+    ]
+
+
+def _shifts() -> Table:
+    return [
+        {
+            "shift": s.name,
+            "tier": s.tier,
+            "dimension": s.dimension,
+            "level": s.level,
+            "preserves": s.preserves.replace("_", " "),
+            "imitates": s.imitates,
+            "what": s.summary,
+        }
+        for s in shifts().values()
+    ]
+
+
+def _agents() -> Table:
+    named = [{"agent": form, "what": what} for form, what in FORMS.items()]
+    return named + [{"agent": name, "what": what} for name, what in planted_names().items()]

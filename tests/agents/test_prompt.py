@@ -1,0 +1,170 @@
+"""The text protocol: what is written can be read, and nothing that is read makes it fail."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolshift.agent import PROTOCOL_TOOLS, Reply, ToolCall, Turn
+from toolshift.agents.prompt import (
+    LAYOUTS,
+    parse_reply,
+    render_call,
+    render_system,
+    to_plain_messages,
+)
+from toolshift.errors import UsageError
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def tool(name="search", description="Find places.", properties=None, required=()):
+    schema = {"type": "object", "properties": properties or {}, "required": list(required)}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": schema},
+    }
+
+
+def signature(properties, required=()):
+    return render_system("", [tool(properties=properties, required=required)]).splitlines()[-1]
+
+
+@given(st.text(min_size=1), st.dictionaries(st.text(), JSON_VALUES, max_size=4))
+def test_a_rendered_call_is_read_back_as_it_was(name, arguments):
+    assert parse_reply(render_call(name, arguments)) == Reply(calls=(ToolCall(name, arguments),))
+
+
+@given(st.text())
+def test_no_text_makes_reading_fail(text):
+    assert isinstance(parse_reply(text), Reply)
+
+
+@given(st.text(alphabet="f(a=\"x\\,){}[]=1 \n'", max_size=40))
+def test_no_text_that_looks_like_a_call_makes_reading_fail(text):
+    assert isinstance(parse_reply(text), Reply)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', "f(a=["])
+def test_deep_nesting_is_not_an_error(opening):
+    assert isinstance(parse_reply(opening * 100_000), Reply)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'f(a="x", n=3)',
+        "  f( a = 'x' , n=3 )\n",
+        '```python\nf(a="x", n=3)\n```',
+        '{"name": "f", "arguments": {"a": "x", "n": 3}}',
+        '{"name": "f", "parameters": {"a": "x", "n": 3}}',
+        '<tool_call>\n{"name": "f", "arguments": {"a": "x", "n": 3}}\n</tool_call>',
+        '{"function": {"name": "f", "arguments": "{\\"a\\":\\"x\\",\\"n\\":3}"}}',
+    ],
+)
+def test_the_spellings_of_a_call(text):
+    assert parse_reply(text) == Reply(calls=(ToolCall("f", {"a": "x", "n": 3}),))
+
+
+def test_python_literals_are_values():
+    call = ToolCall("f", {"a": True, "b": None, "c": "it's"})
+    assert parse_reply("f(a=True, b=None, c='it\\'s')").calls == (call,)
+
+
+def test_calls_among_prose_are_calls_and_the_rest_is_text():
+    reply = parse_reply("I look first.\nf(a=1)\ng()\nThen I answer.")
+    assert reply.calls == (ToolCall("f", {"a": 1}), ToolCall("g", {}))
+    assert reply.text == "I look first.\nThen I answer."
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [('f("x")', '"x"'), ('f(a="x"', 'a="x"'), ("f(a=)", "a="), ("f(a=x y)", "a=x y")],
+)
+def test_a_malformed_call_keeps_its_arguments_as_text(text, arguments):
+    assert parse_reply(text) == Reply(calls=(ToolCall("f", arguments),))
+
+
+@pytest.mark.parametrize("text", ["", "Hello.", "The place (a cafe) is open.", "I(think) so.", "{"])
+def test_prose_stays_prose(text):
+    assert parse_reply(text) == Reply(text=text)
+
+
+def test_types_enums_and_options_stand_in_the_signature():
+    properties = {
+        "city": {"type": "string"},
+        "kind": {"enum": ["cafe", "park"]},
+        "n": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "near": {"type": "object", "properties": {"lat": {"type": "number"}}, "required": ["lat"]},
+        "mode": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    }
+    assert signature(properties, ["city", "kind"]) == (
+        'Find places: search(city, kind="cafe"|"park", n=integer?, tags=[string]?, '
+        "near={lat=number}?, mode=string|null?)"
+    )
+
+
+def test_the_layouts_of_one_tool():
+    one = [tool("a-b", "Find\nplaces.", {"x": {"description": "Town."}}, ["x"])]
+    lines = {layout: render_system("Hi.", one, layout).splitlines()[-1] for layout in LAYOUTS}
+    assert lines["description-first"] == "Find places: a-b(Town: x=any)"
+    assert lines["name-first"] == "a-b(x=any: Town): Find places."
+    assert json.loads(lines["json"])["parameters"]["required"] == ["x"]
+
+
+def test_a_parameter_description_goes_only_where_it_says_nothing_new():
+    described = {"type": "string", "description": "The city to search."}
+    assert signature({"search_city": described}, ["search_city"]).endswith("search(search_city)")
+    assert signature({"qx": described}, ["qx"]).endswith("search(The city to search: qx)")
+
+
+def test_no_tools_leave_the_system_message_alone():
+    assert render_system("Hi.", []) == "Hi."
+
+
+def test_an_unknown_layout_is_named():
+    with pytest.raises(UsageError, match="sideways"):
+        render_system("", [], "sideways")
+
+
+def conversation():
+    call = {"function": {"name": "search", "arguments": '{"city":"Lyon"}'}}
+    return Turn(
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Find a cafe."},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "content": '{"id":7}'},
+            {"role": "user", "content": "Never mind."},
+        ],
+        PROTOCOL_TOOLS,
+    )
+
+
+def test_a_conversation_with_a_tool_role():
+    messages = to_plain_messages(conversation(), tool_role="tool")
+    assert messages[0]["content"].startswith("Be brief.\n")
+    assert messages[2:4] == [
+        {"role": "assistant", "content": 'search(city="Lyon")'},
+        {"role": "tool", "content": '{"id":7}'},
+    ]
+
+
+def test_without_a_tool_role_the_roles_alternate():
+    messages = to_plain_messages(conversation())
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[-1]["content"] == 'Result: {"id":7}\nNever mind.'
+
+
+def test_malformed_arguments_of_an_earlier_call_stand_as_they_came():
+    call = {"function": {"name": "f", "arguments": "a="}}
+    turn = Turn([{"role": "assistant", "content": None, "tool_calls": [call]}], [])
+    assert to_plain_messages(turn) == [{"role": "assistant", "content": "f(a=)"}]

@@ -1,0 +1,19 @@
+"""Fixtures of several tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import Run, runner, write_agent
+
+
+@pytest.fixture
+def toolshift(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
+    """The command line, in an empty working directory with a module `mine` of agents."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write_agent(tmp_path)
+    return runner(capsys, monkeypatch)

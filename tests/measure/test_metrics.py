@@ -1,0 +1,183 @@
+"""Measures, diagnosis and the report, on episodes made up for the purpose."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import msgspec
+import pytest
+
+from toolshift.cell import Cell
+from toolshift.errors import UsageError
+from toolshift.grade import Grade
+from toolshift.measure.diagnosis import diagnose, weaknesses
+from toolshift.measure.metrics import Arms, Measures, Scored, tier_of
+from toolshift.run import evaluate
+from toolshift.scene import Applied
+
+CLEAN = ()
+ERASED = (Applied("identity_erasure", 2),)
+PLACEBO = (Applied("placebo", 2),)
+GONE = (Applied("fatal_error", 2),)
+GOOD = Grade(
+    passed=True,
+    void=False,
+    end="answered",
+    cause="",
+    solvable=True,
+    refused=False,
+    right_reason=False,
+    prose=False,
+    met=True,
+    calls=4,
+    errors=1,
+    provoked=1,
+    exploration=0.5,
+    oracle_calls=2,
+    misunderstood=0,
+)
+BAD = msgspec.structs.replace(GOOD, passed=False, cause="memorised_name")
+VOID = msgspec.structs.replace(BAD, void=True, end="infrastructure", cause="infrastructure")
+REFUSED = msgspec.structs.replace(
+    GOOD, solvable=False, refused=True, right_reason=True, end="refused"
+)
+FORCED = msgspec.structs.replace(BAD, solvable=False, cause="forced_completion")
+
+
+def rows(shifts: tuple[Applied, ...], *groups: tuple[int, Grade], trial: int = 0) -> list[Scored]:
+    """Scored episodes of tasks 0, 1, ...: so many of each grade, in order."""
+    grades = [grade for count, grade in groups for _ in range(count)]
+    return [
+        Scored(f"{n}", Cell("poi", "listing", n, 0, "dev", 200, shifts, trial), grade)
+        for n, grade in enumerate(grades)
+    ]
+
+
+def tier(arms: Arms) -> Measures:
+    return arms.table(tier_of, "holm")[0]
+
+
+def test_a_drop_is_paired_and_told_apart() -> None:
+    arms = Arms(rows(CLEAN, (30, GOOD)) + rows(ERASED, (12, GOOD), (18, BAD)))
+    row = tier(arms)
+    assert row.accuracy.estimate == pytest.approx(0.4)
+    assert row.drop.estimate == pytest.approx(0.6)
+    assert row.drop.low < 0.6 < row.drop.high
+    assert row.told_apart
+    assert row.causes == {"memorised_name": 18}
+    assert row.retention.estimate == pytest.approx(0.4)
+
+
+def test_no_drop_is_not_told_apart() -> None:
+    row = tier(Arms(rows(CLEAN, (30, GOOD)) + rows(ERASED, (29, GOOD), (1, BAD))))
+    assert not row.told_apart
+
+
+def test_a_drop_that_the_placebo_has_too_is_not_told_apart() -> None:
+    arms = Arms(
+        rows(CLEAN, (30, GOOD))
+        + rows(PLACEBO, (15, GOOD), (15, BAD))
+        + rows(ERASED, (14, GOOD), (16, BAD))
+    )
+    row = tier(arms)
+    assert row.p_value < 0.01
+    assert row.beyond_placebo is False
+    assert not row.told_apart
+
+
+def test_a_drop_is_not_defined_under_half() -> None:
+    arms = Arms(rows(CLEAN, (14, GOOD), (16, BAD)) + rows(ERASED, (7, GOOD), (23, BAD)))
+    row = tier(arms)
+    assert not row.defined
+    assert isnan(row.p_value)
+    assert not row.told_apart
+    assert row.retention.estimate == pytest.approx(0.5)
+    clean = arms.measure("clean", arms.clean)
+    said = diagnose(clean, None, [row], [row], [])
+    assert "under half" in said[0]
+    assert "it keeps: perception 50%" in said[1]
+
+
+def test_void_episodes_are_counted_and_never_scored() -> None:
+    arms = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (10, GOOD), (5, BAD), (5, VOID)))
+    row = tier(arms)
+    assert (row.episodes, row.void) == (20, 5)
+    assert row.accuracy.estimate == pytest.approx(10 / 15)
+    assert row.accuracy_all.estimate == pytest.approx(0.5)
+    assert row.causes == {"memorised_name": 5}
+
+
+def test_only_void_episodes_leave_everything_undefined() -> None:
+    arms = Arms(rows(CLEAN, (3, VOID)) + rows(ERASED, (3, VOID)))
+    assert isnan(tier(arms).accuracy.estimate)
+    clean = arms.measure("clean", arms.clean)
+    assert "infrastructure failed in all" in diagnose(clean, None, [], [], [])[0]
+
+
+def test_refusals_are_measured_where_they_belong() -> None:
+    arms = Arms(rows(CLEAN, (10, GOOD)) + rows(GONE, (4, REFUSED), (6, FORCED)))
+    row = tier(arms)
+    assert row.unsolvable == 10
+    assert row.refusal_rate.estimate == pytest.approx(0.4)
+    assert row.right_reason == 1
+    assert row.over_refusal.n == 0
+    assert "Refuses 40%" in "".join(diagnose(row, None, [row], [], []))
+
+
+def test_behaviour() -> None:
+    row = tier(Arms(rows(CLEAN, (4, GOOD)) + rows(ERASED, (4, GOOD))))
+    assert row.tool_error_rate == pytest.approx(0.25)
+    assert row.own_error_rate == 0
+    assert row.exploration == pytest.approx(0.5)
+    assert row.chain_length == 4
+    assert row.calls_to_oracle == 2
+    assert isnan(row.reading_to_oracle)
+
+
+def test_trials_of_a_task_are_one_cluster() -> None:
+    twice = rows(CLEAN, (10, GOOD)) + rows(CLEAN, (5, GOOD), (5, BAD), trial=1)
+    clean = Arms(twice).measure("clean", twice)
+    assert clean.accuracy.n == 10
+    assert clean.pass_hat == [pytest.approx(0.75), pytest.approx(0.5)]
+    assert clean.flip_rate == pytest.approx(0.5)
+
+
+def test_weaknesses_are_ranked_and_a_sound_agent_has_none() -> None:
+    arms = Arms(
+        rows(CLEAN, (9, GOOD)) + rows(ERASED, (3, GOOD), (6, BAD)) + rows(GONE, (9, FORCED))
+    )
+    everything = arms.measure("all", [*arms.clean, *arms.shifted])
+    found = weaknesses(everything, arms.table(tier_of, "holm"))
+    assert [(w.cause, w.failures, w.tier) for w in found] == [
+        ("forced_completion", 9, "internalization"),
+        ("memorised_name", 6, "perception"),
+    ]
+    sound = Arms(rows(CLEAN, (9, GOOD)))
+    assert weaknesses(sound.measure("all", sound.clean), []) == []
+
+
+def test_evaluate_says_what_breaks_the_agent() -> None:
+    report = evaluate(
+        ["memorises_names", "oracle"], shifts=["identity_erasure", "query_redundancy"], tasks=11
+    )
+    assert report.drop("perception").estimate == pytest.approx(0.5)
+    assert report.drop("perception", "oracle").estimate == 0
+    assert report.agent().weaknesses[0].cause == "memorised_name"
+    assert any("identity erasure" in said for said in report.agent().diagnosis)
+    assert report.table[0]["told_apart"]
+    assert report.to_dict()["agents"][1]["name"] == "oracle"
+    assert "not distinguishable: query_redundancy" in report.summary(only_distinguishable=True)
+    with pytest.raises(UsageError, match="perception"):
+        report.drop("perceptoin")
+
+
+def test_evaluate_takes_a_plain_function() -> None:
+    def gives_up(messages: object, tools: object) -> str:
+        return "I cannot do this."
+
+    report = evaluate(gives_up, shifts=["fatal_error"], tasks=4, placebo=False)
+    assert report.agent("gives_up").clean.accuracy.estimate == 0
+    assert report.agent().clean.prose == 1
+    assert "at floor" in report.summary()
+    with pytest.raises(UsageError, match="an agent is"):
+        evaluate(7)
