@@ -179,12 +179,13 @@ def run(agents: tuple[str, ...], **asked: Any) -> None:
     "or worlds.",
 )
 @click.option("--only-distinguishable", is_flag=True, help="Print only what can be told apart.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Draw what is printed to this file.")
 @as_json
-def report(run: Path, agent: str, as_json: bool, **how: Any) -> None:
+def report(run: Path, agent: str, svg: Path | None, as_json: bool, **how: Any) -> None:
     """Print the report of a run folder again, also of an unfinished one."""
     from toolshift.commands.run import report_command
 
-    report_command(run, agent, how["grouping"], how["only_distinguishable"], as_json)
+    report_command(run, agent, how["grouping"], how["only_distinguishable"], as_json, svg)
 
 
 @toolshift.command()

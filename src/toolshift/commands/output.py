@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolshift.errors import UsageError
 from toolshift.run import Progress
 from toolshift.tool import JSON
 
@@ -20,12 +22,26 @@ PATIENCE = 2.0
 """Seconds before a progress bar appears."""
 
 
-def console() -> Console:
-    """A console on stdout; 100 columns wide where it is not a terminal."""
+def console(record: bool = False) -> Console:
+    """A console on stdout; 100 columns wide where it is not a terminal, or is recorded."""
     from rich.console import Console
 
     made = Console(highlight=False, soft_wrap=False)
-    return made if made.is_terminal else Console(highlight=False, width=100)
+    if made.is_terminal and not record:
+        return made
+    return Console(highlight=False, width=100, record=record)
+
+
+def save_svg(console: Console, file: Path) -> None:
+    """Draws what a recorded console has printed.
+
+    Raises:
+        UsageError: where the file cannot be written.
+    """
+    try:
+        console.save_svg(str(file), title="toolshift report")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot write there ({error.strerror})") from error
 
 
 def print_json(value: Any) -> None:

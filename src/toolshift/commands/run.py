@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.commands.output import console, print_json, progress
+from toolshift.commands.output import console, print_json, progress, save_svg
 from toolshift.errors import BudgetSpent, UsageError
 from toolshift.plan import Plan, make_plan
 from toolshift.run import report_of, run_plan, save_report
@@ -54,7 +54,9 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
     click.echo(f"\nRun folder: {path}")
 
 
-def report_command(path: Path, agent: str, grouping: str, only: bool, as_json: bool) -> None:
+def report_command(
+    path: Path, agent: str, grouping: str, only: bool, as_json: bool, svg: Path | None = None
+) -> None:
     """Reports on a run folder as it stands."""
     from toolshift.report.tables import GROUPINGS, groups_of
     from toolshift.report.terminal import print_report
@@ -68,7 +70,10 @@ def report_command(path: Path, agent: str, grouping: str, only: bool, as_json: b
     elif as_json:
         print_json(report.agent(agent) if agent else report)
     else:
-        print_report(report, console(), only, agent, grouping)
+        paper = console(record=svg is not None)
+        print_report(report, paper, only, agent, grouping)
+        if svg is not None:
+            save_svg(paper, svg)
 
 
 def _less_what_is_spent(options: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""Planted weaknesses are found: each ranked first, and none in a sound agent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from scenes import clean_scenes, shifted
+
+from toolshift.agents.oracle import OracleAgent
+from toolshift.agents.planted import PLANTED, planted
+from toolshift.episode import Episode
+from toolshift.errors import UsageError
+from toolshift.grade import grade
+from toolshift.scene import Scene
+from toolshift.shift import shifts
+
+
+@cache
+def scenes() -> tuple[Scene, ...]:
+    """Every shift at severity 2 on a task of each kind of poi, and the clean tasks."""
+    clean = list(clean_scenes("poi", 11))
+    moved = [shifted(scene, (name, 2)) for scene in clean for name in shifts()]
+    return (*clean, *(scene for scene in moved if scene is not None))
+
+
+def causes(agent: object) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for scene in scenes():
+        episode = Episode(scene)
+        agent.play(episode)  # type: ignore[attr-defined]
+        verdict = grade(episode)
+        if not verdict.passed:
+            found[verdict.cause] += 1
+    return found
+
+
+def test_a_sound_agent_has_no_weakness() -> None:
+    assert not causes(OracleAgent())
+
+
+@pytest.mark.parametrize("strength", ["", "@0.5"])
+@pytest.mark.parametrize("name", sorted(PLANTED))
+def test_a_planted_weakness_is_ranked_first(name: str, strength: str) -> None:
+    ((first, _),) = causes(planted(name + strength)).most_common(1)
+    assert first == PLANTED[name][1]
+
+
+@pytest.mark.parametrize("name", ["memorises_names+never_refuses", "gives_up+parrots"])
+def test_both_weaknesses_of_a_mixture_are_named(name: str) -> None:
+    expected = {PLANTED[part][1] for part in name.split("+")}
+    assert expected <= {cause for cause, _ in causes(planted(name)).most_common(3)}
+
+
+def test_half_strength_is_half_of_the_episodes() -> None:
+    full = causes(planted("always_refuses")).total()
+    half = causes(planted("always_refuses@0.5")).total()
+    assert 0.2 < half / full < 0.8
+
+
+@pytest.mark.parametrize("spec", ["gives_upp", "noisy@2", "noisy@much"])
+def test_a_wrong_spec_is_explained(spec: str) -> None:
+    with pytest.raises(UsageError, match="gives_up|from 0 to 1"):
+        planted(spec)
