@@ -93,6 +93,7 @@ class Solver:
         self.confirmed: set[str] = set()
         self.seen: dict[tuple[str, bytes], tuple[Any, Result]] = {}
         self.renewed: dict[Any, Any] = {}
+        self.gathering: list[str] = []
         self.root = Known(self, {})
 
     # -- wishes, for the solutions of task kinds ------------------------------------------------
@@ -246,10 +247,12 @@ class Solver:
     def _call_for(self, fact: str, env: Known, many: bool) -> tuple[Tool, list[dict[str, Any]]]:
         """Routes, gathers the arguments and calls; routes again if that has changed the tools."""
         for _ in range(MOST_ATTEMPTS):
-            tool = self.route(fact, env, many)
+            tool = self.route(fact, env, many, without=frozenset(self.gathering))
             if tool is None:
                 break
+            self.gathering.append(tool.name)  # what it needs must come from another tool
             arguments = self.arguments(tool, env)
+            self.gathering.pop()
             if any(t.name == tool.name and t.params == tool.params for t in self.desk.tools()):
                 return tool, self.read(*self.perform(tool, arguments))
         raise Impossible("tool_unavailable")

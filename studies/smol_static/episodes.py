@@ -19,12 +19,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=1500)
     parser.add_argument("--world", default="poi")
+    parser.add_argument("--without", nargs="*", default=(), help="task kinds to leave out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--size", type=int, default=2000)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     world = find_world(options.world)
-    kinds = list(world.kinds)
+    kinds = [kind for kind in world.kinds if kind not in options.without]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with options.out.open("wb") as file:
         for number in range(options.episodes):
