@@ -182,7 +182,7 @@ def test_an_unmatched_question_is_the_simulators_failure() -> None:
     episode = Episode(scene_of("poi", "listing"))
     converse(Scripted(call("ask_user", question="Colour?"), "No idea."), episode)
     verdict = grade(episode)
-    assert (verdict.misunderstood, verdict.void, verdict.cause) == (1, True, "infrastructure")
+    assert (verdict.misunderstood, verdict.void, verdict.cause) == (1, True, "simulator")
 
 
 def test_a_trace_reads_as_a_conversation() -> None:

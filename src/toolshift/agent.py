@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+import jsonschema_rs
 import msgspec
 
 if TYPE_CHECKING:
@@ -49,6 +50,26 @@ PROTOCOL_TOOLS: tuple[dict[str, Any], ...] = (
     ),
 )
 PROTOCOL_NAMES = frozenset((FINAL_ANSWER, REFUSE, ASK_USER))
+"""Every conversation offers these beside its tools; `protocol_tools` gives copies of them."""
+_PROTOCOL_JSON = msgspec.json.encode(PROTOCOL_TOOLS)
+_PROTOCOL_CHECKS = {
+    tool["function"]["name"]: jsonschema_rs.validator_for(tool["function"]["parameters"])
+    for tool in PROTOCOL_TOOLS
+}
+
+
+def protocol_tools() -> list[dict[str, Any]]:
+    """The protocol tools as fresh dicts, which their reader may change."""
+    tools: list[dict[str, Any]] = msgspec.json.decode(_PROTOCOL_JSON)
+    return tools
+
+
+def protocol_error(name: str, arguments: dict[str, Any] | str) -> tuple[str, str]:
+    """The code and the words for what is wrong with a protocol call; empty where nothing is."""
+    if not isinstance(arguments, dict):
+        return "malformed_arguments", "The arguments are not a JSON object."
+    fault = next(_PROTOCOL_CHECKS[name].iter_errors(arguments), None)
+    return ("invalid_arguments", f"{name}: {fault.message}") if fault else ("", "")
 
 
 class ToolCall(msgspec.Struct, frozen=True):

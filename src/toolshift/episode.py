@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
@@ -11,13 +12,14 @@ from toolshift.agent import (
     ASK_USER,
     FINAL_ANSWER,
     PROTOCOL_NAMES,
-    PROTOCOL_TOOLS,
     REFUSE,
     Agent,
     Reply,
     ToolCall,
     Turn,
     Usage,
+    protocol_error,
+    protocol_tools,
     read_prose,
 )
 from toolshift.form import show
@@ -26,7 +28,7 @@ from toolshift.tool import JSON, Result, Tool, as_openai, error, invalid_argumen
 from toolshift.user import answer as user_answers
 
 StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
-End = Literal["", "answered", "refused", "budget", "infrastructure"]
+End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -37,9 +39,9 @@ class Budget(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, scene: Scene) -> Budget:
-        """The budget of a scene: the usual one, or twice what the oracle needs and some more."""
+        """The budget of a scene: twice what the oracle needs, and some more to explore."""
         calls, turns = len(scene.calls), len(scene.rehearsal)
-        return cls(max(24, 2 * calls + 8), max(30, 2 * turns + 8))
+        return cls(max(12, 2 * calls + 6), max(16, 2 * turns + 8))
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,7 +52,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         name: of the tool called, or the reason of a refusal.
         arguments: of the call; a string where it was malformed.
         text: what came back to the agent: a result, the user's reply or next turn.
-        said: what the agent said: an answer, a question, an explanation.
+        said: what the agent said: an answer, a question, an explanation, or the words beside the
+            first call of a turn.
         ok: the call succeeded.
         error: the code of a failed call.
         provoked: the failure was made by the interface, not by the agent's call.
@@ -116,21 +119,21 @@ class Episode:
     @property
     def observation(self) -> Turn:
         """The conversation so far and the tools on offer now."""
-        tools = [*map(as_openai, self.tools), *PROTOCOL_TOOLS]
+        tools = [*map(as_openai, self.tools), *protocol_tools()]
         return Turn(messages(self.scene, self.steps), tools)
 
     # -- what an agent does --------------------------------------------------------------------
 
-    def call(self, name: str, arguments: dict[str, Any] | str) -> tuple[str, Result]:
+    def call(
+        self, name: str, arguments: dict[str, Any] | str, said: str = ""
+    ) -> tuple[str, Result]:
         """Calls a tool as shown; returns the text that comes back and the result behind it."""
-        self._still_going()
-        if self._calls >= self.budget.calls:
-            self._finish("budget", Step("budget", self.turn, said="calls"))
-            raise Over
-        self._calls += 1
+        self._spend()
         session = self.session
         before, written = len(session.true_calls), len(session.upstream.effects)
-        result = self._result(name, arguments)
+        session.last = None
+        wrong = self._wrong(name, arguments)
+        result = wrong or session.call(name, arguments)  # type: ignore[arg-type]
         text = show(result)
         gone = self._look() if self._dynamic else ()
         hint = result.hint.kind if result.hint else ""
@@ -141,13 +144,14 @@ class Episode:
                 name,
                 arguments,
                 text,
+                said,
                 ok=result.ok,
                 error="" if result.ok else result.data["error"]["code"],
                 provoked=result.provoked,
                 hint=hint,
                 true=tuple((n, a) for n, a, _ in session.true_calls[before:]),
                 effects=tuple(session.upstream.effects[written:]),
-                touched=self._dynamic and _touched(result, session.last),
+                touched=self._dynamic and not wrong and _touched(result, session.last),
                 evidence=_evidence(result, bool(gone)),
                 tools=tuple(tool.name for tool in self.tools) if gone else (),
             )
@@ -197,6 +201,10 @@ class Episode:
         self._still_going()
         self._finish("refused", Step("refuse", self.turn, name=reason, said=said, prose=prose))
 
+    def crash(self, why: str) -> None:
+        """Ends the episode because the agent itself broke down; that is its own failure."""
+        self._finish("crashed", Step("failure", self.turn, said=why, ok=False))
+
     def fail(self, why: str) -> None:
         """Ends the episode because the agent's infrastructure failed."""
         self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
@@ -219,8 +227,8 @@ class Episode:
             if reply.failure:
                 self.fail(reply.failure)
             elif reply.calls:
-                for call in reply.calls:
-                    self._take_call(call)
+                for place, call in enumerate(reply.calls):
+                    self._take_call(call, "" if place else reply.text)
             else:
                 self._take_prose(reply.text)
         except Over:
@@ -229,18 +237,24 @@ class Episode:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _result(self, name: str, arguments: dict[str, Any] | str) -> Result:
+    def _spend(self) -> None:
+        """Counts a call; the episode ends where the budget is spent."""
+        self._still_going()
+        if self._calls >= self.budget.calls:
+            self._finish("budget", Step("budget", self.turn, said="calls"))
+            raise Over
+        self._calls += 1
+
+    def _wrong(self, name: str, arguments: dict[str, Any] | str) -> Result | None:
+        """What a client says to a call that cannot be sent; None where it can."""
         tool = self._by_name.get(name)
         if tool is None:
             offered = ", ".join(shown.name for shown in self.tools)
             return error("unknown_tool", f"Unknown tool {name}. Available tools: {offered}.")
         if not isinstance(arguments, dict):
             return error("malformed_arguments", "The arguments are not a JSON object.")
-        if not tool.retired:
-            wrong = invalid_arguments(tool, arguments)
-            if wrong:
-                return error("invalid_arguments", f"{name}: {wrong}")
-        return self.session.call(name, arguments)
+        wrong = "" if tool.retired else invalid_arguments(tool, arguments)
+        return error("invalid_arguments", f"{name}: {wrong}") if wrong else None
 
     def _look(self) -> tuple[str, ...]:
         """Looks at the tools again; returns the names that have gone."""
@@ -251,16 +265,27 @@ class Episode:
         shown = {tool.name for tool in self.tools}
         return tuple(n for n, tool in before.items() if not tool.retired and n not in shown)
 
-    def _take_call(self, call: ToolCall) -> None:
-        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    def _take_call(self, call: ToolCall, said: str) -> None:
         if call.name not in PROTOCOL_NAMES:
-            self.call(call.name, call.arguments)
+            self.call(call.name, call.arguments, said)
+            return
+        code, wrong = protocol_error(call.name, call.arguments)
+        if wrong or not isinstance(call.arguments, dict):
+            self._reject(call, code, wrong)
         elif call.name == FINAL_ANSWER:
-            self.answer(str(arguments.get("answer", call.arguments)))
+            self.answer(call.arguments["answer"])
         elif call.name == REFUSE:
-            self.refuse(str(arguments.get("reason", "")), str(arguments.get("explanation", "")))
+            self.refuse(call.arguments["reason"], str(call.arguments.get("explanation", said)))
         elif call.name == ASK_USER:
-            self.ask(str(arguments.get("question", call.arguments)))
+            self.ask(call.arguments["question"])
+
+    def _reject(self, call: ToolCall, code: str, wrong: str) -> None:
+        """A protocol call that cannot be read is an observation like any other."""
+        self._spend()
+        text = show(error(code, wrong))
+        self.steps.append(
+            Step("call", self.turn, call.name, call.arguments, text, ok=False, error=code)
+        )
 
     def _take_prose(self, text: str) -> None:
         kind, reason = read_prose(text)
@@ -305,43 +330,50 @@ def converse(agent: Agent, episode: Episode) -> None:
 
 
 def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """The conversation of a trace, as OpenAI messages."""
+    """The conversation of a trace, as OpenAI messages; the calls of one turn stand together."""
     said: list[dict[str, Any]] = [
         {"role": "system", "content": scene.system},
         {"role": "user", "content": scene.asks[0].text},
     ]
-    for number, step in enumerate(steps):
-        said.extend(_spoken(step, f"call_{number}", said))
+    spoken = (
+        (f"call_{number}", step)
+        for number, step in enumerate(steps)
+        if step.kind not in ("failure", "budget")
+    )
+    for _, turn in groupby(spoken, key=lambda each: each[1].turn):
+        said.extend(_turn(list(turn)))
     return said
 
 
-def _spoken(step: Step, name: str, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    if step.kind in ("failure", "budget"):
-        return []
-    if step.prose:
-        turn: list[dict[str, Any]] = [{"role": "assistant", "content": step.said}]
-        return turn + _from_user(step)
-    if step.kind == "call":
-        return [_assistant(step.name, step.arguments, name), _tool(name, step.text)]
-    if step.kind == "ask":
-        call = _assistant(ASK_USER, {"question": step.said}, name)
-        return [call, _tool(name, step.text)]
-    if step.kind == "refuse":
-        return [_assistant(REFUSE, {"reason": step.name}, name)]
-    call = _assistant(FINAL_ANSWER, {"answer": step.said}, name)
-    return [call, *([_tool(name, "Delivered."), *_from_user(step)] if step.text else [])]
+def _turn(turn: list[tuple[str, Step]]) -> list[dict[str, Any]]:
+    """What was said in one turn of the agent, and what came back."""
+    first = turn[0][1]
+    if first.prose:
+        return [{"role": "assistant", "content": first.said}, *_from_user(first)]
+    content = first.said if first.kind == "call" else ""
+    calls = [_as_call(name, step) for name, step in turn]
+    results = [_tool(name, step) for name, step in turn if step.kind != "refuse" and step.text]
+    heard = [m for _, step in turn if step.kind == "answer" for m in _from_user(step)]
+    return [{"role": "assistant", "content": content, "tool_calls": calls}, *results, *heard]
+
+
+def _as_call(name: str, step: Step) -> dict[str, Any]:
+    spoken: dict[str, tuple[str, Any]] = {
+        "call": (step.name, step.arguments),
+        "ask": (ASK_USER, {"question": step.said}),
+        "answer": (FINAL_ANSWER, {"answer": step.said}),
+        "refuse": (REFUSE, {"reason": step.name}),
+    }
+    tool, arguments = spoken[step.kind]
+    text = arguments if isinstance(arguments, str) else JSON.encode(arguments).decode()
+    return {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
+
+
+def _tool(name: str, step: Step) -> dict[str, Any]:
+    text = "Delivered." if step.kind == "answer" else step.text
+    return {"role": "tool", "tool_call_id": name, "content": text}
 
 
 def _from_user(step: Step) -> list[dict[str, Any]]:
     notice = [{"role": "system", "content": step.notice}] if step.notice else []
     return [*notice, {"role": "user", "content": step.text}] if step.text else []
-
-
-def _assistant(tool: str, arguments: dict[str, Any] | str, name: str) -> dict[str, Any]:
-    text = arguments if isinstance(arguments, str) else JSON.encode(arguments).decode()
-    call = {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
-    return {"role": "assistant", "content": "", "tool_calls": [call]}
-
-
-def _tool(name: str, text: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": name, "content": text}

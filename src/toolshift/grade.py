@@ -21,8 +21,9 @@ class Grade(msgspec.Struct, frozen=True):
     Attributes:
         passed: answered rightly with the right effects, or, where the scene is unsolvable,
             refused after the evidence had come to light and without a write.
-        void: not the agent's doing: its infrastructure failed, or it failed after a question
-            that the simulated user did not understand. Counted, never scored as a failure.
+        void: not the agent's doing: its infrastructure failed ("infrastructure"), or it stopped
+            at a question that the simulated user did not understand ("simulator"). Counted,
+            never scored as a failure.
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
         solvable: whether the right end was an answer.
@@ -67,15 +68,17 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     calls = [step for step in steps if step.kind == "call"]
     last = steps[-1] if steps else None
     passed = _passed(scene, steps, end)
-    misunderstood = sum(step.kind == "ask" and not step.slot for step in steps)
-    void = end == "infrastructure" or (not passed and misunderstood > 0)
+    misunderstood = sum(map(_misunderstood, steps))
+    void = "infrastructure" if end == "infrastructure" else ""
+    if not passed and len(steps) > 1 and _misunderstood(steps[-2]):
+        void = "simulator"
     refused = end == "refused"
     reason = last.name if last is not None and refused else ""
     return Grade(
         passed=passed,
-        void=void,
+        void=bool(void),
         end=end,
-        cause="" if passed else "infrastructure" if void else cause_of(scene, steps, end),
+        cause="" if passed else void or cause_of(scene, steps, end),
         solvable=scene.solvable,
         refused=refused,
         right_reason=refused and reason == scene.outcome.refusal,
@@ -84,7 +87,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
         calls=len(calls),
         errors=sum(not step.ok for step in calls),
         provoked=sum(step.provoked for step in calls),
-        exploration=exploration(calls),
+        exploration=exploration(calls, scene.outcome.refusal),
         oracle_calls=len(scene.calls),
         misunderstood=misunderstood,
     )
@@ -92,8 +95,8 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
 
 def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
     if not scene.solvable:
-        evidence = any(step.evidence == scene.outcome.refusal for step in steps)
-        return end == "refused" and evidence and not _surplus(scene, steps)
+        seen = any(is_decisive(scene, step) for step in steps)
+        return end == "refused" and seen and not _surplus(scene, steps)
     if end != "answered":
         return False
     answers = [step.said for step in steps if step.kind == "answer"]
@@ -102,6 +105,19 @@ def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
         for ask, answer in zip(scene.asks, answers, strict=True)
     )
     return right and _effects_right(scene, steps)
+
+
+def _misunderstood(step: Step) -> bool:
+    return step.kind == "ask" and not step.slot
+
+
+def is_decisive(scene: Scene, step: Step) -> bool:
+    """Whether the reason for refusing came to light in a step; a lookup of anything else won't."""
+    if not scene.outcome.refusal or step.evidence != scene.outcome.refusal:
+        return False
+    subject = scene.outcome.subject.lower()
+    looked_up = {str(value).lower() for _, made in step.true for value in made.values()}
+    return not subject or subject in looked_up
 
 
 def states(answer: str, expected: str) -> bool:
@@ -144,19 +160,21 @@ def _met(scene: Scene, calls: Sequence[Step]) -> bool:
     return before != after or any(step.touched for step in calls)
 
 
-def exploration(calls: Sequence[Step]) -> float | None:
+def exploration(calls: Sequence[Step], refusal: str = "") -> float | None:
     """The active exploration score of a trace.
 
     After the first disturbance (a failed call, or one whose result asks for something), the share
-    of further calls that are new and informative: not made before in the same words, unless the
-    result asked to retry, and answered with a text not seen before. 0 where the agent stops
-    trying; None where nothing disturbed it. The research does not publish its formula; this one
-    rewards new attempts that bring something and gives nothing for repetition.
+    of further calls that are new and informative: not made before in the same words and answered
+    with a text not seen before, or made again because the result asked for that. 0 where the agent
+    stops trying; None where nothing disturbed it. Counting ends where the reason for a refusal
+    has come to light, since trying on is no merit there. The research does not publish its
+    formula; this one rewards new attempts that bring something and gives nothing for repetition.
     """
+    end = next((n for n, s in enumerate(calls) if refusal and s.evidence == refusal), len(calls))
     start = next((n for n, step in enumerate(calls) if not step.ok or step.hint), None)
-    if start is None:
+    if start is None or start >= end:
         return None
-    attempts = calls[start + 1 :]
+    attempts = calls[start + 1 : end + 1]
     if not attempts:
         return 0.0
     made = {_spoken(step) for step in calls[: start + 1]}
@@ -164,8 +182,8 @@ def exploration(calls: Sequence[Step]) -> float | None:
     informative = 0
     before = calls[start]
     for step in attempts:
-        new = _spoken(step) not in made or before.hint == "retry"
-        informative += new and step.text not in texts
+        asked_for = before.hint == "retry" and _spoken(step) == _spoken(before)
+        informative += asked_for or (_spoken(step) not in made and step.text not in texts)
         made.add(_spoken(step))
         texts.add(step.text)
         before = step

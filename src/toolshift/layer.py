@@ -58,10 +58,6 @@ class Layer:
         """
         return below(name, arguments)
 
-    def user(self, text: str) -> str:
-        """How a user's turn sounds through this layer."""
-        return text
-
 
 class Session:
     """A stack of layers over an upstream, alive for one episode."""

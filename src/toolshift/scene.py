@@ -46,11 +46,13 @@ class Outcome(msgspec.Struct, frozen=True):
         effects: the writes that must have happened, as a set; no others may.
         forgiven: writes that may have happened, such as those of a request taken back.
         refusal: for an unsolvable scene, the reason for which a refusal is right; else "".
+        subject: what does not exist, where that is the reason: evidence is a lookup of it.
     """
 
     effects: tuple[Any, ...] = ()
     forgiven: tuple[Any, ...] = ()
     refusal: str = ""
+    subject: str = ""
 
 
 class Applied(msgspec.Struct, frozen=True):

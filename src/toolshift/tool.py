@@ -88,15 +88,20 @@ def input_schema(tool: Tool) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=4096)
 def as_openai(tool: Tool) -> dict[str, Any]:
-    """The tool in the OpenAI function format."""
+    """The tool in the OpenAI function format; a fresh dict, which its reader may change."""
+    shown: dict[str, Any] = msgspec.json.decode(_as_json(tool))
+    return shown
+
+
+@lru_cache(maxsize=4096)
+def _as_json(tool: Tool) -> bytes:
     function = {
         "name": tool.name,
         "description": tool.description,
         "parameters": input_schema(tool),
     }
-    return {"type": "function", "function": function}
+    return JSON.encode({"type": "function", "function": function})
 
 
 @lru_cache(maxsize=4096)

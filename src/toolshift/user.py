@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from toolshift.world import Fact, Goal, Solve
 
@@ -47,14 +46,18 @@ NOT_UNDERSTOOD = "Sorry, I do not understand that question. Which detail do you 
 def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:
     """Answers the first thing that a question asks about.
 
-    A question is matched by the words of a fact's vocabulary; the fact named first is answered,
-    and only that one. What the user cannot know, he says so. A question that matches nothing is
-    the simulator's failure, and the caller counts it as such.
+    A question is matched by a value that the user has stated ("did you mean ...?"), else by the
+    words of a fact's vocabulary; what is named first is answered, and only that. What the user
+    cannot know, he says so. A question that matches nothing is the simulator's failure, and the
+    caller counts it as such.
     """
+    stated = _stated(question, ask, vocabulary)
+    if stated:
+        return Answer(_reply(stated, ask, vocabulary), stated)
     words = _WORD.findall(question.lower())
     known = _first(words, {slot: vocabulary[slot] for slot in ask.goal if slot in vocabulary})
     if known:
-        return Answer(ask.replies.get(known) or _state(ask.goal[known], vocabulary[known]), known)
+        return Answer(_reply(known, ask, vocabulary), known)
     unknown = _first(words, vocabulary)
     if unknown:
         return Answer(f"I do not know the {vocabulary[unknown].label}. Please look it up.", unknown)
@@ -70,5 +73,16 @@ def _first(words: list[str], vocabulary: Mapping[str, Fact]) -> str:
     return best
 
 
-def _state(value: Any, fact: Fact) -> str:
-    return f"The {fact.label} is {value}."
+def _stated(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> str:
+    """The slot of the first goal value that a question names; "" where it names none."""
+    best, place = "", len(question)
+    for slot, value in ask.goal.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            found = re.search(rf"(?<!\w){re.escape(str(one))}(?!\w)", question, re.IGNORECASE)
+            if slot in vocabulary and found and found.start() < place:
+                best, place = slot, found.start()
+    return best
+
+
+def _reply(slot: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> str:
+    return ask.replies.get(slot) or f"The {vocabulary[slot].label} is {ask.goal[slot]}."

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
+from toolshift.agent import PROTOCOL_NAMES
 from toolshift.episode import End, Step
+from toolshift.grade import is_decisive
 from toolshift.scene import Scene
 from toolshift.tool import Tool
 
@@ -28,6 +30,7 @@ CAUSES = (
     "malformed_output",
     "budget",
     "infrastructure",
+    "simulator",
 )
 """Every cause, with its meaning:
 
@@ -40,9 +43,9 @@ CAUSES = (
 - repetition: made the same call again although nothing had asked for it.
 - forced_completion: answered although the request could not be, or was not, fulfilled.
 - over_refusal: refused a request that could be fulfilled, or before there was a reason to.
-- malformed_output: a call that could not be read.
+- malformed_output: a call that could not be read, or an agent that broke down.
 - budget: ran out of calls or turns.
-- infrastructure: not the agent's failure.
+- infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
 """
 
 WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
@@ -53,10 +56,12 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     """The root cause of a failed episode; one of `CAUSES`."""
     if end == "infrastructure":
         return "infrastructure"
+    if end == "crashed":
+        return "malformed_output"
     slips = list(_slips(scene, steps))
     if end == "budget":
         return _most(slips) or "budget"
-    evidence = any(step.evidence == scene.outcome.refusal for step in steps if step.evidence)
+    evidence = any(is_decisive(scene, step) for step in steps)
     if not scene.solvable and evidence and end == "answered":
         return "forced_completion"
     if slips:
@@ -123,6 +128,8 @@ def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:
 
 def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
     """Whether a later call of the same tool, or of one the slip stood for, succeeded."""
+    if slip.name in PROTOCOL_NAMES:
+        return any(step.kind in ("ask", "answer", "refuse") for step in after)
     stood_for = _origins(scene, slip.name)
     return any(
         step.kind == "call"
@@ -164,7 +171,7 @@ class _Watch:
 
     def judge(self, step: Step) -> str:
         """The slip that a call is; "" where it is in order."""
-        if step.error == "malformed_arguments":
+        if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
             return "malformed_output"
         if self._repeats(step):
             return "repetition"

@@ -376,7 +376,8 @@ def no_such_entity(scene: Scene, rng: Random, severity: Severity) -> Change:
     if len(scene.asks) > 1:
         raise NotApplicable("an earlier request is about the same thing")
     ask = _insisting(scene, _absent(scene, rng), severity)
-    return Change(asks=(*scene.asks[:-1], ask), outcome=Outcome((), (), "not_found"))
+    subject = str(next(iter(ask.goal.values())))
+    return Change(asks=(*scene.asks[:-1], ask), outcome=Outcome((), (), "not_found", subject))
 
 
 @shift(
