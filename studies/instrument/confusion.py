@@ -119,7 +119,8 @@ def table(rows: dict[str, dict[str, object]], episodes: int) -> str:
     head = f"| agent | planted | passes | {' | '.join(used)} |\n"
     lines = [
         f"# Causes named for planted agents\n\n{episodes} episodes an agent; the causes are shares "
-        "of its failures, in per cent. The planted weakness must be ranked first (bold), in the whole and in each seed.\n\n",
+        "of its failures, in per cent. The planted weakness must be ranked first (bold), in the "
+        "whole and in each seed.\n\n",
         head,
         "|---" * (len(used) + 3) + "|\n",
     ]

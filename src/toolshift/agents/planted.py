@@ -7,6 +7,7 @@ the episodes, chosen by a hash of the task), `never_refuses+gives_up`.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from toolshift import seed as seeds
@@ -61,7 +62,12 @@ class MemorisesOrder(PlantedSolver):
         if clean is None:
             return super().arguments(tool, env)
         now = {param.fact: param.name for param in tool.params}
-        return {now.get(p.fact, p.name): self.want(p.fact, env) for p in clean.params if p.required}
+        gathered = {}
+        for param in clean.params:
+            with suppress(Impossible):  # what cannot be had is left out, and the call made anyway
+                if param.required:
+                    gathered[now.get(param.fact, param.name)] = self.want(param.fact, env)
+        return gathered
 
 
 class IgnoresResults(PlantedSolver):

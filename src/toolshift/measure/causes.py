@@ -199,7 +199,7 @@ class _Watch:
         if not isinstance(step.arguments, dict):
             return "malformed_output"
         if step.error == "invalid_arguments" and tool is not None:
-            return "wrong_order" if self._too_early(tool, step.arguments) else "bad_arguments"
+            return "wrong_order" if self._out_of_order(tool, step.arguments) else "bad_arguments"
         for name, value in step.arguments.items():
             if isinstance(value, str) and value.lower() not in self.heard:
                 if self._documented(tool, value):
@@ -209,15 +209,29 @@ class _Watch:
             return ""
         return "bad_arguments"
 
-    def _too_early(self, tool: Tool, arguments: dict[str, object]) -> bool:
-        """Whether a required argument is missing that another tool on offer yields."""
+    def _out_of_order(self, tool: Tool, arguments: dict[str, object]) -> bool:
+        """Whether a call comes before what it needs, or stands where the tool used to stand.
+
+        That is: a required argument is missing that another tool on offer yields, or the call
+        passes what other tools yield and this one took in the clean interface, but no longer.
+        """
         missing = [p.fact for p in tool.params if p.required and p.name not in arguments]
-        sources = [t for t in self.tools.values() if t.name != tool.name and t.name in self.offered]
         done = {step.name for step in self.made if step.ok}
+        if any(self._source(fact, tool, without=done) for fact in missing):
+            return True
+        facts, names = {p.fact for p in tool.params}, {p.name for p in tool.params}
+        clean = next((t for t in self.clean.values() if t.origin == tool.origin), tool)
+        dropped = [p.fact for p in clean.params if p.name in arguments and p.name not in names]
+        return any(self._source(fact, tool) for fact in dropped if fact not in facts)
+
+    def _source(
+        self, fact: str, tool: Tool, without: set[str] | frozenset[str] = frozenset()
+    ) -> bool:
+        """Whether another tool on offer yields a fact."""
         return any(
-            source.yields(fact) and source.name not in done
-            for fact in missing
-            for source in sources
+            source.yields(fact)
+            for source in self.tools.values()
+            if source.name != tool.name and source.name in self.offered - without
         )
 
     def _documented(self, tool: Tool | None, value: str) -> bool:
