@@ -263,6 +263,20 @@ def test_estimates_without_sending(toolshift: Run, monkeypatch: pytest.MonkeyPat
     assert found[0]["dollars"] > 0
 
 
+def test_an_estimate_knows_its_agents(toolshift: Run) -> None:
+    code, _, err = toolshift(*RUN, "--agent", "nonsense", "--estimate")
+    assert code == 2
+    assert "unknown agent" in err
+    code, _, err = toolshift(*RUN, "--agent", "local:here,adaptor=x", "--estimate")
+    assert code == 2
+    assert "did you mean adapter" in err
+    words = ("--agent", "oracle", "--agent", "smol", "--price-in", "1", "--price-out", "1")
+    code, text, _ = toolshift(*RUN, *words, "--estimate")
+    assert code == 0
+    assert text.count("no cost: it runs on this machine") == 2
+    assert "$" not in text
+
+
 def test_runs_as_json_into_a_new_folder(toolshift: Run) -> None:
     report = parsed(toolshift(*RUN, "--agent", "oracle", "--json"))
     assert report["agents"][0]["clean"]["accuracy"]["estimate"] == 1

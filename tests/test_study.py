@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,8 @@ import pytest
 from running import Run, write_agent
 
 from toolshift.agent import Reply, Turn
+from toolshift.agents.oracle import OracleAgent
+from toolshift.episode import Episode
 from toolshift.errors import BudgetSpent, UsageError
 from toolshift.plan import make_plan
 from toolshift.run import evaluate, run_plan
@@ -48,13 +49,13 @@ def episodes(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (path / "episodes.jsonl").read_text().splitlines()]
 
 
-def test_scripted_agents_give_the_same_bytes_in_one_and_several_processes(
-    toolshift: Run, tmp_path: Path
+def test_scripted_agents_give_the_same_bytes_with_1_and_16_workers(
+    toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert toolshift("run", *SCRIPTED, *SMALL, "--out", "one")[0] == 0
-    env = {**os.environ, "PYTHONHASHSEED": "7"}
-    many = command("run", *SCRIPTED, *SMALL, "--workers", "2", "--out", "many")
-    subprocess.run(many, cwd=tmp_path, env=env, check=True, capture_output=True)
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    monkeypatch.setattr("toolshift.processes.CHUNK", 8)  # else one worker would take all the jobs
+    assert toolshift("run", *SCRIPTED, *SMALL, "--workers", "16", "--out", "many")[0] == 0
     for name in ("episodes.jsonl", "plan.jsonl", "report.json", "report.txt"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes()
 
@@ -149,14 +150,67 @@ def test_an_agent_that_raises_at_once_is_a_usage_error(toolshift: Run) -> None:
     assert "NoneType" in err
 
 
-def test_an_agent_that_raises_later_is_recorded_as_infrastructure(toolshift: Run) -> None:
+def test_an_agent_that_raises_later_has_failed(toolshift: Run) -> None:
     code, out, _ = toolshift("run", "--agent", "mine:raises_later", *SMALL, "--out", "out")
     assert code == 0
-    assert "15 infrastructure errors" in out
+    assert " 0 infrastructure errors" in out
     failed = episodes(Path("out"))[-1]
-    assert failed["end"] == "infrastructure"
-    assert failed["grade"]["void"]
+    assert failed["end"] == "crashed"
+    assert not failed["grade"]["void"]
+    assert failed["grade"]["cause"] == "malformed_output"
     assert failed["steps"][-1]["said"] == "OSError: connection lost"
+
+
+def test_a_resumed_run_knows_that_its_agent_works(tmp_path: Path) -> None:
+    plan = make_plan(select(shifts=("fatal_error",), tasks=2))
+    with pytest.raises(BudgetSpent):
+        run_plan(plan, [Contestant(Spender(1))], tmp_path / "out")
+    agent = Spender(100)
+    agent.reply = lambda turn: 1 / 0  # type: ignore[assignment,method-assign]
+    report = run_plan(plan, [Contestant(agent)], tmp_path / "out")
+    assert report.agents[0].complete
+
+
+class Fragile(OracleAgent):
+    """Works until something has moved."""
+
+    name = "fragile"
+
+    def play(self, episode: Episode) -> None:
+        if episode.scene.shifts:
+            raise ValueError("I have never seen that")
+        super().play(episode)
+
+
+def test_an_agent_that_breaks_on_shifts_is_not_at_ceiling() -> None:
+    report = evaluate(Fragile(), tasks=4, shifts=["identity_erasure"], placebo=False)
+    assert report.drop("perception").estimate == 1
+    assert report.agents[0].everything.causes == {"malformed_output": 4}
+    assert "ceiling" not in report.summary()
+
+
+class Fussy(Batched):
+    """Raises on a whole batch for a single request in it, but not in its first batch."""
+
+    name = "fussy"
+    seen = 0
+    request = ""
+
+    def reply_batch(self, turns: list[Turn]) -> list[Reply]:
+        requests = [turn.messages[1]["content"] for turn in turns]
+        self.seen += 1
+        if self.seen == 2:
+            self.request = requests[-1]
+        if self.request in requests[: 3 * (self.seen > 1)]:
+            raise ValueError("not this one")
+        return super().reply_batch(turns)
+
+
+def test_only_the_turn_that_raises_spoils_its_episode() -> None:
+    report = evaluate(Fussy(), tasks=7, shifts=["fatal_error"], placebo=False)
+    everything = report.agents[0].everything
+    assert 0 < everything.causes["malformed_output"] <= 2  # the request, clean and shifted
+    assert everything.episodes == 14
 
 
 class Spender:

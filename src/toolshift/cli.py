@@ -70,6 +70,13 @@ def main() -> NoReturn:
         sys.exit(130)
     except BrokenPipeError:
         os._exit(141)  # nobody reads on, so there is nothing left to flush
+    except OSError as fault:
+        if os.environ.get("TOOLSHIFT_TRACEBACK"):
+            raise
+        where = f"{fault.filename}: " if fault.filename else ""
+        what = f"{where}{fault.strerror or fault}"
+        click.echo(f"Error: {what}. Make it readable or writable, or name another.", err=True)
+        sys.exit(2)
 
 
 def options(*those: Option) -> Option:

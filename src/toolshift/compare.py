@@ -15,7 +15,7 @@ from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.run_folder import Record, RunFolder
-from toolshift.shift import unknown
+from toolshift.shift import find_shift, unknown
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -47,6 +47,7 @@ class Comparison(msgspec.Struct, frozen=True):
     Attributes:
         only_before: scenes that only the earlier run has; likewise `only_after`.
         void: pairs left out, because an episode of either was void.
+        notes: what may explain a change beside the agents.
     """
 
     before: str
@@ -59,6 +60,7 @@ class Comparison(msgspec.Struct, frozen=True):
     only_before: int
     only_after: int
     void: int
+    notes: list[str]
 
 
 class Regraded(msgspec.Struct, frozen=True):
@@ -78,8 +80,10 @@ def compare(
     """Compares an agent of one run with an agent of another.
 
     Raises:
-        UsageError: for an agent that is not in its run, and where no scene is in both.
+        UsageError: for an agent that is not in its run, where no scene is in both, and where a
+            shift has another version in the later run.
     """
+    _same_shifts(before, after)
     first, second = _agent(before, agent_before), _agent(after, agent_after)
     one, other = _by_cell(before, first), _by_cell(after, second)
     both = [cell for cell in before.plan.cells if cell.id in one and cell.id in other]
@@ -103,6 +107,7 @@ def compare(
         only_before=len(one) - len(both),
         only_after=len(other) - len(both),
         void=len(every) - len(pairs),
+        notes=_notes(before, after),
     )
 
 
@@ -117,15 +122,46 @@ def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
     """
     from toolshift.grade import regrade
 
-    cells = {cell.id: cell for cell in folder.plan.cells}
+    _shifts_as_they_were(folder)
     records, changed = [], []
     for record in folder.records():
-        scene = build(cells[record.cell])
+        scene = build(folder.cell(record))
         verdict = regrade(scene, record.steps, record.end)
         if verdict != record.grade:
             changed.append(Regraded(record.episode, record.grade, verdict))
         records.append(msgspec.structs.replace(record, grade=verdict))
     return records, changed
+
+
+def _same_shifts(before: RunFolder, after: RunFolder) -> None:
+    old, new = before.manifest.shifts, after.manifest.shifts
+    changed = [
+        f"{name} is version {version} in {before.path} and {new[name]} in {after.path}"
+        for name, version in old.items()
+        if new.get(name, version) != version
+    ]
+    if changed:
+        raise UsageError(
+            f"the scenes are not the same: {'; '.join(changed)}. Run the earlier one again."
+        )
+
+
+def _notes(before: RunFolder, after: RunFolder) -> list[str]:
+    old, new = before.manifest.toolshift, after.manifest.toolshift
+    if old == new:
+        return []
+    return [f"{before.path} was run with ToolShift {old} and {after.path} with {new}."]
+
+
+def _shifts_as_they_were(folder: RunFolder) -> None:
+    for name, version in folder.manifest.shifts.items():
+        now = find_shift(name).version
+        if now != version:
+            raise UsageError(
+                f"{folder.path} was run with version {version} of {name}, which is version {now} "
+                "now: its traces belong to other scenes. Start a new run, or grade them with the "
+                f"ToolShift that made them ({folder.manifest.toolshift})."
+            )
 
 
 def _agent(folder: RunFolder, name: str) -> str:

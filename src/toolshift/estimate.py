@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from toolshift.agent import PROTOCOL_TOOLS
+from toolshift.agents.catalog import is_free
 from toolshift.cell import build
 from toolshift.episode import messages
 from toolshift.plan import Plan
@@ -18,7 +19,10 @@ DETOURS = 1.5
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """The episodes, turns and tokens that an agent will need, and their price where known."""
+    """The episodes, turns and tokens that an agent will need, and their price where known.
+
+    For an agent that runs on this machine, only the episodes are counted.
+    """
 
     agent: str
     episodes: int
@@ -30,6 +34,8 @@ class Estimate(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The estimate as a sentence."""
+        if not self.turns:
+            return f"{self.agent}: {self.episodes} episodes, no cost: it runs on this machine"
         price = "" if self.dollars is None else f", about ${self.dollars:.2f}"
         return (
             f"{self.agent}: {self.episodes} episodes, about {self.turns:,} turns, "
@@ -44,9 +50,24 @@ def estimate_run(plan: Plan, agents: tuple[str, ...], options: dict[str, Any]) -
         plan: what would be run.
         agents: the agents' specs.
         options: `price_in` and `price_out` in dollars per million tokens, where known.
-    """
-    from toolshift.agents.chat import estimate
 
+    Raises:
+        UsageError: for a spec that names no agent.
+    """
+    free = {agent: is_free(agent) for agent in agents}
+    count = len(plan.cells)
+    paid = _size(plan) if not all(free.values()) else (0, 0, 0)
+    dollars = _price(paid[1], paid[2], options)
+    return [
+        Estimate(agent, count, 0, 0, 0, 0.0)
+        if free[agent]
+        else Estimate(agent, count, *paid, dollars)
+        for agent in agents
+    ]
+
+
+def _size(plan: Plan) -> tuple[int, int, int]:
+    """Turns, input tokens and output tokens of a usual agent."""
     turns = read = written = 0
     for cell in plan.cells:
         scene = build(cell)
@@ -58,17 +79,13 @@ def estimate_run(plan: Plan, agents: tuple[str, ...], options: dict[str, Any]) -
                 turns, read, written = turns + 1, read + tools + so_far, written + size
             so_far += size
     tokens_in, tokens_out = (int(DETOURS * n / BYTES_PER_TOKEN) for n in (read, written))
+    return int(DETOURS * turns), tokens_in, tokens_out
+
+
+def _price(tokens_in: int, tokens_out: int, options: dict[str, Any]) -> float | None:
+    from toolshift.agents.chat import estimate
+
     price_in, price_out = options.get("price_in"), options.get("price_out")
-    return [
-        Estimate(
-            agent=agent,
-            episodes=len(plan.cells),
-            turns=int(DETOURS * turns),
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
-            dollars=None
-            if price_in is None or price_out is None
-            else estimate(1, tokens_in, tokens_out, price_in, price_out),
-        )
-        for agent in agents
-    ]
+    if price_in is None or price_out is None:
+        return None
+    return estimate(1, tokens_in, tokens_out, price_in, price_out)

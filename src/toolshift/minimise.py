@@ -65,17 +65,28 @@ def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:
     """Makes a scene smaller while the agent fails in it.
 
     Raises:
-        UsageError: where the agent passes now, or its infrastructure fails.
+        UsageError: where the agent passes now, the episode is void, or the scene cannot be made.
     """
     search = _Search(contestant)
-    if not search.fails(cell):
+    try:
+        failed = search.fails(cell)
+    except NotApplicable as reason:
+        raise UsageError(
+            f"{cell.stack} is not applicable to {cell.lineage} now: {reason}"
+        ) from None
+    if search.last.grade.void:
+        raise UsageError(
+            f"the episode of {contestant.name} in {cell.lineage} ({cell.stack or 'clean'}) is void "
+            f"now: {search.last.grade.cause}. It says nothing of the agent; try another."
+        )
+    if not failed:
         raise UsageError(
             f"{contestant.name} passes {cell.lineage} ({cell.stack or 'clean'}) now: there is "
             "nothing to make smaller. A model that samples may fail in some runs only."
         )
     smaller = True
     while smaller:
-        found = next((one for one in _smaller(cell) if search.fails(one)), None)
+        found = next((one for one in _smaller(cell) if search.still_fails(one)), None)
         smaller, cell = found is not None, found or cell
     tools = search.fewer_tools(cell)
     search.fails(cell, tools)
@@ -88,16 +99,23 @@ class _Search:
         self.tried = 0
         self.last: Record
 
-    def fails(self, cell: Cell, tools: Sequence[str] = ()) -> bool:
+    def still_fails(self, smaller: Cell) -> bool:
         try:
-            scene = build(cell)
-            scene = with_tools(scene, tools) if tools else scene
+            return self.fails(smaller)
+        except NotApplicable:
+            return False
+
+    def fails(self, cell: Cell, tools: Sequence[str] = ()) -> bool:
+        scene = build(cell)
+        scene = with_tools(scene, tools) if tools else scene
+        try:
             scene.rehearsal  # noqa: B018  the oracle must still be able to solve it
-        except (NotApplicable, UsageError):
-            return False
-        except Exception:
-            return False
-        self.last = play(self.contestant, cell, scene)
+        except Exception as fault:
+            raise UsageError(
+                f"the oracle cannot solve {cell.lineage} ({cell.stack or 'clean'}): "
+                f"{type(fault).__name__}: {fault}. `toolshift check` says more."
+            ) from fault
+        self.last = play(self.contestant, cell, scene, fresh=False)
         self.tried += 1
         if self.last.end == "infrastructure":
             raise UsageError(

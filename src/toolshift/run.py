@@ -6,13 +6,15 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolshift.agents.catalog import contestants, describe
+from toolshift.agents.purse import Purse
 from toolshift.cell import Cell, build
-from toolshift.errors import UsageError
+from toolshift.errors import BudgetSpent, UsageError
 from toolshift.grade import Grade
 from toolshift.plan import Plan, make_plan
 from toolshift.run_folder import FORMAT, Manifest, Memory, RunFolder
@@ -114,6 +116,7 @@ def run_plan(
     store: RunFolder | Memory = Memory()
     if out is not None:
         store = RunFolder.start(Path(out), manifest(plan, about), plan)
+        _take_up_spending(those, store)
     order = [episode_id(each.name, cell) for each in those for cell in plan.cells]
     done = len(store.done)
     progress(done, len(order))
@@ -127,6 +130,12 @@ def run_plan(
         run_cells(plan.cells, those, store, workers, watch)
         if isinstance(store, RunFolder):
             store.settle(order)
+    except BudgetSpent:  # to be resumed with more money
+        raise
+    except UsageError:
+        if isinstance(store, RunFolder):
+            store.discard()
+        raise
     finally:
         if isinstance(store, RunFolder):
             store.close()
@@ -134,6 +143,18 @@ def run_plan(
     if isinstance(store, RunFolder):
         save_report(store, report)
     return report
+
+
+def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:
+    """The limit on the cost is one of the whole run, however often it is resumed."""
+    agents: dict[Purse, list[str]] = {}
+    for each in those:
+        purse = getattr(each.agent, "purse", None)
+        if isinstance(purse, Purse):
+            agents.setdefault(purse, []).append(each.name)
+    for purse, names in agents.items():
+        of = ", ".join(names)
+        purse.take_up(folder.spent(of), partial(folder.keep_spent, of))
 
 
 def save_report(folder: RunFolder, report: Report) -> None:

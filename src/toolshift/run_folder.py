@@ -4,6 +4,7 @@
     plan.jsonl       the cells, and those that were not applicable
     episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock
     timings.jsonl    seconds of each episode
+    spent.json       dollars spent, those of dropped episodes included; only where there are any
     report.json      the report, and report.txt, the same for reading
 
 Episodes are appended whole lines at a time and synced every second, so that a killed run loses
@@ -17,13 +18,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import msgspec
 
 from toolshift.agent import Usage
+from toolshift.cell import Cell
 from toolshift.episode import End, Step
 from toolshift.errors import UsageError
+from toolshift.files import cut_torn_line, decode, draft, hold, lines, read_bytes, write
 from toolshift.grade import Grade
 from toolshift.plan import Plan, Planned
 from toolshift.suite import Selection
@@ -31,7 +34,10 @@ from toolshift.tool import JSON
 
 FORMAT = 1
 SYNC_SECONDS = 1.0
-T = TypeVar("T")
+BEGINNINGS = frozenset((".lock", "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
+"""All that a run killed before its manifest was written can leave; nothing of worth."""
+EMPTY = ("episodes.jsonl", "timings.jsonl", "manifest.json", "plan.jsonl", ".lock")
+"""All that is in the folder of a run before its first episode."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -87,6 +93,9 @@ class RunFolder:
     def __init__(self, path: Path, manifest: Manifest, plan: Plan) -> None:
         self.path, self.manifest, self.plan = path, manifest, plan
         self.done: set[str] = set()
+        self._made = self._made_directory = False
+        self._spent: dict[str, float] = {}
+        self._cells: dict[str, Cell] = {}
         self._episodes: BinaryIO | None = None
         self._timings: BinaryIO | None = None
         self._lock: BinaryIO | None = None
@@ -121,15 +130,15 @@ class RunFolder:
         path = Path(path)
         if not (path / "manifest.json").is_file():
             raise UsageError(f"{path} holds no run: there is no manifest.json in it")
-        raw = _bytes(path / "manifest.json")
-        form = _decode(raw, _Format, f"{path}/manifest.json").format
+        raw = read_bytes(path / "manifest.json")
+        form = decode(raw, _Format, f"{path}/manifest.json").format
         if form > FORMAT:
             raise UsageError(
                 f"{path} was written by a newer ToolShift (format {form}, this one reads up to "
                 f"{FORMAT}): upgrade to read it"
             )
-        manifest = _decode(raw, Manifest, f"{path}/manifest.json")
-        rows = tuple(_lines(path / "plan.jsonl", Planned))
+        manifest = decode(raw, Manifest, f"{path}/manifest.json")
+        rows = tuple(lines(path / "plan.jsonl", Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)
         if plan.hash != manifest.plan_hash:
             raise UsageError(
@@ -140,12 +149,16 @@ class RunFolder:
 
     @classmethod
     def _make(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and (not path.is_dir() or _names(path) - BEGINNINGS):
             raise UsageError(f"{path} is not empty and holds no run: name another folder")
+        folder = cls(path, manifest, plan)
+        folder._made_directory = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
-        _write(path / "plan.jsonl", b"".join(JSON.encode(row) + b"\n" for row in plan.rows))
-        _write(path / "manifest.json", msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n")
-        return cls(path, manifest, plan)
+        folder._take()  # two processes may begin in one folder
+        write(path / "plan.jsonl", b"".join(JSON.encode(row) + b"\n" for row in plan.rows))
+        write(path / "manifest.json", msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n")
+        folder._made = True
+        return folder
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -182,27 +195,65 @@ class RunFolder:
                 file.close()
         self._episodes = self._timings = self._lock = None
 
+    def discard(self) -> None:
+        """Takes away again what this very object has made, where nothing has been run."""
+        with suppress(OSError):
+            if not self._made or self.done or _names(self.path) - set(EMPTY):
+                return
+            for name in EMPTY:
+                (self.path / name).unlink(missing_ok=True)
+            if self._made_directory:
+                self.path.rmdir()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other processes out.
+
+        Raises:
+            UsageError: where another process is in it, or it cannot be written.
+        """
+        try:
+            self._take()
+        except OSError as fault:
+            raise UsageError(f"{self.path}: cannot write there ({fault.strerror})") from None
+        try:
+            yield
+        finally:
+            self.close()
+
     def settle(self, order: Sequence[str]) -> None:
-        """Puts the episodes into the order of the plan, whatever order they ended in."""
-        path = self.path / "episodes.jsonl"
+        """Puts the episodes into the order of the plan, whatever order they ended in.
+
+        Raises:
+            UsageError: where the file has vanished or cannot be written.
+        """
+        try:
+            self._settle(self.path / "episodes.jsonl", order)
+        except OSError as fault:
+            raise UsageError(
+                f"{self.path}: cannot put the episodes in order ({fault.strerror or fault}). What "
+                "is there is kept; make room and run the same command again."
+            ) from None
+
+    def _settle(self, path: Path, order: Sequence[str]) -> None:
         places = {episode: place for place, episode in enumerate(order)}
         found, offset = [], 0
         with path.open("rb") as file:
             for line in file:
-                named = _decode(line, _Named, str(path))
+                named = decode(line, _Named, str(path))
                 found.append((places.get(named.episode, -1), offset, len(line)))
                 offset += len(line)
             if found == sorted(found):
                 return
-            with _draft(path) as draft:
+            with draft(path) as new:
                 for _, start, length in sorted(found):
                     file.seek(start)
-                    draft.write(file.read(length))
+                    new.write(file.read(length))
 
     def write(self, name: str, content: bytes) -> None:
         """Writes a file of the folder, whole or not at all."""
         try:
-            _write(self.path / name, content)
+            write(self.path / name, content)
         except OSError as fault:
             raise UsageError(f"{self.path / name}: cannot write ({fault.strerror})") from None
 
@@ -212,19 +263,50 @@ class RunFolder:
         """The finished episodes, in the order of the file."""
         path = self.path / "episodes.jsonl"
         if path.exists():
-            yield from _lines(path, Record, torn=True)
+            yield from lines(path, Record, torn=True)
+
+    def cell(self, record: Record) -> Cell:
+        """The cell of an episode.
+
+        Raises:
+            UsageError: where the plan has no such cell.
+        """
+        self._cells = self._cells or {cell.id: cell for cell in self.plan.cells}
+        if record.cell not in self._cells:
+            raise UsageError(
+                f"{self.path}/episodes.jsonl: episode {record.episode} is of a scene that is not "
+                f"in plan.jsonl ({record.cell}): restore the line, or delete it"
+            )
+        return self._cells[record.cell]
+
+    def spent(self, purse: str) -> float:
+        """Dollars that a purse has paid for this run so far."""
+        path = self.path / "spent.json"
+        if path.exists():
+            self._spent = decode(read_bytes(path), dict[str, float], str(path))
+        return self._spent.get(purse, 0.0)
+
+    def keep_spent(self, purse: str, dollars: float) -> None:
+        """Keeps what a purse has paid, whether or not the episodes are ever finished."""
+        self._spent[purse] = round(dollars, 9)
+        self.write("spent.json", JSON.encode(self._spent) + b"\n")
 
     # -- inside --------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        self._lock = (self.path / ".lock").open("ab")
-        _hold(self._lock, self.path)
+        self._take()
         for name in ("episodes.jsonl", "timings.jsonl"):
-            _cut_torn_line(self.path / name)
+            cut_torn_line(self.path / name)
         episodes = self.path / "episodes.jsonl"
-        self.done = {named.episode for named in _lines(episodes, _Named)}
+        self.done = {named.episode for named in lines(episodes, _Named)}
         self._episodes = episodes.open("ab")
         self._timings = (self.path / "timings.jsonl").open("ab")
+
+    def _take(self) -> None:
+        if self._lock is None:
+            lock = (self.path / ".lock").open("ab")
+            hold(lock, self.path)
+            self._lock = lock
 
 
 class Memory:
@@ -260,79 +342,29 @@ def _same(folder: RunFolder, manifest: Manifest) -> None:
             "options, or name another folder"
         )
     if old.agents != new.agents:
-        names = [", ".join(str(agent["name"]) for agent in m.agents) for m in (old, new)]
         raise UsageError(
-            f"{folder.path} holds a run of other agents or agent settings ({names[0]}; now "
-            f"{names[1]}): resume it with the same ones, or name another folder"
+            f"{folder.path} holds a run of other agents or agent settings "
+            f"({_difference(old.agents, new.agents)}): resume it with the same ones, or name "
+            "another folder"
         )
 
 
-def _lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
-    if not path.is_file():
-        raise UsageError(f"{path} is missing: the run folder is incomplete")
-    decoder = msgspec.json.Decoder(type_)
-    with _opened(path) as file:
-        for number, line in enumerate(file, 1):
-            if torn and not line.endswith(b"\n"):  # the run was killed here
-                return
-            try:
-                yield decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-                raise UsageError(
-                    f"{path}, line {number} is damaged ({fault}): restore it, or delete the line"
-                ) from None
+def _difference(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
+    names = [[str(agent["name"]) for agent in agents] for agents in (old, new)]
+    if names[0] != names[1]:
+        return f"{', '.join(names[0])}; now {', '.join(names[1])}"
+    changed = [
+        f"{before['name']}: {key}"
+        for before, after in zip(map(_flat, old), map(_flat, new), strict=True)
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
+    return f"changed: {', '.join(changed)}"
 
 
-def _cut_torn_line(path: Path) -> None:
-    with path.open("ab+") as file:
-        file.seek(0)
-        content = file.read()
-        if content and not content.endswith(b"\n"):
-            file.truncate(content.rfind(b"\n") + 1)
+def _flat(agent: dict[str, Any]) -> dict[str, Any]:
+    return {**agent, **agent.get("settings", {}), "settings": None}
 
 
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except OSError as fault:
-        raise UsageError(f"{path}: cannot read ({fault.strerror or fault})") from None
-
-
-def _bytes(path: Path) -> bytes:
-    with _opened(path) as file:
-        return file.read()
-
-
-def _decode(raw: bytes, type_: type[T], where: str) -> T:
-    try:
-        return msgspec.json.decode(raw, type=type_)
-    except msgspec.MsgspecError as fault:
-        raise UsageError(f"{where} is damaged ({fault}): restore it or start a new run") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    with _draft(path) as draft:
-        draft.write(content)
-
-
-@contextmanager
-def _draft(path: Path) -> Iterator[BinaryIO]:
-    """A new version of a file, which takes the place of the old one when it is complete."""
-    draft = path.with_name(f".{path.name}.new")
-    with draft.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-
-
-def _hold(file: BinaryIO, path: Path) -> None:
-    """Keeps a second process out; where the system has no such locks, nothing happens."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise UsageError(f"{path} is in use by another process: wait for it, or stop it") from None
+def _names(path: Path) -> set[str]:
+    return {file.name for file in path.iterdir()}

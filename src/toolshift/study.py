@@ -1,8 +1,9 @@
 """Many episodes: agents over the cells of a plan, in threads, batches or processes.
 
 Scripted agents play in plan order, so their results are the same bytes however many processes
-take part. Whatever an agent's own code raises is recorded as an infrastructure failure; only on
-its very first turn is it taken for a mistake in setting it up, and said as one.
+take part. An agent whose own code raises has failed, and is scored so: what breaks it may be the
+shift. Only on the very first turn of a run is it taken for a mistake in setting it up, and said as
+one. An agent reports what is not its doing by `Reply.failure`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -77,17 +79,19 @@ def run_cells(
         if contestant in scripted:
             continue
         left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
-        for one in _answering(contestant, left):
+        for one in _answering(contestant, left, fresh=len(left) == len(cells)):
             store.add([one[0]], [one[1]])
             watch(1)
 
 
-def play(contestant: Contestant, cell: Cell, scene: Scene | None = None) -> Record:
-    """Runs one episode."""
+def play(
+    contestant: Contestant, cell: Cell, scene: Scene | None = None, fresh: bool = True
+) -> Record:
+    """Runs one episode; `fresh` says that the agent has never been seen to work."""
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
         return _play_scripted(agent, cell, scene)[0]
-    return _Conversation(agent, cell, scene, pilot=True).run()[0]
+    return _Conversation(agent, cell, scene, pilot=fresh).run()[0]
 
 
 # -- scripted agents ---------------------------------------------------------------------------
@@ -119,7 +123,7 @@ def _play_scripted(agent: ScriptedAgent, cell: Cell, scene: Scene | None = None)
     except Exception as fault:
         if episode.end:
             raise
-        episode.fail(f"{type(fault).__name__}: {fault}")
+        episode.crash(_said(fault))
     return _record(agent.name, cell, episode), time.perf_counter() - start
 
 
@@ -155,12 +159,17 @@ class _Conversation:
         except Exception as fault:
             if self.pilot and not self.episode.steps:
                 raise UsageError(_first_turn(self.agent.name, fault)) from fault
-            read = Reply(failure=f"{type(fault).__name__}: {fault}")
+            self.episode.crash(_said(fault))
+            return
         self.episode.take(read)
 
     def finish(self) -> Done:
         took = time.perf_counter() - self.start
         return _record(self.agent.name, self.cell, self.episode, reading=True), took
+
+
+def _said(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {fault}"
 
 
 def _first_turn(name: str, fault: Exception) -> str:
@@ -170,18 +179,18 @@ def _first_turn(name: str, fault: Exception) -> str:
     )
 
 
-def _answering(contestant: Contestant, cells: list[Cell]) -> Iterator[Done]:
+def _answering(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
     agent = contestant.agent
     assert isinstance(agent, Agent)
     if hasattr(agent, "reply_batch"):
-        return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))))
-    return _threads(agent, cells, contestant.concurrency)
+        return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))), fresh)
+    return _threads(agent, cells, contestant.concurrency, fresh)
 
 
-def _threads(agent: Agent, cells: list[Cell], concurrency: int) -> Iterator[Done]:
+def _threads(agent: Agent, cells: list[Cell], concurrency: int, fresh: bool) -> Iterator[Done]:
     """The first episode alone, as it shows whether the agent works; then many at once."""
     if cells:
-        yield _Conversation(agent, cells[0], pilot=True).run()
+        yield _Conversation(agent, cells[0], pilot=fresh).run()
     if concurrency == 1:
         yield from (_Conversation(agent, cell).run() for cell in cells[1:])
         return
@@ -235,34 +244,44 @@ def _collect(
         raise fault
 
 
-def _lockstep(agent: Any, cells: list[Cell], batch: int) -> Iterator[Done]:
+def _lockstep(agent: Any, cells: list[Cell], batch: int, fresh: bool) -> Iterator[Done]:
     """Steps `batch` episodes together; one that ends makes room for the next."""
     waiting = iter(cells)
     alive: list[_Conversation] = []
-    first = True
     while True:
         alive += [_Conversation(agent, c) for c in islice(waiting, batch - len(alive))]
         if not alive:
             return
-        for one, reply in zip(alive, _replies(agent, alive, first), strict=True):
-            one.take(lambda reply=reply: reply)  # type: ignore[misc]
-        first = False
+        for one, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
+            one.take(reply)
+        fresh = False
         yield from (one.finish() for one in alive if one.episode.end)
         alive = [one for one in alive if not one.episode.end]
 
 
-def _replies(agent: Any, alive: list[_Conversation], first: bool) -> list[Any]:
+def _replies(agent: Any, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
+    """A function for each turn, which returns its reply or raises what the agent raised."""
     try:
         replies = list(agent.reply_batch([one.episode.observation for one in alive]))
         if len(replies) != len(alive):
             raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
-        return replies
     except UsageError:
         raise
     except Exception as fault:
         if first:
             raise UsageError(_first_turn(agent.name, fault)) from fault
-        return [Reply(failure=f"{type(fault).__name__}: {fault}")] * len(alive)
+        if len(alive) > 1:  # one by one, for the others are not to blame
+            return [reply for one in alive for reply in _replies(agent, [one], first=False)]
+        return [partial(_raise, fault)]
+    return [partial(_same, reply) for reply in replies]
+
+
+def _same(reply: Any) -> Any:
+    return reply
+
+
+def _raise(fault: Exception) -> Any:
+    raise fault
 
 
 # -- what is recorded --------------------------------------------------------------------------

@@ -21,11 +21,13 @@ from transformers import (  # noqa: E402
 
 from toolshift.agent import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
 from toolshift.agents import smol  # noqa: E402
+from toolshift.agents.catalog import describe  # noqa: E402
 from toolshift.agents.decode import Decoder, Generator  # noqa: E402
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.agents.prefix import PrefixMemory  # noqa: E402
 from toolshift.agents.prompt import parse_reply  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
+from toolshift.study import Contestant  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -249,3 +251,17 @@ def test_the_bundled_model_calls_a_tool_when_it_must():
     free = LocalAgent()
     turns = [turn_of(f"Say the number {n}.") for n in range(4)]
     assert parse_reply(free.reply(turns[2]).text).text == free.reply_batch(turns)[2].text
+
+
+def test_settings_say_what_was_run_without_a_path(tiny):
+    agent = LocalAgent(tiny, dtype="float32", layout="json", name="mine")
+    settings = agent.settings
+    assert settings["model"] == tiny.name
+    assert settings["weights_sha256"] == smol.weights_hash(tiny)
+    assert (settings["dtype"], settings["layout"], settings["decoding"]) == (
+        "float32",
+        "json",
+        "free",
+    )
+    assert describe(Contestant(agent))["settings"] == settings
+    assert str(tiny.parent) not in str(describe(Contestant(agent)))

@@ -10,8 +10,9 @@ import pytest
 from toolshift.cell import Cell
 from toolshift.errors import UsageError
 from toolshift.grade import Grade
-from toolshift.measure.diagnosis import diagnose, weaknesses
+from toolshift.measure.diagnosis import diagnose, drop_of, weaknesses
 from toolshift.measure.metrics import Arms, Measures, Scored, tier_of
+from toolshift.report.tables import behaviour_table, group_table
 from toolshift.run import evaluate
 from toolshift.scene import Applied
 
@@ -107,11 +108,59 @@ def test_void_episodes_are_counted_and_never_scored() -> None:
     assert row.causes == {"memorised_name": 5}
 
 
+SIMULATOR = msgspec.structs.replace(VOID, end="answered", cause="simulator", misunderstood=1)
+
+
+def test_void_episodes_are_counted_by_kind() -> None:
+    row = tier(Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (14, GOOD), (2, SIMULATOR), (4, VOID))))
+    assert row.void_kinds == {"infrastructure": 4, "simulator": 2}
+
+
+def test_a_drop_hidden_in_void_episodes_is_said() -> None:
+    arms = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (8, GOOD), (12, VOID)))
+    row = tier(arms)
+    assert row.drop.estimate == 0
+    assert row.drop_all.estimate == pytest.approx(0.6)
+    clean = arms.measure("clean", arms.clean)
+    said = " ".join(diagnose(clean, None, [row], [row], []))
+    assert "ceiling" not in said
+    assert "No failure in any arm" not in said
+    assert "12 episodes are void" in said
+    assert "-60 [" in drop_of(row)
+    assert "all -60" in str(group_table([row]).columns[6]._cells[0])
+
+
+def test_void_episodes_as_common_clean_need_no_second_drop() -> None:
+    arms = Arms(rows(CLEAN, (16, GOOD), (4, VOID)) + rows(ERASED, (16, GOOD), (4, VOID)))
+    assert isnan(tier(arms).drop_all.estimate)
+    assert "void" not in drop_of(tier(arms))
+
+
+def test_a_drop_smaller_than_the_placebos_is_not_beyond_it() -> None:
+    arms = Arms(
+        rows(CLEAN, (100, GOOD))
+        + rows(PLACEBO, (30, GOOD), (70, BAD))
+        + rows(ERASED, (70, GOOD), (30, BAD))
+    )
+    row = tier(arms)
+    assert row.drop.estimate == pytest.approx(0.3)
+    assert row.beyond_placebo is False
+    assert not row.told_apart
+
+
+def test_what_is_met_is_printed() -> None:
+    missed = msgspec.structs.replace(GOOD, met=False)
+    row = tier(Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (5, GOOD), (5, BAD), (10, missed))))
+    table = behaviour_table([row])
+    cells = {str(column.header): str(column._cells[0]) for column in table.columns}
+    assert (cells["met"], cells["acc"], cells["diff"]) == ("50%", "50%", "-50")
+
+
 def test_only_void_episodes_leave_everything_undefined() -> None:
     arms = Arms(rows(CLEAN, (3, VOID)) + rows(ERASED, (3, VOID)))
     assert isnan(tier(arms).accuracy.estimate)
     clean = arms.measure("clean", arms.clean)
-    assert "infrastructure failed in all" in diagnose(clean, None, [], [], [])[0]
+    assert "all are void (3 infrastructure)" in diagnose(clean, None, [], [], [])[0]
 
 
 def test_refusals_are_measured_where_they_belong() -> None:

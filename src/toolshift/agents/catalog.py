@@ -21,9 +21,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from toolshift.agent import Agent, CallableAgent, ScriptedAgent
 from toolshift.errors import UsageError
 from toolshift.study import Contestant
+from toolshift.tool import JSON
 
 ADAPTERS = Path(__file__).parent / "adapters"
 FORMS = {
@@ -59,10 +62,9 @@ def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent:
     if head == "chat" and colon:
         from toolshift.agents.chat import ChatAgent
 
-        if not tail:
-            raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+        _check_chat(tail)
         return ChatAgent(tail, **options)
-    if head in ("local", "smol") or spec.startswith("smol,"):
+    if _is_local(spec):
         return _local(spec)
     if _is_planted(spec):
         from toolshift.agents.planted import planted
@@ -73,6 +75,22 @@ def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent:
     raise UsageError(_unknown(spec))
 
 
+def is_free(spec: str) -> bool:
+    """Whether running an agent costs no money; neither loads a model nor needs a key.
+
+    Raises:
+        UsageError: for a spec that names no agent.
+    """
+    head, colon, tail = spec.partition(":")
+    if head == "chat" and colon:
+        _check_chat(tail)
+        return False
+    if _is_local(spec):
+        _read_local(spec)
+        return True
+    return isinstance(make_agent(spec), ScriptedAgent)
+
+
 def contestants(
     agents: list[Any], concurrency: int | None = None, **options: Any
 ) -> list[Contestant]:
@@ -81,6 +99,9 @@ def contestants(
     Raises:
         UsageError: for what is no agent, and for two agents of one name.
     """
+    from toolshift.agents.purse import Purse
+
+    options = {"purse": Purse(options.get("max_cost")), **options}  # one for all of them
     found = [_contestant(agent, concurrency, options) for agent in agents]
     names = [contestant.name for contestant in found]
     for name in names:
@@ -110,19 +131,35 @@ def describe(contestant: Contestant) -> dict[str, Any]:
     said: dict[str, Any] = {"name": contestant.name, "class": type(agent).__name__}
     if contestant.spec and not contestant.spec.startswith(("local:", "/")):
         said["spec"] = contestant.spec
-    for name in ("model", "protocol", "layout", "decoding", "max_new_tokens", "settings"):
+    for name in ("model", "decoding", "settings"):
         value = getattr(agent, name, None)
         if isinstance(value, str | int | float | dict) and value != "":
             said[name] = value
-    parts = _parts(contestant.spec)
-    if parts.get("adapter"):
-        said["adapter_sha256"] = _hash_folder(Path(parts["adapter"]))
-    if isinstance(agent, CallableAgent):
-        said["source_sha256"] = _hash_source(agent.function)
-    return said
+    adapter = _parts(contestant.spec).get("adapter") or getattr(agent, "adapter", None)
+    if isinstance(adapter, str | Path):
+        said["adapter_sha256"] = _hash_folder(Path(adapter))
+    own = agent.function if isinstance(agent, CallableAgent) else type(agent)
+    if not str(getattr(own, "__module__", "")).startswith("toolshift."):
+        said["source_sha256"] = _hash_source(own)
+    try:
+        found: dict[str, Any] = msgspec.json.decode(JSON.encode(said))  # as it will be read back
+    except (TypeError, ValueError) as fault:
+        raise UsageError(
+            f"agent {contestant.name}: its settings cannot be written as JSON ({fault})"
+        ) from None
+    return found
 
 
 # -- one kind of agent each --------------------------------------------------------------------
+
+
+def _check_chat(model: str) -> None:
+    if not model:
+        raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+
+
+def _is_local(spec: str) -> bool:
+    return spec.partition(":")[0] in ("local", "smol") or spec.startswith("smol,")
 
 
 def _is_planted(spec: str) -> bool:
@@ -160,6 +197,13 @@ def _parts(spec: str) -> dict[str, str]:
 
 
 def _local(spec: str) -> Agent:
+    from toolshift.agents.local import LocalAgent
+
+    return LocalAgent(**_read_local(spec))
+
+
+def _read_local(spec: str) -> dict[str, Any]:
+    """The arguments of a local agent."""
     parts = _parts(spec)
     known = ["model", *_LOCAL_OPTIONS]
     for name in parts:
@@ -175,16 +219,14 @@ def _local(spec: str) -> Agent:
         shipped = sorted(p.name for p in ADAPTERS.glob("*") if p.is_dir())
         there = ", ".join(f"smol:{name}" for name in shipped) or "none in this installation"
         raise UsageError(f"there is no shipped adapter {head[5:]!r}: {there}")
-    from toolshift.agents.local import LocalAgent
-
-    read: dict[str, Any] = {}
+    read: dict[str, Any] = {"model": model}
     for name, text in parts.items():
         try:
             read[name] = _LOCAL_OPTIONS[name](text)
         except ValueError:
             raise UsageError(f"agent {spec!r}: {name} is a number, not {text!r}") from None
     read.setdefault("name", head if head.startswith("smol") else "")
-    return LocalAgent(model, **read)
+    return read
 
 
 def _own(module: str, attribute: str) -> Agent | ScriptedAgent:
@@ -256,10 +298,15 @@ def _hash_folder(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _hash_source(function: Any) -> str:
-    """A hash of the file a function is in, so that a resumed run notices that it has changed."""
+def _hash_source(own: Any) -> str:
+    """A hash of the file a function or class is in: a resumed run notices that it has changed."""
+    own = inspect.unwrap(getattr(own, "func", own))  # `func` of a functools.partial
     try:
-        path = inspect.getsourcefile(inspect.unwrap(function))
-    except TypeError:
+        path = inspect.getsourcefile(own if inspect.isroutine(own) else _class_of(own))
+    except (TypeError, OSError):  # builtin, or typed into a notebook
         path = None
     return sha256(Path(path).read_bytes()).hexdigest()[:16] if path and Path(path).exists() else ""
+
+
+def _class_of(own: Any) -> type:
+    return own if isinstance(own, type) else type(own)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from toolshift.agent import Reply, Turn, Usage
+from toolshift.agents.purse import Purse
 from toolshift.errors import BudgetSpent, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
 
+_PATH = "/chat/completions"
 _RETRIED = frozenset((408, 409, 429))
 _ADVICE = {
     401: "The key was not accepted: set OPENAI_API_KEY or TOOLSHIFT_API_KEY to a valid one.",
@@ -66,29 +67,6 @@ class _Setback(Exception):
         self.wait, self.billed = wait, billed
 
 
-class _Purse:
-    """A running total that threads share, with money held for the requests under way."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit, self.spent, self._held = limit, 0.0, 0.0
-        self._lock = threading.Lock()
-
-    def hold(self, amount: float) -> None:
-        with self._lock:
-            if self.limit is not None and self.spent + self._held + amount > self.limit:
-                raise BudgetSpent(
-                    f"${self.spent:.4f} of max_cost ${self.limit:.4f} is spent, "
-                    f"${self._held:.4f} is held for requests under way and the next could cost "
-                    f"${amount:.4f}. Raise max_cost and run again: finished episodes are kept."
-                )
-            self._held += amount
-
-    def settle(self, held: float, cost: float) -> None:
-        with self._lock:
-            self._held -= held
-            self.spent += cost
-
-
 class ChatAgent:
     """A model behind a chat completions endpoint.
 
@@ -114,6 +92,7 @@ class ChatAgent:
         price_in: dollars per million input tokens; give both prices or none.
         price_out: dollars per million output tokens.
         max_cost: dollars that this instance may spend; needs prices.
+        purse: one that several agents share, instead of `max_cost` for this one alone.
         headers: extra headers.
         options: extra fields of the request (`seed`, `response_format`); None removes one.
         name: how reports call the agent; the model's name where None.
@@ -140,6 +119,7 @@ class ChatAgent:
         price_in: float | None = None,
         price_out: float | None = None,
         max_cost: float | None = None,
+        purse: Purse | None = None,
         headers: Mapping[str, str] | None = None,
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
@@ -170,7 +150,7 @@ class ChatAgent:
         self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
         self._max_tokens = max_tokens
         self.decoding = "constrained" if self._fixed.get("response_format") else ""
-        self._purse = _Purse(max_cost)
+        self.purse = purse or Purse(max_cost)
         self._backoff, self._sleep = backoff, sleep
         sent = _headers(api_key, headers or {}, self._place)
         self._strike = _striker(sent)
@@ -186,9 +166,15 @@ class ChatAgent:
         return f"ChatAgent({self.model!r}, {self._place!r}, protocol={self.protocol!r})"
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What decides the replies beside the model's name, without any secret: for a manifest."""
+        how = {"protocol": self.protocol, "layout": self.layout}
+        return {"base_url": self._place.removesuffix(_PATH), **how, **_told(self._fixed)}
+
+    @property
     def spent(self) -> float:
         """Dollars charged to the limit so far, all threads together."""
-        return self._purse.spent
+        return self.purse.spent
 
     def close(self) -> None:
         """Closes the connections."""
@@ -207,7 +193,7 @@ class ChatAgent:
         body = msgspec.json.encode(self._body(turn))
         worst = estimate(1, len(body) // _BYTES_PER_TOKEN, self._max_tokens, *self._prices)
         for attempt in range(self.retries + 1):
-            self._purse.hold(worst)
+            self.purse.hold(worst)
             cost = 0.0
             try:
                 completion = self._attempt(body)
@@ -219,7 +205,7 @@ class ChatAgent:
                 cost = cost or (worst if setback.billed else 0.0)
                 failure = setback
             finally:
-                self._purse.settle(worst, cost)
+                self.purse.settle(worst, cost)
             if failure.wait is None or attempt == self.retries:
                 break
             wait = self._wait(body, attempt, failure.wait)
@@ -322,7 +308,7 @@ def _completions_url(base_url: str) -> str:
         raise UsageError("the base url holds a user or password: pass them as headers instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"base url {base_url!r} is no address: write http(s)://host[:port]/v1")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
+    path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
     return urlunsplit(parts._replace(path=path, fragment=""))
 
 
@@ -358,6 +344,15 @@ def _striker(headers: Mapping[str, str]) -> Callable[..., str]:
         return text
 
     return strike
+
+
+def _told(value: Any, name: str = "") -> Any:
+    """A setting as it may be written down: a text under a secret's name is blotted out."""
+    if isinstance(value, Mapping):
+        return {key: _told(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(inner, name) for inner in value]
+    return "[secret]" if isinstance(value, str) and _SECRET_HEADER.search(name.lower()) else value
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class LocalAgent:
 
     Attributes:
         name: the agent's name in results.
+        adapter: its adapter's directory; None without one.
         decoding: the label of results made under a constraint.
         batch: how many turns are decoded together.
 
@@ -69,11 +70,25 @@ class LocalAgent:
         parts = [SMOL if model == SMOL else Path(model).name, Path(adapter).name if adapter else ""]
         self.name = name or "+".join(filter(None, parts))
         directory = smol_directory() if model == SMOL else _existing(Path(model))
+        self.adapter = Path(adapter) if adapter else None
+        self._directory, self._dtype = directory, dtype
         self._tokenizer = _load_tokenizer(directory, compact=model == SMOL)
         self._model = load_model(directory, dtype, adapter)
         self._tool_role = _tool_role(self._tokenizer)
         self.decoder = self._make_decoder(memory_tokens)
         self._vocabulary = self._constrainer() if decoding == "constrained" else None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides the replies, by hashes instead of private paths: for a manifest."""
+        return {
+            "model": self._directory.resolve().name,
+            "weights_sha256": _weights_hash(self._directory),
+            "dtype": self._dtype,
+            "layout": self.layout,
+            "decoding": self.decoding,
+            "max_new_tokens": self.max_new_tokens,
+        }
 
     def reply(self, turn: Turn) -> Reply:
         """Answers one turn."""
@@ -153,6 +168,13 @@ def _existing(directory: Path) -> Path:
             f"no model in {directory}: config.json is missing; give a model directory or '{SMOL}'"
         )
     return directory
+
+
+def _weights_hash(directory: Path) -> str:
+    try:
+        return weights_hash(directory)
+    except UsageError:  # older formats of weights can be run, but are not hashed
+        return ""
 
 
 def _check_base(adapter: Path, directory: Path) -> None:

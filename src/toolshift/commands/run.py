@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,13 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
         _estimate(plan, agents, options, as_json)
         return
     path = out or _new_folder(selection.suite)
-    those = contestants(list(agents), concurrency, **_less_what_is_spent(options, path))
+    those = contestants(list(agents), concurrency, **options)
     try:
         with progress("episodes") as watch:
             report = run_plan(plan, those, path, workers, watch)
     except (KeyboardInterrupt, BudgetSpent) as stop:
         _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
     except UsageError as wrong:
-        _tidy(path)
         if (path / "episodes.jsonl").exists() and not out:
             raise UsageError(f"{wrong} Finished episodes are kept: --out {path} goes on.") from None
         raise
@@ -76,18 +74,6 @@ def report_command(
             save_svg(paper, svg)
 
 
-def _less_what_is_spent(options: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The limit on the cost is one of the whole run, however often it is resumed."""
-    if "max_cost" not in options or not (path / "episodes.jsonl").exists():
-        return options
-    spent = sum(record.usage.cost for record in RunFolder.read(path).records())
-    if spent >= options["max_cost"]:
-        raise UsageError(
-            f"${spent:.4f} of --max-cost ${options['max_cost']:.4f} is spent in {path}: raise it"
-        )
-    return {**options, "max_cost": options["max_cost"] - spent}
-
-
 def _new_folder(suite: str) -> Path:
     """A folder named by the clock; nothing scored depends on it."""
     base = Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S}-{suite.partition(' ')[0]}"
@@ -112,16 +98,6 @@ def _say_stopped(path: Path, spent: bool, why: str) -> None:
         err=True,
     )
     sys.exit(2 if spent else 130)
-
-
-def _tidy(path: Path) -> None:
-    """Takes away a folder in which nothing has been run, so that the next attempt finds room."""
-    episodes = path / "episodes.jsonl"
-    with suppress(OSError):
-        if episodes.stat().st_size == 0:
-            for file in path.iterdir():
-                file.unlink()
-            path.rmdir()
 
 
 def _estimate(plan: Plan, agents: tuple[str, ...], options: dict[str, Any], as_json: bool) -> None:

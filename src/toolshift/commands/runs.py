@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -29,6 +30,8 @@ def compare_command(
     if as_json:
         print_json({"comparison": found, "verdict": verdict})
     else:
+        for note in found.notes:
+            click.echo(f"Note: {note}", err=True)
         _print_comparison(found)
         if verdict:
             click.echo(f"\nNot worse than by {margin:g} points: {verdict}")
@@ -42,11 +45,12 @@ def regrade_command(run: Path, write: bool, as_json: bool) -> None:
     from toolshift.run import report_of, save_report
 
     folder = RunFolder.read(run)
-    records, changed = regrade_run(folder)
-    if write and changed:
-        content = b"".join(JSON.encode(record) + b"\n" for record in records)
-        folder.write("episodes.jsonl", content)
-        save_report(folder, report_of(folder))
+    with folder.held() if write else nullcontext():
+        records, changed = regrade_run(folder)
+        if write and changed:
+            content = b"".join(JSON.encode(record) + b"\n" for record in records)
+            folder.write("episodes.jsonl", content)
+            save_report(folder, report_of(folder))
     if as_json:
         print_json({"episodes": len(records), "changed": changed})
         return
@@ -93,14 +97,13 @@ def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
             f"episode {name!r} in {folder.path}: {why}. Ids stand in its report.txt and at the "
             "start of each line of episodes.jsonl."
         )
-    cells = {cell.id: cell for cell in folder.plan.cells}
-    return found[0], cells[found[0].cell]
+    return found[0], folder.cell(found[0])
 
 
 def _verdict(grade: object) -> str:
     passed, cause = getattr(grade, "passed", False), getattr(grade, "cause", "")
-    void = " (void)" if getattr(grade, "void", False) else ""
-    return "passed" if passed else f"failed: {cause.replace('_', ' ')}{void}"
+    how = "void" if getattr(grade, "void", False) else "failed"
+    return "passed" if passed else f"{how}: {cause.replace('_', ' ')}"
 
 
 def _print_comparison(found: object) -> None:

@@ -51,7 +51,7 @@ def minimise_command(
     if record.grade.passed or record.grade.void:
         state = "is void" if record.grade.void else "passed"
         raise UsageError(f"episode {record.episode} {state}: only a failure can be minimised")
-    about = next(a for a in folder.manifest.agents if a["name"] == record.agent)
+    about = next((a for a in folder.manifest.agents if a["name"] == record.agent), {})
     spec = agent or str(about.get("spec", ""))
     if not spec:
         raise UsageError(

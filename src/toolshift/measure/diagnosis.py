@@ -6,7 +6,7 @@ what cannot is said to be so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -61,14 +61,15 @@ def diagnose(
     said = [_clean(clean)]
     if placebo is not None and placebo.told_apart:
         said.append(
-            f"Even the placebo arm moves it by {points(placebo.drop)}: it is sensitive to order "
+            f"Even the placebo arm moves it by {drop_of(placebo)}: it is sensitive to order "
             "and phrasing."
         )
     if clean.clean_defined:
         said += _stages(tiers) + _worst_shift(shifts)
     elif tiers:
         said.append(_undefined(tiers))
-    said += _refusals(tiers) + _cause(weak)
+    void = sum(row.void for row in (clean, *([placebo] if placebo else []), *tiers))
+    said += _refusals(tiers) + _cause(weak, void)
     return said
 
 
@@ -82,6 +83,13 @@ def points(interval: Interval) -> str:
     return f"{middle:+d} [{low:+d},{high:+d}] points"
 
 
+def drop_of(row: Measures) -> str:
+    """A drop in points, beside the one with void episodes as failures where that differs."""
+    if isnan(row.drop_all.estimate):
+        return points(row.drop)
+    return f"{points(row.drop)} ({points(row.drop_all)} with void episodes as failures)"
+
+
 def percent(interval: Interval) -> str:
     """A rate with its limits: "85% [72,93]"."""
     if isnan(interval.estimate):
@@ -92,6 +100,11 @@ def percent(interval: Interval) -> str:
     return f"{middle}% [{low},{high}]"
 
 
+def kinds(void: Mapping[str, int]) -> str:
+    """Void episodes by what made them so: "3 infrastructure, 1 simulator"."""
+    return ", ".join(f"{count} {kind}" for kind, count in void.items())
+
+
 def words(name: str) -> str:
     """A cause or a shift as plain words."""
     return name.replace("_", " ")
@@ -100,7 +113,7 @@ def words(name: str) -> str:
 def _clean(clean: Measures) -> str:
     rate = clean.accuracy.estimate
     if isnan(rate):
-        return "No clean episode could be scored: infrastructure failed in all of them."
+        return f"No clean episode could be scored: all are void ({kinds(clean.void_kinds)})."
     solves = f"Solves {percent(clean.accuracy)} of the clean tasks"
     if rate <= FLOOR:
         return f"{solves}: at floor, where a shift has nothing to take away."
@@ -113,12 +126,13 @@ def _stages(tiers: Sequence[Measures]) -> list[str]:
     apart = [row for row in tiers if row.told_apart and row.drop.estimate > 0]
     rest = [row.label for row in tiers if not row.told_apart]
     if not apart:
-        if tiers and all(row.accuracy.estimate >= CEILING for row in tiers):
+        ceiling = all(not row.void and row.accuracy.estimate >= CEILING for row in tiers)
+        if tiers and ceiling:
             return ["At ceiling in every tier: these shifts do not reach its limits."]
         return ["No tier can be told apart from the placebo arm or from chance."] if tiers else []
     worst = max(apart, key=lambda row: row.drop.estimate)
     said = [
-        f"Weakest stage: {worst.label}, {points(worst.drop)} "
+        f"Weakest stage: {worst.label}, {drop_of(worst)} "
         f"({percent(worst.clean)} clean, {percent(worst.accuracy)} shifted)."
     ]
     if rest:
@@ -131,7 +145,7 @@ def _worst_shift(shifts: Sequence[Measures]) -> list[str]:
     if not apart:
         return []
     worst = max(apart, key=lambda row: row.drop.estimate)
-    said = f"What hurts most: {words(worst.label)}, {points(worst.drop)}"
+    said = f"What hurts most: {words(worst.label)}, {drop_of(worst)}"
     if worst.causes:
         cause, count = next(iter(worst.causes.items()))
         failed = sum(worst.causes.values())
@@ -162,7 +176,9 @@ def _refusals(tiers: Sequence[Measures]) -> list[str]:
     return said
 
 
-def _cause(weak: Sequence[Weakness]) -> list[str]:
+def _cause(weak: Sequence[Weakness], void: int) -> list[str]:
+    if not weak and void:
+        return [f"No failure was scored, but {void} episodes are void and may hide some."]
     if not weak:
         return ["No failure in any arm."]
     first = weak[0]

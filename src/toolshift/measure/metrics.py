@@ -53,16 +53,19 @@ class Measures(msgspec.Struct, frozen=True):
     Attributes:
         label: the tier, shift, ... of the group.
         void: episodes that infrastructure ended, or that failed after a question the simulated
-            user did not understand; counted, never scored.
+            user did not understand; counted, never scored. `void_kinds` counts them apart.
         accuracy: passes among scored episodes.
         accuracy_all: the same with void episodes as failures (intent to treat).
         met: share of scored episodes in which the agent met what the shift changed.
         accuracy_met: passes among those.
         clean: accuracy on the same tasks, clean.
         drop: clean minus shifted, paired; NaN where the clean accuracy is under one half.
+        drop_all: the drop with void episodes as failures (intent to treat); NaN where they are
+            as common in the clean scenes, so that leaving them out favours neither arm.
         drop_met: the same over episodes that met the shift.
         p_value: of no drop, adjusted over the family; NaN where the drop is not defined.
-        beyond_placebo: the interval of placebo minus shifted excludes zero; None without an arm.
+        beyond_placebo: the interval of placebo minus shifted lies on the drop's side of zero; None
+            without an arm.
         told_apart: the drop (or gain) is not chance, and not what the placebo does as well.
         retention: accuracy on the tasks that the agent passes clean.
         tool_error_rate: failed calls among calls; `own_error_rate` without those that the
@@ -86,6 +89,7 @@ class Measures(msgspec.Struct, frozen=True):
     episodes: int
     tasks: int
     void: int
+    void_kinds: dict[str, int]
     misunderstood: int
     accuracy: Interval
     accuracy_all: Interval
@@ -93,6 +97,7 @@ class Measures(msgspec.Struct, frozen=True):
     accuracy_met: Interval
     clean: Interval
     drop: Interval
+    drop_all: Interval
     drop_met: Interval
     p_value: float
     beyond_placebo: bool | None
@@ -161,6 +166,7 @@ class Arms:
             shifted = self.placebo if is_placebo(row.cell) else self.shifted
             (shifted if row.cell.shifts else self.clean).append(row)
         self.clean_scores = scores(self.clean)
+        self.clean_all = scores(self.clean, void_fails=True)
         self.placebo_scores = scores(self.placebo)
 
     def table(
@@ -182,13 +188,14 @@ class Arms:
 
     def measure(self, label: str, rows: Sequence[Scored]) -> Measures:
         """Measures one group of this agent's episodes."""
-        row = _measure(label, rows, self.clean_scores)
+        row = _measure(label, rows, self.clean_scores, self.clean_all)
         mine = scores(rows)
         shared = {task: self.placebo_scores[task] for task in mine if task in self.placebo_scores}
         if not shared or not row.defined or is_placebo(rows[0].cell):
             return row
         gap = st.paired_drop(shared, mine)
-        return msgspec.structs.replace(row, beyond_placebo=not gap.low <= 0 <= gap.high)
+        beyond = gap.low > 0 if row.drop.estimate > 0 else gap.high < 0
+        return msgspec.structs.replace(row, beyond_placebo=beyond)
 
     def measure_placebo(self) -> Measures | None:
         """The placebo arm; None where there is none."""
@@ -217,7 +224,7 @@ def scores(rows: Iterable[Scored], void_fails: bool = False) -> Scores:
     return found
 
 
-def _measure(label: str, rows: Sequence[Scored], clean: Scores) -> Measures:
+def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Scores) -> Measures:
     kept = [row for row in rows if not row.grade.void]
     mine = scores(kept)
     partner = {task: clean[task] for task in mine if task in clean}
@@ -232,6 +239,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores) -> Measures:
         episodes=len(rows),
         tasks=len({row.cell.lineage for row in rows}),
         void=len(rows) - len(kept),
+        void_kinds=dict(sorted(Counter(r.grade.cause for r in rows if r.grade.void).items())),
         misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
         accuracy=_rate(mine),
         accuracy_all=_rate(scores(rows, void_fails=True)),
@@ -239,6 +247,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores) -> Measures:
         accuracy_met=_rate(scores(met)),
         clean=before if partner else NOTHING,
         drop=st.paired_drop(partner, mine) if defined else NOTHING,
+        drop_all=NOTHING if is_clean else _drop_all(rows, clean, clean_all),
         drop_met=st.paired_drop(partner, scores(met)) if defined and met else NOTHING,
         p_value=st.drop_p_value(partner, mine) if defined else nan,
         beyond_placebo=None,
@@ -251,6 +260,19 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores) -> Measures:
         **_refusals(kept),
         **_failures(kept),
     )
+
+
+def _drop_all(rows: Sequence[Scored], clean: Scores, clean_all: Scores) -> Interval:
+    """The intent-to-treat drop, where the clean and the shifted arm lose episodes unequally."""
+    mine = scores(rows, void_fails=True)
+    partner = {task: clean_all[task] for task in mine if task in clean_all}
+    planned = sum(map(len, partner.values()))
+    void_clean = planned - sum(len(clean.get(task, ())) for task in partner)
+    void_mine = sum(row.grade.void for row in rows)
+    if not partner or void_clean * len(rows) == void_mine * planned:
+        return NOTHING
+    before = st.cluster_rate(list(partner.values()))
+    return st.paired_drop(partner, mine) if st.drop_is_defined(before.estimate) else NOTHING
 
 
 def _behaviour(rows: Sequence[Scored]) -> dict[str, Any]:

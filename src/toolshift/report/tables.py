@@ -15,10 +15,11 @@ from toolshift.report.report import AgentReport
 
 GROUPINGS = ("tiers", "dimensions", "cells", "shifts", "severities", "kinds", "worlds")
 BEHAVIOUR = (
-    "met: share of episodes that met the shift; TER: tool error rate, own: without the errors that "
-    "the interface provoked; AES: active exploration score; ATCL: average tool chain length, and "
-    "relative to the oracle's; refuses: of unsolvable scenes, reason: of these refusals, for the "
-    "right reason; over: refuses of solvable scenes; pass^k: all k trials pass."
+    "met: share of episodes that met the shift; acc, diff: accuracy of these, and its change in "
+    "points; TER: tool error rate, own: without the errors that the interface provoked; AES: "
+    "active exploration score; ATCL: average tool chain length, rel: relative to the oracle's; "
+    "ref: refuses of unsolvable scenes, why: of these refusals, for the right reason; over: "
+    "refuses of solvable scenes; pass^k: all k trials pass."
 )
 
 
@@ -69,12 +70,14 @@ def behaviour_table(rows: Sequence[Measures]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     _add_label(table, "", rows)
     trials = min((len(row.pass_hat) for row in rows if row.pass_hat), default=0)
-    columns = ["met", "TER", "own", "AES", "ATCL", "oracle", "refuses", "reason", "over"]
+    columns = ["met", "acc", "diff", "TER", "own", "AES", "ATCL", "rel", "ref", "why", "over"]
     for column in [*columns, *[f"pass^{trials}"] * (trials > 1)]:
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         cells = [
             _share(row.met),
+            rate(row.accuracy_met),
+            change(row.drop_met)[0] if row.drop_met.n else "-",
             _share(row.tool_error_rate),
             _share(row.own_error_rate),
             _plain(row.exploration),
@@ -100,6 +103,11 @@ def change(drop: Interval) -> tuple[str, str]:
     """A drop as text, and its limits as text."""
     middle, _, limits = points(drop).removesuffix(" points").partition(" ")
     return middle, limits
+
+
+def change_all(row: Measures) -> str:
+    """The change with void episodes as failures, as text; "" where it is not of interest."""
+    return "" if isnan(row.drop_all.estimate) else f"all {change(row.drop_all)[0]}"
 
 
 def rate(value: Interval) -> str:
@@ -132,11 +140,12 @@ def _shift_cells(
 
 
 def _change_cell(row: Measures) -> Text:
+    strict = f" {said}" if (said := change_all(row)) else ""
     if not row.defined:
         kept = row.retention.estimate
-        return Text("not defined" if isnan(kept) else f"keeps {100 * kept:.0f}%")
+        return Text(("not defined" if isnan(kept) else f"keeps {100 * kept:.0f}%") + strict)
     middle, limits = change(row.drop)
-    return Text(f"{middle} {limits}{' *' if row.told_apart else ''}")
+    return Text(f"{middle} {limits}{' *' if row.told_apart else ''}{strict}")
 
 
 def _main_cause(row: Measures) -> str:

@@ -11,13 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from toolshift.measure.diagnosis import points, words
+from toolshift.measure.diagnosis import drop_of, kinds, words
 from toolshift.measure.metrics import Measures
 from toolshift.report.report import AgentReport, Report, Skipped
 from toolshift.report.tables import (
     BEHAVIOUR,
     behaviour_table,
     change,
+    change_all,
     group_table,
     groups_of,
     rate,
@@ -31,7 +32,8 @@ LEGEND = (
     "Change of accuracy in points against the same tasks clean, with its 95% interval. * told "
     "apart from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) and from the "
     "placebo arm. 'keeps' is the accuracy on tasks passed clean, shown where clean accuracy is "
-    "under 50% and a drop is not defined."
+    "under 50% and a drop is not defined. 'all' is the change with void episodes as failures, "
+    "shown where they are not as common clean."
 )
 NOT_DISTINGUISHABLE = " n.d.: not distinguishable."
 
@@ -114,16 +116,17 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Ta
 def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
     if row is None:
         return "-"
+    strict = f"\n[dim]{escape(said)}[/dim]" if (said := change_all(row)) else ""
     if not row.defined:
         kept = row.retention.estimate
         keeps = "" if isnan(kept) else f"\n[dim]keeps {100 * kept:.0f}%[/dim]"
-        return f"[dim]{rate(row.accuracy)} acc.[/dim]{keeps}"
+        return f"[dim]{rate(row.accuracy)} acc.[/dim]{keeps}{strict}"
     if not row.told_apart and only_distinguishable:
-        return "[dim]n.d.[/dim]"
+        return f"[dim]n.d.[/dim]{strict}"
     middle, limits = change(row.drop)
     if not row.told_apart:
-        return f"[dim]{middle}\n{escape(limits)}[/dim]"
-    return f"[bold]{middle} *[/bold]\n{escape(limits)}"
+        return f"[dim]{middle}\n{escape(limits)}[/dim]{strict}"
+    return f"[bold]{middle} *[/bold]\n{escape(limits)}{strict}"
 
 
 def _print_group(each: AgentReport, console: Console, grouping: str) -> None:
@@ -180,12 +183,13 @@ def _quality(each: AgentReport) -> list[str]:
     if each.everything.void:
         strict = rate(each.everything.accuracy_all)
         said.append(
-            f"{each.everything.void} episodes void ({strict} accuracy if they were failures)"
+            f"{each.everything.void} episodes void: {kinds(each.everything.void_kinds)} "
+            f"({strict} accuracy if they were failures)"
         )
     if each.placebo is None:
         said.append("no placebo arm, so no noise floor")
     elif each.placebo.defined:
-        said.append(f"noise floor (placebo) {points(each.noise_floor)}")
+        said.append(f"noise floor (placebo) {drop_of(each.placebo)}")
     if not isnan(each.everything.flip_rate):
         said.append(f"flip rate {100 * each.everything.flip_rate:.0f}%")
     detectable = [row.detectable for row in each.tiers if row.defined and not isnan(row.detectable)]
