@@ -61,5 +61,5 @@ def test_half_strength_is_half_of_the_episodes() -> None:
 
 @pytest.mark.parametrize("spec", ["gives_upp", "noisy@2", "noisy@much"])
 def test_a_wrong_spec_is_explained(spec: str) -> None:
-    with pytest.raises(UsageError, match="gives_up|from 0 to 1"):
+    with pytest.raises(UsageError, match=r"gives_up|from 0 to 1"):
         planted(spec)
