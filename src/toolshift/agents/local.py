@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -158,7 +159,9 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
         from peft import PeftModel
 
         _check_base(Path(adapter), directory)
-        model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers' old names
+            model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
     return model.to(getattr(torch, dtype)).eval()
 
 

@@ -9,7 +9,7 @@ good is the root cause. Where there is none, the ending itself is the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 from toolshift.agent import PROTOCOL_NAMES
 from toolshift.episode import End, Step
@@ -34,7 +34,7 @@ CAUSES = (
 )
 """Every cause, with its meaning:
 
-- memorised_name: called a tool by a name of the clean interface, or one no longer on offer.
+- memorised_name: called a tool by (nearly) a name of the clean interface that is not on offer.
 - wrong_tool: called a tool that never was on offer, or that has no part in the task.
 - bad_arguments: an argument that nothing shown supports, or that misses what was shown narrowly.
 - ignored_result: had been told the value, or the answer, and used another.
@@ -49,6 +49,7 @@ CAUSES = (
 """
 
 WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
+_ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
 
 
@@ -176,8 +177,9 @@ class _Watch:
         if self._repeats(step):
             return "repetition"
         if step.name not in self.offered:
-            known = step.name in self.clean or step.name in self.once
-            return "memorised_name" if known else "wrong_tool"
+            gone = (self.clean.keys() | self.once) - self.offered
+            near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
+            return "memorised_name" if near else "wrong_tool"
         return self._judge_arguments(step) or self._judge_choice(step)
 
     def _repeats(self, step: Step) -> bool:
