@@ -102,3 +102,10 @@ def test_a_shift_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolshift.cell.apply", broken)
     with pytest.raises(UsageError, match=r"query_redundancy:2 failed .* ZeroDivisionError"):
         make_plan(select(shifts=("query_redundancy",), tasks=2, seed=77, placebo=False))
+
+
+def test_whole_families_can_be_held_out() -> None:
+    plan = make_plan(select("standard", tasks=2, without=("perception", "redirect")))
+    left = {applied.shift for cell in plan.cells for applied in cell.shifts}
+    assert "reversed_order" in left
+    assert not left & {"identity_erasure", "query_typos", "redirect"}

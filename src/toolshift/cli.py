@@ -119,6 +119,7 @@ selection = options(
         help="Shift instead of the suite's; repeat. a+b composes; a tier's name or 'all' stands "
         "for its shifts; 'clean' for none; *12 limits it to 12 tasks a world.",
     ),
+    click.option("--without", multiple=True, help="Hold out a shift, or a whole tier; repeat."),
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
     click.option("--tasks", default=0, help="Tasks of each world and seed (default: the suite's)."),
     click.option("--trials", default=1, show_default=True, help="Runs of each scene."),

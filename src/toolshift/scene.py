@@ -102,7 +102,7 @@ class Scene:
 
         return rehearse(self)
 
-    @property
+    @cached_property
     def calls(self) -> tuple[Step, ...]:
         """The oracle's calls through this scene."""
         return tuple(step for step in self.rehearsal if step.kind == "call")

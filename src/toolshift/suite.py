@@ -113,6 +113,7 @@ def select(
     worlds: tuple[str, ...] = (),
     kinds: tuple[str, ...] = (),
     shifts: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
     severities: tuple[int, ...] = (),
     tasks: int = 0,
     trials: int = 1,
@@ -129,6 +130,7 @@ def select(
         worlds: worlds instead of the suite's.
         kinds: only these task kinds.
         shifts: shifts instead of the suite's; see `read_arms`.
+        without: shifts, or whole tiers, to hold out.
         severities: for shifts that name none.
         tasks: tasks of each world and seed.
         trials: how often each cell is run.
@@ -152,13 +154,19 @@ def select(
         if kind not in known:
             raise UsageError(unknown("task kind", kind, known))
     given = severities or ((2,) if shifts else base.severities)
-    changed = bool(worlds or kinds or shifts or severities or tasks)
+    held_out = {shift for name in without for shift in _names(name)}
+    changed = bool(worlds or kinds or shifts or held_out or severities or tasks)
     return Selection(
         suite=f"{suite} (changed)" if changed else suite,
         worlds=named,
         kinds=kinds,
         tasks=tasks or base.tasks,
-        arms=tuple(arm for text in shifts or base.shifts for arm in read_arms(text, given)),
+        arms=tuple(
+            arm
+            for text in shifts or base.shifts
+            for arm in read_arms(text, given)
+            if held_out.isdisjoint(applied.shift for applied in arm.shifts)
+        ),
         rotate=base.rotate and not shifts,
         placebo=placebo,
         trials=trials,
