@@ -107,7 +107,11 @@ class Episode:
         self.usage = Usage()
         self._calls = 0
         self._dynamic = bool(scene.layers)
-        self._look()
+        self.tools: tuple[Tool, ...] = scene.truth.tools
+        self._by_name: dict[str, Tool] = scene.truth.by_name
+        if self._dynamic:
+            self._by_name = {}
+            self._look()
 
     # -- what an agent sees --------------------------------------------------------------------
 
@@ -149,7 +153,7 @@ class Episode:
                 error="" if result.ok else result.data["error"]["code"],
                 provoked=result.provoked,
                 hint=hint,
-                true=tuple((n, a) for n, a, _ in session.true_calls[before:]),
+                true=tuple([(n, a) for n, a, _ in session.true_calls[before:]]),
                 effects=tuple(session.upstream.effects[written:]),
                 touched=self._dynamic and not wrong and _touched(result, session.last),
                 evidence=_evidence(result, bool(gone)),
@@ -259,8 +263,8 @@ class Episode:
     def _look(self) -> tuple[str, ...]:
         """Looks at the tools again; returns the names that have gone."""
         everything = self.session.tools()
-        before = getattr(self, "_by_name", {})
-        self._by_name: dict[str, Tool] = {tool.name: tool for tool in everything}
+        before = self._by_name
+        self._by_name = {tool.name: tool for tool in everything}
         self.tools = tuple(tool for tool in everything if not tool.retired)
         shown = {tool.name for tool in self.tools}
         return tuple(n for n, tool in before.items() if not tool.retired and n not in shown)

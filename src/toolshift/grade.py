@@ -68,7 +68,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     calls = [step for step in steps if step.kind == "call"]
     last = steps[-1] if steps else None
     passed = _passed(scene, steps, end)
-    misunderstood = sum(map(_misunderstood, steps))
+    misunderstood = len([step for step in steps if _misunderstood(step)])
     void = "infrastructure" if end == "infrastructure" else ""
     if not passed and len(steps) > 1 and _misunderstood(steps[-2]):
         void = "simulator"
@@ -85,8 +85,8 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
         prose=last is not None and last.prose,
         met=_met(scene, calls),
         calls=len(calls),
-        errors=sum(not step.ok for step in calls),
-        provoked=sum(step.provoked for step in calls),
+        errors=len([step for step in calls if not step.ok]),
+        provoked=len([step for step in calls if step.provoked]),
         exploration=exploration(calls, scene.outcome.refusal),
         oracle_calls=len(scene.calls),
         misunderstood=misunderstood,
@@ -170,8 +170,9 @@ def exploration(calls: Sequence[Step], refusal: str = "") -> float | None:
     has come to light, since trying on is no merit there. The research does not publish its
     formula; this one rewards new attempts that bring something and gives nothing for repetition.
     """
+    disturbed = [n for n, step in enumerate(calls) if not step.ok or step.hint]
+    start = disturbed[0] if disturbed else None
     end = next((n for n, s in enumerate(calls) if refusal and s.evidence == refusal), len(calls))
-    start = next((n for n, step in enumerate(calls) if not step.ok or step.hint), None)
     if start is None or start >= end:
         return None
     attempts = calls[start + 1 : end + 1]
