@@ -177,30 +177,48 @@ class CallableAgent:
         return Reply.of(self.function(list(turn.messages), list(turn.tools)))
 
 
+CODE = re.compile(r"\b[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}\b")
+"""The form of the codes that answers are."""
 _REFUSAL = re.compile(
     r"\b(cannot|can't|can not|could not|couldn't|unable to|not able to|impossible|"
-    r"is not possible|isn't possible|no longer available|does not exist|doesn't exist)\b",
+    r"(is not|isn't) possible|no longer available|(does not|doesn't|do not|don't) (exist|have)|"
+    r"no such|there is no|contradict\w*|permanently|failed|sorry)\b",
     re.IGNORECASE,
 )
 _REASON_MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("contradictory_request", re.compile(r"contradict|conflict|both|incompatib|inconsisten", re.I)),
-    ("not_found", re.compile(r"not f(ou|i)nd|no (such|record|match|result)|n't exist|find", re.I)),
-    ("tool_unavailable", re.compile(r"no tool|tool .*(missing|unavailable)|without a tool", re.I)),
-    ("service_failure", re.compile(r"error|fail|outage|down|unavailable|broken", re.I)),
+    (
+        "not_found",
+        re.compile(
+            r"not f(ou|i)nd|no (such|record|match|result)|n(o|')t exist|find|there is no", re.I
+        ),
+    ),
+    ("tool_unavailable", re.compile(r"no tool|tool .*(missing|unavailable)|a (tool|way) to", re.I)),
+    ("service_failure", re.compile(r"error|fail|outage|down|unavailable|broken|perman", re.I)),
 )
+_POLITE = re.compile(r"(anything|something) else|can i (help|assist)|help you (with|further)", re.I)
 
 
-def read_prose(text: str) -> tuple[Literal["question", "refusal", "answer"], str]:
+def read_prose(text: str, shown: str = "") -> tuple[Literal["question", "refusal", "answer"], str]:
     """Reads a message that ends a turn in prose instead of through the protocol.
 
-    The rule, in this order: a message that says the task cannot be done ("cannot", "unable to",
-    "does not exist", ...) is a refusal, its reason the first of contradiction, not found, missing
-    tool and failure whose words appear; a message whose last sentence is a question is a question;
-    anything else is an answer.
+    The rule, in this order: a message that states a code which was shown in the episode is an
+    answer; one that says the task cannot be done ("cannot", "no such", "failed", ...) is a
+    refusal, its reason the first of contradiction, not found, missing tool and failure whose
+    words appear; one that ends in a question, other than a polite offer of more help, is a
+    question; anything else is an answer.
+
+    Args:
+        text: the message.
+        shown: the results that the agent has seen.
 
     Returns:
         The kind, and the refusal's reason ("" where none can be read).
     """
+    if any(code in shown for code in CODE.findall(text.upper())):
+        return "answer", ""
     if _REFUSAL.search(text):
         return "refusal", next((name for name, mark in _REASON_MARKS if mark.search(text)), "")
-    return ("question" if text.rstrip().endswith("?") else "answer"), ""
+    last = text.rstrip().rsplit(". ", 1)[-1]
+    asks = last.endswith("?") and not _POLITE.search(last)
+    return ("question" if asks else "answer"), ""

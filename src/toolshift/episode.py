@@ -292,7 +292,8 @@ class Episode:
         )
 
     def _take_prose(self, text: str) -> None:
-        kind, reason = read_prose(text)
+        shown = "\n".join(step.text for step in self.steps if step.kind == "call")
+        kind, reason = read_prose(text, shown)
         if kind == "question":
             self.ask(text, prose=True)
         elif kind == "refusal":

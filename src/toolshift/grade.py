@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from toolshift.agent import CODE
 from toolshift.episode import End, Episode, Step
 from toolshift.scene import Scene
-
-_CODE = re.compile(r"\b[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}\b")
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -122,8 +120,8 @@ def is_decisive(scene: Scene, step: Step) -> bool:
 
 def states(answer: str, expected: str) -> bool:
     """Whether an answer states the expected code and no other: a list of guesses does not."""
-    codes = set(_CODE.findall(answer.upper()))
-    return codes == {expected} if codes or _CODE.fullmatch(expected) else expected in answer
+    codes = set(CODE.findall(answer.upper()))
+    return codes == {expected} if codes or CODE.fullmatch(expected) else expected in answer
 
 
 def effects_of(steps: Sequence[Step]) -> list[Any]:

@@ -100,10 +100,17 @@ class _Search:
         self.last: Record
 
     def still_fails(self, smaller: Cell) -> bool:
+        """Whether a smaller scene has the same right end and fails for the same cause."""
+        before = self.last.grade
         try:
-            return self.fails(smaller)
+            failed = self.fails(smaller)
         except NotApplicable:
             return False
+        after = self.last.grade
+        same = failed and (after.cause, after.solvable) == (before.cause, before.solvable)
+        if not same:
+            self.last = msgspec.structs.replace(self.last, grade=before)
+        return same
 
     def fails(self, cell: Cell, tools: Sequence[str] = ()) -> bool:
         scene = build(cell)

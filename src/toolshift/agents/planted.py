@@ -6,18 +6,16 @@ the episodes, chosen by a hash of the task), `never_refuses+gives_up`.
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import Any
 
 from toolshift import seed as seeds
+from toolshift.agent import CODE
 from toolshift.agents.oracle import EpisodeDesk
 from toolshift.episode import Episode, Over
 from toolshift.errors import UsageError
 from toolshift.solver import Impossible, Known, Solver
 from toolshift.tool import Hint, Result, Tool
-
-_CODE = re.compile(r"[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}")
 
 
 class PlantedSolver(Solver):
@@ -32,7 +30,7 @@ class PlantedSolver(Solver):
 
     def codes_seen(self) -> list[str]:
         """The codes in the results so far."""
-        return [code for step in self.episode.steps for code in _CODE.findall(step.text)]
+        return [code for step in self.episode.steps for code in CODE.findall(step.text)]
 
     def end(self, answer: str | None, reason: str) -> None:
         """Ends the request: with an answer, or a refusal for a reason."""

@@ -112,10 +112,21 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
     watch = _Watch(scene)
     for number, step in enumerate(steps):
         if step.kind == "call":
-            cause = watch.judge(step) or _passed_over(scene, step, steps[number + 1 :])
-            if cause and not _made_good(steps[number + 1 :], step, scene):
+            after = steps[number + 1 :]
+            cause = watch.judge(step) or _passed_over(scene, step, after)
+            harmless = cause == "wrong_tool" and step.ok and not _made_use_of(step, after)
+            if cause and not harmless and not _made_good(after, step, scene):
                 yield number, cause
         watch.hear(step)
+
+
+def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
+    """Whether a call wrote something, or what it returned was said or passed on later."""
+    said = [later.said for later in after]
+    passed = [v for s in after if isinstance(s.arguments, dict) for v in s.arguments.values()]
+    values = [value for value in (*said, *passed) if isinstance(value, str) and len(value) > 3]
+    before = str(step.arguments)
+    return bool(step.effects) or any(v in step.text and v not in before for v in values)
 
 
 def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:

@@ -45,7 +45,7 @@ def weaknesses(everything: Measures, tiers: Sequence[Measures]) -> list[Weakness
         most = max(tiers, key=lambda row: row.causes.get(cause, 0), default=everything)
         tier = most.label if most.causes.get(cause) else everything.label
         found.append(
-            Weakness(cause, count, count / total, tier, everything.examples.get(cause, ""))
+            Weakness(cause, count, count / total, tier, most.examples.get(cause, ""))
         )
     return found
 

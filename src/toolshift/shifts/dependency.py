@@ -195,14 +195,14 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field) -> Rewired:
     """The order of two tools turned round: the second comes first and feeds the first."""
     now_first = target.with_(
         params=joined_params(source, target, fact),
-        description=f"{target.description}. Comes before {source.name} now: it takes "
+        description=f"{_base(target)}. Comes before {source.name} now: it takes "
         f"{', '.join(param.name for param in source.params)} in place of {label(fact)}",
         origin=target.origin,
     )
     schema = {"type": "string", "description": f"The {key.path[-1]} that {target.name} returned."}
     now_second = source.with_(
         params=(Param(key.path[-1], key.fact, schema),),
-        description=f"{source.description}. Comes after {target.name} now: it takes the "
+        description=f"{_base(source)}. Comes after {target.name} now: it takes the "
         f"{key.path[-1]} that {target.name} returned",
     )
     return Rewired(
@@ -212,6 +212,11 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field) -> Rewired:
             (now_second, Recall(source, key.path[-1])),
         ),
     )
+
+
+def _base(tool: Tool) -> str:
+    """A description without the note of an earlier reversal, which this one replaces."""
+    return tool.description.split(". Comes ", 1)[0]
 
 
 def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
@@ -257,16 +262,16 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
 def guard(tool: Tool, salt: str) -> Rewired:
     """A tool that takes a permit, and the new tool that grants it."""
     fact, key = f"{tool.name} permit", "permit"
-    schema = {"type": "string", "description": f"Permit from request_{tool.name}_permit."}
+    schema = {"type": "string", "description": f"Permit from {tool.name}_permit."}
     guarded = tool.with_(
         params=(*tool.params, Param(key, fact, schema)),
-        description=f"{tool.description}. Needs a permit from request_{tool.name}_permit",
+        description=f"{tool.description}. Needs a permit from {tool.name}_permit",
     )
     subject = next(
         (p for p in tool.params if p.required and p.schema.get("type") == "string"), None
     )
     granting = Tool(
-        f"request_{tool.name}_permit",
+        f"{tool.name}_permit",
         f"Grants the permit that {tool.name} needs",
         (subject,) if subject else (),
         (Field((key,), fact), Field(("audit_ref",), f"{tool.name} audit")),
