@@ -158,6 +158,25 @@ def test_a_failed_endpoint_is_not_the_agents_failure() -> None:
     assert (verdict.void, verdict.passed, verdict.cause) == (True, False, "infrastructure")
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("It is K7Q2-M9XD. I could not find its phone number.", ("answer", "")),
+        ("It is K7Q2-M9XD. Can I help with anything else?", ("answer", "")),
+        ("I am done. Can I help you with anything else?", ("answer", "")),
+        ("Sorry, the service is permanently unavailable.", ("refusal", "service_failure")),
+        ("The lookup failed with an error.", ("refusal", "service_failure")),
+        ("No such place exists.", ("refusal", "not_found")),
+        ("There is no place with that name.", ("refusal", "not_found")),
+        ("The request contradicts itself.", ("refusal", "contradictory_request")),
+        ("I don't have a way to look that up.", ("refusal", "tool_unavailable")),
+        ("For how many people?", ("question", "")),
+    ],
+)
+def test_prose_of_every_kind(text: str, read: tuple[str, str]) -> None:
+    assert read_prose(text, shown='{"listing_ref":"K7Q2-M9XD"}') == read
+
+
 def test_prose_is_read_by_the_documented_rule() -> None:
     assert read_prose("I cannot do that: no such place was found.") == ("refusal", "not_found")
     assert read_prose("Which city do you mean?") == ("question", "")

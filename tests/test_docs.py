@@ -47,3 +47,20 @@ def test_the_page_on_adding_a_shift_works_as_it_stands(envelope: Path, command: 
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text()
+    (tmp_path / "mine.py").write_text(
+        "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    )
+    command = "run --agent mine:reply --tasks 2 --shift transient_error --json"
+    done = subprocess.run(
+        [sys.executable, "-m", "toolshift", *command.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mine:reply" in done.stdout

@@ -121,7 +121,12 @@ selection = options(
     ),
     click.option("--without", multiple=True, help="Hold out a shift, or a whole tier; repeat."),
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
-    click.option("--tasks", default=0, help="Tasks of each world and seed (default: the suite's)."),
+    click.option(
+        "--tasks",
+        default=0,
+        help="Tasks of each world and seed (default: the suite's). Where a shift applies to few of "
+        "them and its arm has a number of its own (*12), more tasks are drawn for it.",
+    ),
     click.option("--trials", default=1, show_default=True, help="Runs of each scene."),
     click.option("--seeds", default=1, show_default=True, help="How many seeds, from --seed up."),
     entities,

@@ -44,9 +44,7 @@ def weaknesses(everything: Measures, tiers: Sequence[Measures]) -> list[Weakness
     for cause, count in everything.causes.items():
         most = max(tiers, key=lambda row: row.causes.get(cause, 0), default=everything)
         tier = most.label if most.causes.get(cause) else everything.label
-        found.append(
-            Weakness(cause, count, count / total, tier, most.examples.get(cause, ""))
-        )
+        found.append(Weakness(cause, count, count / total, tier, most.examples.get(cause, "")))
     return found
 
 
