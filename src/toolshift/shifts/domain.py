@@ -11,6 +11,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import msgspec
+
 from toolshift import seed as seeds
 from toolshift.agents.oracle import solve_in_truth
 from toolshift.scene import Outcome, Scene, kind_of, make_scene, phrase, reword, settle
@@ -59,7 +61,7 @@ def unseen_domain(scene: Scene, rng: Random, severity: Severity) -> Change:
     for kind in rng.sample(sorted(world.kinds), len(world.kinds)):
         other = make_scene(world, kind, task.index, task.seed, task.pool, task.size)
         if min(3, max(1, len(other.calls) - 1)) == severity:
-            moved = replace_task(other, task.lineage)
+            moved = msgspec.structs.replace(other.task, lineage=task.lineage)
             return Change(
                 world=world,
                 truth=other.truth,
@@ -69,13 +71,6 @@ def unseen_domain(scene: Scene, rng: Random, severity: Severity) -> Change:
                 task=moved,
             )
     raise NotApplicable("the other domain has no task of this length")
-
-
-def replace_task(scene: Scene, lineage: str) -> Any:
-    """The task of a scene, joined to another lineage."""
-    import msgspec
-
-    return msgspec.structs.replace(scene.task, lineage=lineage)
 
 
 @shift(
