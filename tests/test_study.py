@@ -28,7 +28,7 @@ SCRIPTED = ("--agent", "oracle", "--agent", "memorises_names@0.5", "--agent", "n
 
 
 def command(*words: str | Path) -> list[str]:
-    return [sys.executable, "-m", "toolshift.cli", *map(str, words)]
+    return [sys.executable, "-m", "toolshift", *map(str, words)]
 
 
 def start(folder: Path, *words: str | Path) -> subprocess.Popen[str]:

@@ -177,8 +177,15 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {what} {name!r}: {offer}"
 
 
-def apply(scene: Scene, name: str, severity: int) -> Scene:
+def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     """Applies a shift to a scene.
+
+    Args:
+        scene: the scene as it stands.
+        name: of the shift.
+        severity: 1 to 3.
+        draw: what its random choices are derived from; the task where nothing is given. Scenes
+            under one draw are shown the same new names, as far as they need the same tools.
 
     Raises:
         NotApplicable: where that cannot be done truthfully, or where the stack would leave a
@@ -189,7 +196,7 @@ def apply(scene: Scene, name: str, severity: int) -> Scene:
     if severity not in SEVERITIES:
         raise UsageError(f"severity {severity} of {name}: it goes from 1 to 3")
     _one_end_only(scene, found)
-    rng = seeds.rng(scene.task.id, name, severity, len(scene.shifts), "shift")
+    rng = seeds.rng(draw or scene.task.id, name, severity, len(scene.shifts), "shift")
     change = found.rule(scene, rng, severity)
     layers = scene.layers
     for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):
@@ -216,12 +223,14 @@ def _one_end_only(scene: Scene, found: Shift) -> None:
             raise NotApplicable(f"{other.name} has changed the outcome already")
 
 
-def compose(scene: Scene, stack: Iterable[Applied]) -> Scene:
+def compose(scene: Scene, stack: Iterable[Applied], draw: str = "") -> Scene:
     """Applies several shifts, the deepest first whatever the order they are named in.
+
+    `draw` is as for `apply`.
 
     Raises:
         NotApplicable: where one of them cannot be applied to what the others have made.
     """
     for applied in sorted(stack, key=lambda each: (find_shift(each.shift).order, each.shift)):
-        scene = apply(scene, applied.shift, applied.severity)
+        scene = apply(scene, applied.shift, applied.severity, draw)
     return scene

@@ -109,7 +109,7 @@ def render_call(name: str, arguments: Mapping[str, Any] | str) -> str:
 
 def to_plain_messages(
     turn: Turn, layout: Layout = "description-first", tool_role: Literal["tool", "user"] = "user"
-) -> list[dict[str, str]]:
+) -> list[dict[str, Any]]:
     """Rewrites a conversation with tool calls as one that any chat template can render.
 
     Args:
@@ -120,13 +120,14 @@ def to_plain_messages(
             some templates demand that the roles alternate.
 
     Returns:
-        Messages of a `role` and a `content`; the first is the system message with the tools.
+        Messages of a `role` and a `content`; the first is the system message with the tools. A
+        `weight` stays, as that of training data (see `toolshift.train.data`).
     """
     messages = list(turn.messages)
     first_is_system = bool(messages) and messages[0].get("role") == "system"
     opening = _text_of(messages.pop(0)) if first_is_system else ""
     system = render_system(opening, turn.tools, layout)
-    plain = [{"role": "system", "content": system}] if system else []
+    plain: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for message in messages:
         role, content = str(message.get("role", "user")), _text_of(message)
         if role == "tool" and tool_role == "user":
@@ -134,7 +135,8 @@ def to_plain_messages(
         if role == plain[-1]["role"] == "user" if plain else False:
             plain[-1]["content"] += f"\n{content}"
         else:
-            plain.append({"role": role, "content": content})
+            weight = {"weight": message["weight"]} if "weight" in message else {}
+            plain.append({"role": role, "content": content, **weight})
     return plain
 
 

@@ -7,9 +7,11 @@ needs, 3 every tool that is shown. What is said of a tool stays true throughout.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from toolshift.layer import Layer, Memory
 from toolshift.scene import Scene
 from toolshift.shift import Change, NotApplicable, Severity, shift
 from toolshift.shifts import wording
@@ -189,6 +191,44 @@ def distractor_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     rng.shuffle(order)
     seed = rng.getrandbits(32)
     return change(Surface(extra=tools, answers=answers, order=tuple(order), seed=seed))
+
+
+# -- which tools ---------------------------------------------------------------------------------
+
+
+@shift(
+    tier="none",
+    dimension="none",
+    level=1,
+    imitates="An MCP client that offers its model only the tools that look relevant, in any order",
+)
+def tool_subset(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Hide a third, two thirds or all of the tools that the task does not need; shuffle the rest.
+
+    Of no tier, for nothing that matters is changed: training sets are made diverse with it.
+    """
+    called = {step.name for step in scene.calls}
+    spare = [tool.name for tool in scene.tools if tool.name not in called]
+    if not spare:
+        raise NotApplicable("the task needs every tool that is shown")
+    hidden = frozenset(rng.sample(spare, max(1, round(len(spare) * severity / 3))))
+    order = [tool.name for tool in scene.tools if tool.name not in hidden]
+    rng.shuffle(order)
+    return Change(layer=Subset(hidden, tuple(order)))
+
+
+@dataclass(frozen=True)
+class Subset(Layer):
+    """Some tools are not shown; the others stand in this order, new ones last."""
+
+    hidden: frozenset[str]
+    order: tuple[str, ...]
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """What is left, reordered."""
+        place = {name: number for number, name in enumerate(self.order)}
+        left = [tool for tool in tools if tool.name not in self.hidden]
+        return tuple(sorted(left, key=lambda tool: place.get(tool.name, len(place))))
 
 
 # -- what they share ---------------------------------------------------------------------------

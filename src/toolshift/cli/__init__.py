@@ -1,0 +1,43 @@
+"""The command line. Exit codes: 0 good, 1 a check failed, 2 a usage error, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from toolshift.cli import measure, train
+from toolshift.cli.group import toolshift
+from toolshift.errors import UsageError
+
+__all__ = ["main", "measure", "toolshift", "train"]
+
+
+def main() -> NoReturn:
+    """Runs the command line; every error is a sentence, unless TOOLSHIFT_TRACEBACK is set."""
+    try:
+        sys.exit(toolshift(standalone_mode=False) or 0)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as wrong:
+        wrong.show()
+        sys.exit(2)
+    except UsageError as wrong:
+        if os.environ.get("TOOLSHIFT_TRACEBACK"):
+            raise
+        click.echo(f"Error: {wrong}", err=True)
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os._exit(141)  # nobody reads on, so there is nothing left to flush
+    except OSError as fault:
+        if os.environ.get("TOOLSHIFT_TRACEBACK"):
+            raise
+        where = f"{fault.filename}: " if fault.filename else ""
+        what = f"{where}{fault.strerror or fault}"
+        click.echo(f"Error: {what}. Make it readable or writable, or name another.", err=True)
+        sys.exit(2)

@@ -1,0 +1,99 @@
+"""`toolshift data`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolshift.commands.output import print_json, print_table, progress
+from toolshift.files import write
+from toolshift.train.data import Row, make_rows, write_rows
+from toolshift.train.scenes import Mix, check
+
+
+def data_command(out: Path, count: int, alpha: float, asked: dict[str, Any], as_json: bool) -> None:
+    """Writes the rows, a card beside them, and prints what they are."""
+    mix = read_mix(alpha, asked)
+    check_name(out)
+    with progress("trajectories") as watch:
+        rows = make_rows(mix, count, watch)
+    digest = write_rows(rows, out)
+    found = statistics(rows)
+    write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
+    if as_json:
+        print_json({"file": str(out), "sha256": digest, "mix": mix, **found})
+        return
+    for title in ("kinds", "shifts"):
+        if found[title]:
+            table = [[name, number] for name, number in found[title].items()]
+            print_table(title, [title.removesuffix("s"), "trajectories"], table)
+    click.echo(
+        f"{len(rows)} rows of {count} trajectories in {out} (sha256 {digest[:12]}...); "
+        f"{found['unsolvable']} end in a refusal, {found['calls_per_row']:.1f} calls a row"
+    )
+
+
+def read_mix(alpha: float, asked: dict[str, Any]) -> Mix:
+    """The mix that was asked for on the command line; what was left out is the default's."""
+    given = {name: value for name, value in asked.items() if value not in ((), None)}
+    mix = Mix(alpha=alpha, **given)
+    check(mix)
+    return mix
+
+
+def check_name(out: Path) -> None:
+    """Refuses a file that could not be written, before the work."""
+    if out.suffix not in (".jsonl", ".parquet"):
+        raise click.UsageError(f"--out {out}: name a file that ends in .jsonl or .parquet")
+
+
+def statistics(rows: list[Row]) -> dict[str, Any]:
+    """Counts of a data set. `calls_per_row` is the mean number of calls the assistant makes."""
+    calls = [len(message.get("tool_calls", ())) for row in rows for message in row["messages"]]
+    masked = sum(message.get("weight") == 0 for row in rows for message in row["messages"])
+    return {
+        "rows": len(rows),
+        "unsolvable": sum(not row["solvable"] for row in rows),
+        "calls_per_row": sum(calls) / len(rows),
+        "masked_messages": masked,
+        "kinds": dict(Counter(f"{row['world']}/{row['kind']}" for row in rows).most_common()),
+        "shifts": dict(Counter("+".join(row["shifts"]) or "clean" for row in rows).most_common()),
+    }
+
+
+def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
+    """A card in Markdown that says what a data set is and how to make it again."""
+    words = [f"--count {count}", f"--alpha {mix.alpha:g}", f"--seed {mix.seed}"]
+    words += [f"--size {mix.size}", *(f"--world {world}" for world in mix.worlds)]
+    words += [f"--kind {kind}" for kind in mix.kinds]
+    words += [f"--shift '{each}'" for each in mix.shifts if mix.alpha]
+    words += [f"--severity {each}" for each in mix.severities if mix.alpha]
+    counts = [f"| {what} | {number} |" for what, number in found["kinds"].items()]
+    shifted = [f"| {what} | {number} |" for what, number in found["shifts"].items()]
+    return "\n".join(
+        [
+            f"# {name}",
+            "",
+            "Expert trajectories of ToolShift's oracle, which acts only on what it is shown and is",
+            "graded in every scene. Entities and wordings are of the training pool.",
+            "",
+            f"- rows: {found['rows']}, of {count} trajectories (a change of the tools in",
+            "  mid-episode starts a new row)",
+            f"- end in a refusal, rightly: {found['unsolvable']}",
+            f"- assistant messages that are context only (`weight: 0`): {found['masked_messages']}",
+            f"- SHA-256: `{digest}`",
+            f"- made by: `toolshift data --out {name} {' '.join(words)}`",
+            "",
+            "| kind | rows |",
+            "|---|---:|",
+            *counts,
+            "",
+            "| shift | rows |",
+            "|---|---:|",
+            *shifted,
+            "",
+        ]
+    )

@@ -1,0 +1,282 @@
+"""Expert trajectories as training data: the oracle in clean and shifted scenes, in TRL's columns.
+
+A row is `{"messages", "tools", ...}` in the OpenAI format, which TRL, Axolotl and the fine-tuning
+APIs read. Arguments stay JSON strings, so that no loader merges the keys of different tools. An
+assistant message with `"weight": 0` is context only: a call that a perturbation made fail, or a
+turn that belongs to an earlier row. Where the tools change in mid-episode, each list of tools
+gives a row of its own, for a model sees one list at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, TypedDict
+
+import msgspec
+
+from toolshift import seed as seeds
+from toolshift.agent import protocol_tools
+from toolshift.agents.oracle import EpisodeDesk, OracleAgent
+from toolshift.cell import write_stack
+from toolshift.episode import Episode, Step, messages
+from toolshift.errors import UsageError
+from toolshift.files import draft, opened
+from toolshift.grade import grade
+from toolshift.scene import Scene
+from toolshift.shift import unknown
+from toolshift.solver import Known, Solver
+from toolshift.tool import JSON, Tool, as_openai
+from toolshift.train.scenes import Mix, draws
+
+COUNT = 6050
+"""Trajectories in a training set where none is asked for: the paper's number."""
+
+
+class Row(TypedDict):
+    """One training row; `messages` and `tools` are TRL's columns."""
+
+    id: str
+    world: str
+    kind: str
+    lineage: str
+    shifts: list[str]
+    solvable: bool
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+
+
+Watch = Callable[[int, int], None]
+
+
+def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) -> list[Row]:
+    """The rows of `count` trajectories drawn from a mix.
+
+    Raises:
+        UsageError: for a mix that cannot be drawn from.
+    """
+    if count < 1:
+        raise UsageError(f"the number of trajectories must be at least 1, not {count}")
+    rows: list[Row] = []
+    for number, scene in enumerate(draws(mix, count, begin)):
+        rows.extend(expert_rows(scene))
+        if watch is not None:
+            watch(number + 1, count)
+    return rows
+
+
+def expert_rows(scene: Scene) -> list[Row]:
+    """What the oracle does in a scene, as one row for each list of tools that it sees."""
+    episode = _Recorded(scene)
+    VariedOracle(seeds.rng(scene.task.id, write_stack(scene.shifts), "expert")).play(episode)
+    if not grade(episode).passed:
+        raise AssertionError(f"the oracle fails in {scene.task.lineage} under {scene.shifts}")
+    said = _weighed(messages(scene, episode.steps), episode.steps)
+    return [_row(scene, said, episode.views, part) for part in _parts(episode.views, said)]
+
+
+class VariedOracle(OracleAgent):
+    """An oracle whose order and wording vary where the task leaves them open."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+
+    def work(self, episode: Episode, desk: EpisodeDesk) -> None:
+        """Works on one request with a solver of its own variety."""
+        rng = self.rng
+
+        class Varied(Solver):
+            def records(self, fact: str, env: Known) -> list[Known]:
+                found = super().records(fact, env)
+                return rng.sample(found, len(found))
+
+        self.solver = Varied
+        super().work(episode, _VariedDesk(episode, desk, rng))
+
+
+class _VariedDesk(EpisodeDesk):
+    """Asks in one of several wordings; all of them name the detail by its label."""
+
+    wordings = (
+        "What is the {}?",
+        "Could you tell me the {}?",
+        "Please give me the {}.",
+        "I need the {}: what is it?",
+        "Which {} do you mean?",
+    )
+
+    def __init__(self, episode: Episode, desk: EpisodeDesk, rng: Random) -> None:
+        super().__init__(episode, desk.strict)
+        self.rng = rng
+
+    def ask(self, slot: str, question: str) -> str:
+        label = question.removeprefix("What is the ").removesuffix("?")
+        return super().ask(slot, self.rng.choice(self.wordings).format(label))
+
+
+class _Recorded(Episode):
+    """An episode that remembers which tools were on offer at each turn."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self.views: list[tuple[Tool, ...]] = [self.tools]
+
+    def next_turn(self) -> None:
+        super().next_turn()
+        self.views.append(self.tools)
+
+
+def _weighed(said: list[dict[str, Any]], steps: list[Step]) -> list[dict[str, Any]]:
+    """The messages, those calls weighed 0 that the interface made fail."""
+    by_turn = {step.turn: step for step in steps}
+    turn = 0
+    for message in said:
+        if message["role"] == "assistant":
+            if by_turn[turn].provoked and not by_turn[turn].ok:
+                message["weight"] = 0
+            turn += 1
+    return said
+
+
+def _parts(views: list[tuple[Tool, ...]], said: list[dict[str, Any]]) -> list[range]:
+    """The turns of an episode, apart wherever the tools on offer change."""
+    turns = sum(message["role"] == "assistant" for message in said)
+    cuts = [turn for turn in range(1, turns) if views[turn] != views[turn - 1]]
+    return [range(a, b) for a, b in zip([0, *cuts], [*cuts, turns], strict=True)]
+
+
+def _row(
+    scene: Scene, said: list[dict[str, Any]], views: list[tuple[Tool, ...]], part: range
+) -> Row:
+    """The row that teaches the turns of one part; what was said before is context."""
+    kept: list[dict[str, Any]] = []
+    turn = -1
+    for message in said:
+        if message["role"] == "assistant":
+            turn += 1
+            if turn == part.stop:
+                break
+            kept.append(message if turn in part else {**message, "weight": 0})
+        else:
+            kept.append(message)
+    tools = [*map(as_openai, views[part.start]), *protocol_tools()]
+    content = hashlib.sha256(JSON.encode([kept, tools])).hexdigest()[:16]
+    task = scene.task
+    return Row(
+        id=content,
+        world=task.world,
+        kind=task.kind,
+        lineage=task.lineage,
+        shifts=[write_stack((applied,)) for applied in scene.shifts],
+        solvable=scene.solvable,
+        messages=kept,
+        tools=tools,
+    )
+
+
+# -- files ------------------------------------------------------------------------------------
+
+
+def write_rows(rows: Iterable[Row], path: Path) -> str:
+    """Writes rows as JSON lines, or as Parquet where the file ends so; returns their SHA-256.
+
+    In Parquet, `tools` is a JSON string, which TRL decodes: a schema has no fixed columns.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        _write_parquet(list(rows), path)
+    elif path.suffix == ".jsonl":
+        with draft(path) as file:
+            for row in rows:
+                file.write(JSON.encode(row) + b"\n")
+    else:
+        raise UsageError(f"{path}: name a file that ends in .jsonl or .parquet")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Reads training rows: ours, or anyone's with the columns `messages` and, perhaps, `tools`.
+
+    Raises:
+        UsageError: where the file cannot be read, or a row lacks a column or is malformed; names
+            the file, the line and the column.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file; `toolshift data --out {path}` writes one")
+    found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
+    rows = [_checked(row, f"{path}, row {number}") for number, row in enumerate(found, 1)]
+    if not rows:
+        raise UsageError(f"{path} has no rows")
+    return rows
+
+
+def _read_lines(path: Path) -> Iterator[Any]:
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield msgspec.json.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+                raise UsageError(f"{path}, line {number}: not JSON ({fault})") from None
+
+
+def _read_parquet(path: Path) -> Iterator[Any]:
+    pq = _parquet()
+    try:
+        yield from pq.read_table(path).to_pylist()
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"{path}: not a Parquet file ({fault})") from None
+
+
+def _write_parquet(rows: list[Row], path: Path) -> None:
+    import pyarrow
+
+    flat = [{**row, "tools": JSON.encode(row["tools"]).decode()} for row in rows]
+    with draft(path) as file:
+        _parquet().write_table(pyarrow.Table.from_pylist(flat), file)
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise UsageError(
+            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
+        ) from None
+    return pyarrow.parquet
+
+
+def _checked(row: Any, where: str) -> dict[str, Any]:
+    """A row with `messages` and `tools` as lists, without the nulls that Parquet fills in."""
+    if not isinstance(row, dict):
+        raise UsageError(f"{where}: not an object")
+    if "messages" not in row:
+        near = unknown("column", "messages", row) if row else "it is empty"
+        raise UsageError(f"{where}: the column 'messages' is missing ({near})")
+    said, tools = _decoded(row, "messages", where), _decoded(row, "tools", where)
+    if not said:
+        raise UsageError(f"{where}: 'messages' is empty")
+    for number, message in enumerate(said, 1):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise UsageError(f"{where}, message {number}: it has no role")
+    if all(message["role"] != "assistant" for message in said):
+        raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
+    return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
+
+
+def _decoded(row: dict[str, Any], column: str, where: str) -> list[Any]:
+    value = row.get(column) or []
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.MsgspecError as fault:
+            raise UsageError(f"{where}: '{column}' is not JSON ({fault})") from None
+    if not isinstance(value, list):
+        raise UsageError(f"{where}: '{column}' is a {type(value).__name__}, not a list")
+    return value
+
+
+def _without_nulls(message: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in message.items() if v is not None or k == "content"}

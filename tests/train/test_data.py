@@ -1,0 +1,185 @@
+"""Training data: what is drawn, what the oracle does there, and what the files hold."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolshift.agent import Turn
+from toolshift.agents.prompt import to_plain_messages
+from toolshift.errors import UsageError
+from toolshift.shift import shifts
+from toolshift.train.data import expert_rows, make_rows, read_rows, write_rows
+from toolshift.train.scenes import FAMILIES, Mix, check, draw
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.3, 1.0])
+def test_the_share_alpha_is_shifted(alpha):
+    scenes = [draw(Mix(alpha=alpha), number) for number in range(100)]
+    assert sum(bool(scene.shifts) for scene in scenes) == pytest.approx(100 * alpha, abs=1)
+
+
+def test_scenes_of_one_block_are_shown_the_same_tools():
+    mix = Mix(alpha=1, shifts=("SBP", "SRP", "diverse"), share=4, size=200)
+    for block in range(8):
+        scenes = [draw(mix, 4 * block + part) for part in range(4)]
+        assert len({scene.task.kind for scene in scenes}) == 1
+        assert len({scene.task.id for scene in scenes}) == 4
+        if len({scene.shifts for scene in scenes}) == 1 and len(scenes[0].calls) == len(
+            scenes[1].calls
+        ):
+            assert len({tuple(tool.name for tool in scene.tools) for scene in scenes}) == 1
+
+
+def test_every_family_names_registered_shifts():
+    named = {part for family in FAMILIES.values() for text in family for part in text.split("+")}
+    assert named <= set(shifts())
+
+
+@settings(max_examples=40, deadline=None)
+@given(number=st.integers(0, 400), family=st.sampled_from(sorted(FAMILIES)))
+def test_a_scene_depends_on_its_number_alone(number, family):
+    mix = Mix(alpha=1, shifts=(family,), size=200)
+    one, other = draw(mix, number), draw(mix, number)
+    assert (one.task, one.shifts) == (other.task, other.shifts)
+    assert one.task.pool == "train"
+    assert expert_rows(one) == expert_rows(other)
+
+
+def test_entities_are_of_the_training_pool_alone():
+    trained = {str(row["messages"][1]) for row in make_rows(Mix(size=200), 60)}
+    asked = {str(draw(Mix(size=200, pool="dev"), number).asks[0].text) for number in range(60)}
+    assert not trained & asked
+
+
+def test_a_call_that_was_made_to_fail_is_context_only():
+    mix = Mix(alpha=1, shifts=("transient_error:2",), size=200)
+    for row in make_rows(mix, 10):
+        masked = [place for place, m in enumerate(row["messages"]) if m.get("weight") == 0]
+        assert masked
+        for place in masked:
+            assert "error" in row["messages"][place + 1]["content"]
+
+
+def test_each_list_of_tools_gives_a_row_of_its_own():
+    rows = make_rows(Mix(alpha=1, shifts=("tool_migrated:2",), size=200), 12)
+    by_task: dict[str, list] = {}
+    for row in rows:
+        by_task.setdefault(row["lineage"], []).append(row)
+    assert any(len(parts) > 1 for parts in by_task.values())
+    for parts in by_task.values():
+        taught = [
+            [
+                place
+                for place, m in enumerate(p["messages"])
+                if m["role"] == "assistant" and m.get("weight", 1)
+            ]
+            for p in parts
+        ]
+        places = [place for some in taught for place in some]
+        assert len(places) == len(set(places))  # each turn is taught once
+        for part in parts:
+            offered = {tool["function"]["name"] for tool in part["tools"]}
+            for message in part["messages"]:
+                if message["role"] == "assistant" and message.get("weight", 1):
+                    assert {c["function"]["name"] for c in message["tool_calls"]} <= offered
+
+
+def test_order_and_wording_vary():
+    mix = Mix(kinds=("cheapest",), size=200)
+    firsts = {
+        json.dumps(row["messages"][4]["tool_calls"][0]["function"]["arguments"]) != ""
+        and row["messages"][4]["tool_calls"][0]["function"]["arguments"]
+        in row["messages"][3]["content"].split("},")[0]
+        for row in make_rows(mix, 20)
+    }
+    assert firsts  # drawn
+    asked = Mix(alpha=1, shifts=("query_underspecification:1",), size=200)
+    questions = {
+        call["function"]["arguments"].split('":"')[1].split(" ")[0]
+        for row in make_rows(asked, 30)
+        for message in row["messages"]
+        for call in message.get("tool_calls", ())
+        if call["function"]["name"] == "ask_user"
+    }
+    assert len(questions) > 1
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_files_give_back_what_was_written(tmp_path, name):
+    rows = make_rows(Mix(alpha=0.5, size=200), 20)
+    write_rows(rows, tmp_path / name)
+    back = read_rows(tmp_path / name)
+    assert [row["messages"] for row in back] == [row["messages"] for row in rows]
+    assert [row["tools"] for row in back] == [row["tools"] for row in rows]
+
+
+def test_trl_columns_survive_a_dataset(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    rows = make_rows(Mix(alpha=0.3, size=200), 20)
+    write_rows(rows, tmp_path / "rows.parquet")
+    loaded = datasets.Dataset.from_parquet(str(tmp_path / "rows.parquet"), cache_dir=tmp_path)
+    for before, after in zip(rows, loaded, strict=True):
+        call = before["messages"][2]["tool_calls"][0]["function"]
+        assert after["messages"][2]["tool_calls"][0]["function"] == call
+        assert json.loads(after["tools"]) == before["tools"]
+
+
+def test_weights_reach_the_template():
+    row = make_rows(Mix(alpha=1, shifts=("transient_error:2",), size=200), 1)[0]
+    plain = to_plain_messages(Turn(row["messages"], row["tools"]), tool_role="tool")
+    assert [m.get("weight") for m in plain] == [m.get("weight") for m in row["messages"]]
+
+
+@pytest.mark.parametrize(
+    ("mix", "said"),
+    [
+        (Mix(alpha=1.5), "from 0 to 1"),
+        (Mix(alpha=0.5, shifts=("SBQ",)), "did you mean SBP"),
+        (Mix(alpha=0.5, shifts=("identity_erasure:4",)), "1 to 3"),
+        (Mix(kinds=("bookin",)), "did you mean booking"),
+        (Mix(worlds=("pio",)), "did you mean poi"),
+        (Mix(alpha=0.5, shifts=()), "no shift is named"),
+        (Mix(pool="test"), "planned studies"),
+    ],
+)
+def test_a_wrong_mix_is_refused(mix, said):
+    with pytest.raises(UsageError, match=said):
+        check(mix)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no rows"),
+        ("{", "line 1: not JSON"),
+        ('{"mesages": []}', "column 'messages' is missing.*mesages"),
+        ('{"messages": []}', "row 1: 'messages' is empty"),
+        ('{"messages": [{"content": "x"}]}', "message 1: it has no role"),
+        ('{"messages": [{"role": "user", "content": "x"}]}', "nothing to learn"),
+        ('{"messages": [{"role": "assistant"}], "tools": "["}', "'tools' is not JSON"),
+        ('{"messages": [{"role": "assistant"}], "tools": 3}', "'tools' is a int, not a list"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, text, said):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_rows(file)
+
+
+def test_the_command_writes_rows_and_a_card(tmp_path, toolshift):
+    out = tmp_path / "rows.jsonl"
+    words = ("--out", out, "--count", "12", "--alpha", "0.3", "--size", "200", "--json")
+    code, text, _ = toolshift("data", *words)
+    assert code == 0
+    said = json.loads(text)
+    assert said["rows"] == len(read_rows(out)) >= 12
+    assert said["sha256"] in (tmp_path / "rows.jsonl.md").read_text()
+
+
+def test_the_command_refuses_other_formats(tmp_path, toolshift):
+    code, _, said = toolshift("data", "--out", tmp_path / "rows.csv", "--count", "2")
+    assert code == 2
+    assert ".jsonl or .parquet" in said
