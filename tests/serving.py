@@ -48,18 +48,20 @@ def find_weights() -> Path:
 
 
 @contextlib.contextmanager
-def smol_server(threads: int = 1, slots: int = 2) -> Iterator[str]:
+def smol_server(threads: int = 1, slots: int = 2, most: int = -1) -> Iterator[str]:
     """Serves in a process of its own, on a free port, until the block ends.
 
     Args:
         threads: of the processor, for all slots together.
         slots: requests that are answered at the same time.
+        most: tokens of a reply, for clients that name no limit; -1 sets none.
 
     Yields:
         The base url, for instance `http://127.0.0.1:40123/v1`.
     """
     find_weights()
-    command = [sys.executable, __file__, "--tied", f"--threads={threads}", f"--slots={slots}"]
+    how = (f"--threads={threads}", f"--slots={slots}", f"--most={most}")
+    command = [sys.executable, __file__, "--tied", *how]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
@@ -76,7 +78,7 @@ def smol_server(threads: int = 1, slots: int = 2) -> Iterator[str]:
             process.communicate()
 
 
-def serve(port: int, threads: int, slots: int) -> Any:
+def serve(port: int, threads: int, slots: int, most: int = -1) -> Any:
     """Starts the server inside this process; it lives as long as what is returned."""
     import xllamacpp
 
@@ -86,6 +88,7 @@ def serve(port: int, threads: int, slots: int) -> Any:
     params.port = port
     params.n_parallel, params.n_ctx = slots, CONTEXT * slots
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.n_predict = most
     params.verbosity = 0
     return xllamacpp.Server(params)
 
@@ -183,9 +186,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--most", type=int, default=-1, help="tokens of a reply; -1: no limit")
     parser.add_argument("--tied", action="store_true", help="end when standard input closes")
     args = parser.parse_args()
-    server = serve(args.port, args.threads, args.slots)
+    server = serve(args.port, args.threads, args.slots, args.most)
     print(f"{server.listening_address}/v1", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         # A test run that is killed closes the pipe: no server outlives it.

@@ -16,6 +16,8 @@ import jsonschema_rs
 import msgspec
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from toolshift.episode import Episode
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
@@ -162,6 +164,20 @@ class ScriptedAgent(Protocol):
 
     def play(self, episode: Episode) -> None:
         """Acts until the episode is over."""
+        ...
+
+
+@runtime_checkable
+class OutsideAgent(Protocol):
+    """An agent in a program of its own, which drives its episode over a wire.
+
+    `concurrency` (an int attribute) bounds how many episodes run at once.
+    """
+
+    name: str
+
+    def drive(self, episode: Episode, stop: Event) -> None:
+        """Lets the program act until the episode is over; returns early once `stop` is set."""
         ...
 
 

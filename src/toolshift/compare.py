@@ -83,9 +83,9 @@ def compare(
         UsageError: for an agent that is not in its run, where no scene is in both, and where a
             shift has another version in the later run.
     """
-    _same_shifts(before, after)
-    first, second = _agent(before, agent_before), _agent(after, agent_after)
-    one, other = _by_cell(before, first), _by_cell(after, second)
+    same_shifts(before, after)
+    first, second = find_agent(before, agent_before), find_agent(after, agent_after)
+    one, other = by_cell(before, first), by_cell(after, second)
     both = [cell for cell in before.plan.cells if cell.id in one and cell.id in other]
     if not both:
         raise UsageError(
@@ -107,7 +107,7 @@ def compare(
         only_before=len(one) - len(both),
         only_after=len(other) - len(both),
         void=len(every) - len(pairs),
-        notes=_notes(before, after),
+        notes=version_notes(before, after),
     )
 
 
@@ -122,7 +122,7 @@ def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
     """
     from toolshift.grade import regrade
 
-    _shifts_as_they_were(folder)
+    shifts_as_they_were(folder)
     records, changed = [], []
     for record in folder.records():
         scene = build(folder.cell(record))
@@ -133,7 +133,12 @@ def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
     return records, changed
 
 
-def _same_shifts(before: RunFolder, after: RunFolder) -> None:
+def same_shifts(before: RunFolder, after: RunFolder) -> None:
+    """Checks that a shift of both runs is of one version.
+
+    Raises:
+        UsageError: where one is not.
+    """
     old, new = before.manifest.shifts, after.manifest.shifts
     changed = [
         f"{name} is version {version} in {before.path} and {new[name]} in {after.path}"
@@ -146,25 +151,36 @@ def _same_shifts(before: RunFolder, after: RunFolder) -> None:
         )
 
 
-def _notes(before: RunFolder, after: RunFolder) -> list[str]:
+def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
+    """What differs between two runs beside their agents."""
     old, new = before.manifest.toolshift, after.manifest.toolshift
     if old == new:
         return []
     return [f"{before.path} was run with ToolShift {old} and {after.path} with {new}."]
 
 
-def _shifts_as_they_were(folder: RunFolder) -> None:
+def shifts_as_they_were(folder: RunFolder) -> None:
+    """Checks that the shifts of a run have not changed since.
+
+    Raises:
+        UsageError: where one has.
+    """
     for name, version in folder.manifest.shifts.items():
         now = find_shift(name).version
         if now != version:
             raise UsageError(
                 f"{folder.path} was run with version {version} of {name}, which is version {now} "
-                "now: its traces belong to other scenes. Start a new run, or grade them with the "
+                "now: its traces belong to other scenes. Start a new run, or use the "
                 f"ToolShift that made them ({folder.manifest.toolshift})."
             )
 
 
-def _agent(folder: RunFolder, name: str) -> str:
+def find_agent(folder: RunFolder, name: str) -> str:
+    """The agent of this name; the only one where no name is given.
+
+    Raises:
+        UsageError: where there is none, or no name is given and there are several.
+    """
     names = [str(agent["name"]) for agent in folder.manifest.agents]
     if not name:
         if len(names) > 1:
@@ -177,7 +193,8 @@ def _agent(folder: RunFolder, name: str) -> str:
     return name
 
 
-def _by_cell(folder: RunFolder, agent: str) -> dict[str, Record]:
+def by_cell(folder: RunFolder, agent: str) -> dict[str, Record]:
+    """An agent's episodes by the id of their cell, without their steps."""
     return {
         record.cell: msgspec.structs.replace(record, steps=())
         for record in folder.records()

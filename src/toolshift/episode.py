@@ -23,12 +23,15 @@ from toolshift.agent import (
     read_prose,
 )
 from toolshift.form import show
+from toolshift.layer import Closing
 from toolshift.scene import Scene
 from toolshift.tool import JSON, Result, Tool, as_openai, error, invalid_arguments
 from toolshift.user import answer as user_answers
 
 StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
+NOT_RECORDED = "not_recorded"
+"""The error of a true call that a recording does not know; what would have come is open."""
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -95,11 +98,13 @@ class Over(Exception):
 class Episode:
     """One agent in one scene. Scripted agents call its methods; `converse` drives the others."""
 
-    def __init__(self, scene: Scene, budget: Budget | None = None, trial: int = 0) -> None:
+    def __init__(
+        self, scene: Scene, budget: Budget | None = None, trial: int = 0, live: bool = True
+    ) -> None:
         self.scene = scene
         self.trial = trial
         self.budget = budget or Budget.of(scene)
-        self.session = scene.open()
+        self.session = scene.begin() if live else scene.open()
         self.steps: list[Step] = []
         self.end: End = ""
         self.turn = 0
@@ -160,6 +165,11 @@ class Episode:
                 tools=tuple(tool.name for tool in self.tools) if gone else (),
             )
         )
+        if session.last is not None and _is_unrecorded(session.last):
+            said = f"{name} was called as it never was in the recording"
+            step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
+            self._finish("infrastructure", step)
+            raise Over
         return text, result
 
     def ask(self, question: str, prose: bool = False) -> str:
@@ -306,8 +316,17 @@ class Episode:
             raise Over
 
     def _finish(self, end: End, step: Step) -> None:
+        upstream = self.session.upstream
+        if isinstance(upstream, Closing):
+            before = len(upstream.effects)
+            upstream.close()
+            step = msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
         self.steps.append(step)
         self.end = end
+
+
+def _is_unrecorded(result: Result) -> bool:
+    return not result.ok and result.data["error"]["code"] == NOT_RECORDED
 
 
 def _evidence(result: Result, gone: bool) -> str:
@@ -323,7 +342,7 @@ def _evidence(result: Result, gone: bool) -> str:
 
 def _touched(result: Result, true: Result | None) -> bool:
     """Whether a layer had a hand in a result, judged against the last true one."""
-    if true is None or result.provoked or result.notice or result.form != "json":
+    if true is None or result.provoked or result.notice or result.form != true.form:
         return True
     return result.data is not true.data and result.data != true.data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import msgspec
 
 from toolshift.agent import CODE
-from toolshift.episode import End, Episode, Step
+from toolshift.episode import NOT_RECORDED, End, Episode, Step
 from toolshift.scene import Scene
+from toolshift.user import Ask
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -19,9 +21,9 @@ class Grade(msgspec.Struct, frozen=True):
     Attributes:
         passed: answered rightly with the right effects, or, where the scene is unsolvable,
             refused after the evidence had come to light and without a write.
-        void: not the agent's doing: its infrastructure failed ("infrastructure"), or it stopped
-            at a question that the simulated user did not understand ("simulator"). Counted,
-            never scored as a failure.
+        void: not the agent's doing: its infrastructure failed ("infrastructure"), it stopped at a
+            question that the simulated user did not understand ("simulator"), or it made a call
+            that a recording does not know ("unrecorded"). Counted, never scored as a failure.
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
         solvable: whether the right end was an answer.
@@ -68,6 +70,8 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     passed = _passed(scene, steps, end)
     misunderstood = len([step for step in steps if _misunderstood(step)])
     void = "infrastructure" if end == "infrastructure" else ""
+    if last is not None and _is_open(last):
+        passed, void = False, "unrecorded"
     if not passed and len(steps) > 1 and _misunderstood(steps[-2]):
         void = "simulator"
     refused = end == "refused"
@@ -93,15 +97,12 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
 
 def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
     if not scene.solvable:
-        seen = any(is_decisive(scene, step) for step in steps)
+        seen = scene.outcome.witness == () or any(is_decisive(scene, step) for step in steps)
         return end == "refused" and seen and not _surplus(scene, steps)
     if end != "answered":
         return False
     answers = [step.said for step in steps if step.kind == "answer"]
-    right = all(
-        ask.expected is None or states(answer, ask.expected)
-        for ask, answer in zip(scene.asks, answers, strict=True)
-    )
+    right = all(is_right(ask, answer) for ask, answer in zip(scene.asks, answers, strict=True))
     return right and _effects_right(scene, steps)
 
 
@@ -109,9 +110,28 @@ def _misunderstood(step: Step) -> bool:
     return step.kind == "ask" and not step.slot
 
 
+def _is_open(last: Step) -> bool:
+    """Whether a recording cannot tell how the episode would have gone on, or ended."""
+    unknown = last.kind == "answer" and (NOT_RECORDED,) in last.effects
+    return unknown or (last.kind == "failure" and last.name == NOT_RECORDED)
+
+
+def is_right(ask: Ask, answer: str) -> bool:
+    """Whether an answer is right, as far as it is asked for one."""
+    if ask.pattern:
+        return re.search(ask.pattern, answer) is not None
+    return ask.expected is None or states(answer, ask.expected)
+
+
 def is_decisive(scene: Scene, step: Step) -> bool:
     """Whether the reason for refusing came to light in a step; a lookup of anything else won't."""
-    if not scene.outcome.refusal or step.evidence != scene.outcome.refusal:
+    if not scene.outcome.refusal:
+        return False
+    if scene.outcome.witness:
+        shown = any(name in scene.outcome.witness for name, _ in step.true)
+    else:
+        shown = step.evidence == scene.outcome.refusal
+    if not shown:
         return False
     subject = scene.outcome.subject.lower()
     looked_up = {str(value).lower() for _, made in step.true for value in made.values()}

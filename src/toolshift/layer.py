@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from toolshift.tool import Result, Tool
 
@@ -26,6 +26,15 @@ class Upstream(Protocol):
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Carries out a true call."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """An upstream that is told when the episode is over."""
+
+    def close(self) -> None:
+        """Ends it; effects that show only in the end state are added to `effects`."""
         ...
 
 

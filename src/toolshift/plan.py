@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import product
+from itertools import count, product
 
 import msgspec
 
@@ -94,10 +94,17 @@ def _rows(selection: Selection) -> Iterator[Planned]:
 
 
 def _tasks(selection: Selection, world: str, seed: int) -> Iterator[Cell]:
-    kinds = [k for k in find_world(world).kinds if not selection.kinds or k in selection.kinds]
-    for number in range(selection.tasks if kinds else 0):
+    found = find_world(world)
+    kinds = [k for k in found.kinds if not selection.kinds or k in selection.kinds]
+    most = max((found.counts[kind] for kind in kinds), default=0) if found.counts else None
+    wanted = selection.tasks if kinds else 0
+    for number in count() if wanted else ():
         index, kind = divmod(number, len(kinds))
-        yield Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
+        if not wanted or (most is not None and index >= most):
+            return
+        if most is None or index < found.counts[kinds[kind]]:
+            wanted -= 1
+            yield Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
 
 
 def _fill(tasks: Iterable[Cell], arm: Arm) -> Iterator[Planned]:

@@ -235,9 +235,10 @@ def read_task(
         UsageError: for anything unknown.
     """
     from toolshift.shift import unknown
-    from toolshift.worlds import find_world
+    from toolshift.worlds import find_world, split_task, stored_name
 
-    world, _, rest = task.partition("/")
+    world, rest = split_task(task)
+    world = stored_name(world)
     kind, _, index = rest.partition("/")
     kinds = find_world(world).kinds
     if not kind or kind not in kinds:

@@ -6,6 +6,7 @@
     timings.jsonl    seconds of each episode
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     report.json      the report, and report.txt, the same for reading
+    NAME@HASH.json   a copy of a shift that was made from a file; only where there is one
 
 Episodes are appended whole lines at a time and synced every second, so that a killed run loses
 none that it has finished; a torn last line is cut off and that episode is run again.
@@ -29,6 +30,7 @@ from toolshift.errors import UsageError
 from toolshift.files import cut_torn_line, decode, draft, hold, lines, read_bytes, write
 from toolshift.grade import Grade
 from toolshift.plan import Plan, Planned
+from toolshift.shift import file_contents, know_files
 from toolshift.suite import Selection
 from toolshift.tool import JSON
 
@@ -138,6 +140,7 @@ class RunFolder:
                 f"{FORMAT}): upgrade to read it"
             )
         manifest = decode(raw, Manifest, f"{path}/manifest.json")
+        know_files(path / f"{name}.json" for name in manifest.shifts if "@" in name)
         rows = tuple(lines(path / "plan.jsonl", Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)
         if plan.hash != manifest.plan_hash:
@@ -157,6 +160,8 @@ class RunFolder:
         folder._take()  # two processes may begin in one folder
         write(path / "plan.jsonl", b"".join(JSON.encode(row) + b"\n" for row in plan.rows))
         write(path / "manifest.json", msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n")
+        for name, content in file_contents(manifest.shifts).items():
+            write(path / f"{name}.json", content)
         folder._made = True
         return folder
 
@@ -198,9 +203,10 @@ class RunFolder:
     def discard(self) -> None:
         """Takes away again what this very object has made, where nothing has been run."""
         with suppress(OSError):
-            if not self._made or self.done or _names(self.path) - set(EMPTY):
+            ours = {*EMPTY, *(f"{name}.json" for name in self.manifest.shifts if "@" in name)}
+            if not self._made or self.done or _names(self.path) - ours:
                 return
-            for name in EMPTY:
+            for name in ours:
                 (self.path / name).unlink(missing_ok=True)
             if self._made_directory:
                 self.path.rmdir()

@@ -47,12 +47,15 @@ class Outcome(msgspec.Struct, frozen=True):
         forgiven: writes that may have happened, such as those of a request taken back.
         refusal: for an unsolvable scene, the reason for which a refusal is right; else "".
         subject: what does not exist, where that is the reason: evidence is a lookup of it.
+        witness: true tools after a call of one of which the reason is plain, where a result does
+            not show it by itself; () where it is plain from the start.
     """
 
     effects: tuple[Any, ...] = ()
     forgiven: tuple[Any, ...] = ()
     refusal: str = ""
     subject: str = ""
+    witness: tuple[str, ...] | None = None
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -90,6 +93,10 @@ class Scene:
         """A live interface of this scene, in its first state."""
         return Session(self.truth.open(), self.layers)
 
+    def begin(self) -> Session:
+        """A live interface for an agent; another than `open` where the tools are real."""
+        return self.open()
+
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that are shown at the start."""
@@ -123,6 +130,8 @@ def make_scene(
     Raises:
         UsageError: where the world cannot make a task of this kind at this size.
     """
+    if world.counts:
+        return world.scene(kind, index, seed, pool, size)
     truth = world.truth(seed, size, pool)
     family = world.kinds[kind]
     goal = None

@@ -28,6 +28,7 @@ Dimension = Literal["none", "query", "action", "observation", "domain"]
 Preserves = Literal["end_state", "solvability", "nothing"]
 TIERS: tuple[str, ...] = get_args(Tier)[1:]
 PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH lists folders
+FILES = "TOOLSHIFT_SHIFTS"  # files that shifts were read from, as PATH lists folders
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 FAMILIES = ("query", "action", "observation", "interruption", "dependency", "domain")
 
@@ -158,15 +159,43 @@ def shifts() -> dict[str, Shift]:
 
 
 def find_shift(name: str) -> Shift:
-    """The shift of this name.
+    """The shift of this name, or of a file that `toolshift shift from-diff` has written.
+
+    A file is named by its path; from then on it goes by its name and a hash, `monday@1f2e3d4c`, so
+    that no path stands in what is stored.
 
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
+    if name.endswith(".json") or "@" in name:
+        from toolshift.connect.diff.file import find_file_shift
+
+        return find_file_shift(name)
     _load()
     if name not in _registry:
         raise UsageError(unknown("shift", name, _registry))
     return _registry[name]
+
+
+def know_files(files: Iterable[Path]) -> None:
+    """Lets the shifts of these files be found by name, in worker processes too."""
+    known = [file for file in os.environ.get(FILES, "").split(os.pathsep) if file]
+    new = [str(file.resolve()) for file in files if file.is_file()]
+    os.environ[FILES] = os.pathsep.join(dict.fromkeys([*known, *new]))
+
+
+def file_contents(names: Iterable[str]) -> dict[str, bytes]:
+    """The files of those of some shifts that were made from one.
+
+    Raises:
+        UsageError: where one is gone or has changed.
+    """
+    stored = [name for name in names if "@" in name]
+    if not stored:
+        return {}
+    from toolshift.connect.diff.file import content_of
+
+    return {name: content_of(name) for name in stored}
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -196,6 +225,9 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     if severity not in SEVERITIES:
         raise UsageError(f"severity {severity} of {name}: it goes from 1 to 3")
     _one_end_only(scene, found)
+    why = scene.world.unfit(scene, found)
+    if why:
+        raise NotApplicable(why)
     rng = seeds.rng(draw or scene.task.id, name, severity, len(scene.shifts), "shift")
     change = found.rule(scene, rng, severity)
     layers = scene.layers

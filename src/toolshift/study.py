@@ -18,7 +18,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from toolshift.agent import PROTOCOL_TOOLS, Agent, Reply, ScriptedAgent, Turn
+from toolshift.agent import PROTOCOL_TOOLS, Agent, OutsideAgent, Reply, ScriptedAgent, Turn
 from toolshift.cell import Cell, build
 from toolshift.episode import Episode, messages
 from toolshift.errors import UsageError
@@ -37,7 +37,7 @@ Watch = Callable[[int], None]
 class Contestant:
     """An agent in a study, and the spec it was made from ("" for an object of the caller's)."""
 
-    agent: Agent | ScriptedAgent
+    agent: Agent | ScriptedAgent | OutsideAgent
     spec: str = ""
     concurrency: int = 1
 
@@ -91,7 +91,7 @@ def play(
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
         return _play_scripted(agent, cell, scene)[0]
-    return _Conversation(agent, cell, scene, pilot=fresh).run()[0]
+    return _conversation(agent, cell, scene, pilot=fresh).run()[0]
 
 
 # -- scripted agents ---------------------------------------------------------------------------
@@ -168,6 +168,35 @@ class _Conversation:
         return _record(self.agent.name, self.cell, self.episode, reading=True), took
 
 
+class _Visit(_Conversation):
+    """One episode of an agent in a program of its own."""
+
+    agent: Any
+
+    def run(self, stop: threading.Event | None = None) -> Done:
+        try:
+            self.agent.drive(self.episode, stop or threading.Event())
+        except UsageError:
+            raise
+        except Exception as fault:  # between us and the program; it has no part in this
+            if not self.episode.end:
+                self.episode.fail(_said(fault))
+        if not self.episode.end:
+            raise _Stopped
+        if self.pilot and self.episode.end == "crashed" and len(self.episode.steps) == 1:
+            raise UsageError(f"agent {self.agent.name} did not work: {self.episode.steps[0].said}")
+        took = time.perf_counter() - self.start
+        return _record(self.agent.name, self.cell, self.episode), took
+
+
+def _conversation(
+    agent: Agent | OutsideAgent, cell: Cell, scene: Scene | None = None, pilot: bool = False
+) -> _Conversation:
+    if isinstance(agent, OutsideAgent):
+        return _Visit(agent, cell, scene, pilot)  # type: ignore[arg-type]
+    return _Conversation(agent, cell, scene, pilot)
+
+
 def _said(fault: Exception) -> str:
     return f"{type(fault).__name__}: {fault}"
 
@@ -181,18 +210,20 @@ def _first_turn(name: str, fault: Exception) -> str:
 
 def _answering(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
     agent = contestant.agent
-    assert isinstance(agent, Agent)
+    assert isinstance(agent, Agent | OutsideAgent)
     if hasattr(agent, "reply_batch"):
         return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))), fresh)
     return _threads(agent, cells, contestant.concurrency, fresh)
 
 
-def _threads(agent: Agent, cells: list[Cell], concurrency: int, fresh: bool) -> Iterator[Done]:
+def _threads(
+    agent: Agent | OutsideAgent, cells: list[Cell], concurrency: int, fresh: bool
+) -> Iterator[Done]:
     """The first episode alone, as it shows whether the agent works; then many at once."""
     if cells:
-        yield _Conversation(agent, cells[0], pilot=fresh).run()
+        yield _conversation(agent, cells[0], pilot=fresh).run()
     if concurrency == 1:
-        yield from (_Conversation(agent, cell).run() for cell in cells[1:])
+        yield from (_conversation(agent, cell).run() for cell in cells[1:])
         return
     todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
@@ -203,7 +234,7 @@ def _threads(agent: Agent, cells: list[Cell], concurrency: int, fresh: bool) -> 
     def work() -> None:
         while not stop.is_set():
             try:
-                ended.put(_Conversation(agent, todo.get_nowait()).run(stop))
+                ended.put(_conversation(agent, todo.get_nowait()).run(stop))
             except (queue.Empty, _Stopped):
                 return
             except BaseException as fault:  # handed to the main thread, which raises it

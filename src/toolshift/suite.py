@@ -11,7 +11,7 @@ from toolshift.errors import UsageError
 from toolshift.scene import Applied
 from toolshift.shift import TIERS, find_shift, shifts, unknown
 from toolshift.world import POOLS
-from toolshift.worlds import find_world
+from toolshift.worlds import find_world, stored_name
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ def select(
     for what, number in (("tasks", tasks or 1), ("trials", trials), ("seeds", seeds)):
         if number < 1:
             raise UsageError(f"{what} must be at least 1, not {number}")
-    named = worlds or base.worlds
+    named = tuple(map(stored_name, worlds or base.worlds))
     known = {kind for name in named for kind in find_world(name).kinds}
     for kind in kinds:
         if kind not in known:
@@ -208,7 +208,7 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
         [
             Applied(name, severity)
             for name in _names(raw)
-            for severity in ((_severity(number, text),) if colon else severities)
+            for severity in ((_severity(number, text),) if colon else _severities(name, severities))
         ]
         for raw, colon, number in parts
     ]
@@ -236,6 +236,11 @@ def _names(raw: str) -> list[str]:
     if raw in TIERS:
         return [name for name, found in shifts().items() if found.tier == raw]
     return [find_shift(raw).name]
+
+
+def _severities(name: str, severities: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of a shift that names none; one that is made from a file is always the same."""
+    return severities[:1] if "@" in name else severities
 
 
 def _severity(text: str, where: str) -> int:

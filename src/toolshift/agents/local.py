@@ -73,9 +73,9 @@ class LocalAgent:
         directory = smol_directory() if model == SMOL else _existing(Path(model))
         self.adapter = Path(adapter) if adapter else None
         self._directory, self._dtype = directory, dtype
-        self._tokenizer = _load_tokenizer(directory, compact=model == SMOL)
+        self._tokenizer = load_tokenizer(directory, compact=model == SMOL)
         self._model = load_model(directory, dtype, adapter)
-        self._tool_role = _tool_role(self._tokenizer)
+        self._tool_role = tool_role(self._tokenizer)
         self.decoder = self._make_decoder(memory_tokens)
         self._vocabulary = self._constrainer() if decoding == "constrained" else None
 
@@ -128,7 +128,7 @@ class LocalAgent:
         """What completes prompts: with shared prefixes where the model allows it."""
         from toolshift.agents.decode import Decoder, Generator
 
-        stop = _stop_tokens(self._tokenizer, self._model)
+        stop = stop_tokens(self._tokenizer, self._model)
         if Decoder.fits(self._model):
             return Decoder(self._model, stop, memory_tokens)
         return Generator(self._model, stop)
@@ -158,7 +158,7 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
     if adapter:
         from peft import PeftModel
 
-        _check_base(Path(adapter), directory)
+        check_base(Path(adapter), directory)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers' old names
             model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
@@ -180,7 +180,12 @@ def _weights_hash(directory: Path) -> str:
         return ""
 
 
-def _check_base(adapter: Path, directory: Path) -> None:
+def check_base(adapter: Path, directory: Path) -> None:
+    """Checks that an adapter is there and was trained on the weights in `directory`.
+
+    Raises:
+        UsageError: where it is not, or was not.
+    """
     if not (adapter / "adapter_config.json").exists():
         raise UsageError(f"no adapter in {adapter}: adapter_config.json is missing")
     config = adapter / "config.json"
@@ -194,7 +199,12 @@ def _check_base(adapter: Path, directory: Path) -> None:
         )
 
 
-def _load_tokenizer(directory: Path, compact: bool) -> Any:
+def load_tokenizer(directory: Path, compact: bool) -> Any:
+    """Loads a model's tokenizer; `compact` gives it the bundled model's chat template.
+
+    Raises:
+        UsageError: where it has no chat template.
+    """
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(directory)
@@ -207,7 +217,7 @@ def _load_tokenizer(directory: Path, compact: bool) -> Any:
     return tokenizer
 
 
-def _tool_role(tokenizer: Any) -> Literal["tool", "user"]:
+def tool_role(tokenizer: Any) -> Literal["tool", "user"]:
     """Whether the chat template renders a plain message of the role "tool"."""
     probe = [
         {"role": "user", "content": "a"},
@@ -222,7 +232,8 @@ def _tool_role(tokenizer: Any) -> Literal["tool", "user"]:
         return "user"
 
 
-def _stop_tokens(tokenizer: Any, model: Any) -> list[int]:
+def stop_tokens(tokenizer: Any, model: Any) -> list[int]:
+    """The tokens that end a reply: the model's and the tokenizer's."""
     configured = model.generation_config.eos_token_id
     stop = configured if isinstance(configured, list) else [configured]
     return sorted({token for token in (*stop, tokenizer.eos_token_id) if token is not None})

@@ -8,11 +8,11 @@ from typing import NoReturn
 
 import click
 
-from toolshift.cli import measure, train
+from toolshift.cli import connect, gate, measure, model_proxy, train
 from toolshift.cli.group import toolshift
 from toolshift.errors import UsageError
 
-__all__ = ["main", "measure", "toolshift", "train"]
+__all__ = ["connect", "gate", "main", "measure", "model_proxy", "toolshift", "train"]
 
 
 def main() -> NoReturn:

@@ -10,13 +10,39 @@ from toolshift.errors import UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
+SECTIONS = {
+    "Measure": ("measure", "gate"),
+    "Train": ("train",),
+    "Connect": ("connect", "model_proxy"),
+}
+"""What commands are for, and the modules of this package that define them."""
+
 
 class Commands(click.Group):
-    """Lists the commands in the order in which they are of use."""
+    """Lists the commands by what they are for, in the order in which they are of use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of definition."""
-        return list(self.commands)
+        """The names, section by section, in the order of definition."""
+        return [name for modules in SECTIONS.values() for name in self._of(modules)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes each section of the help with its commands."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for title, modules in SECTIONS.items():
+            names = self._of(modules)
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(width)) for name in names]
+                )
+
+    def _of(self, modules: tuple[str, ...]) -> list[str]:
+        """The commands that some modules of this package define."""
+        return [
+            name
+            for module in modules
+            for name, command in self.commands.items()
+            if getattr(command.callback, "__module__", "") == f"toolshift.cli.{module}"
+        ]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

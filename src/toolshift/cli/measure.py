@@ -9,10 +9,25 @@ import click
 
 from toolshift.cli.group import toolshift
 from toolshift.cli.options import MODEL_OPTIONS, as_json, entities, model, selection
+from toolshift.errors import UsageError
 
 
 @toolshift.command()
-@click.option("--agent", "agents", multiple=True, required=True, help="`toolshift list agents`.")
+@click.option("--agent", "agents", multiple=True, help="`toolshift list agents`; repeat.")
+@click.option(
+    "--agent-command",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="Your own program, started for each episode (docs/connect.md); repeat.",
+)
+@click.option(
+    "--agent-url",
+    "urls",
+    multiple=True,
+    metavar="URL",
+    help="Your own agent, which runs already: messages are posted to it; repeat.",
+)
 @selection
 @model
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder; resumes the run in it.")
@@ -21,7 +36,9 @@ from toolshift.cli.options import MODEL_OPTIONS, as_json, entities, model, selec
 @click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
 @click.option("--only-distinguishable", is_flag=True, help="Print only what can be told apart.")
 @as_json
-def run(agents: tuple[str, ...], **asked: Any) -> None:
+def run(
+    agents: tuple[str, ...], commands: tuple[str, ...], urls: tuple[str, ...], **asked: Any
+) -> None:
     """Run agents in clean and shifted scenes, and report where they break.
 
     \b
@@ -31,12 +48,17 @@ def run(agents: tuple[str, ...], **asked: Any) -> None:
     """
     from toolshift.commands.run import run_command
 
+    agents = (*agents, *(f"command:{each}" for each in commands), *(f"url:{each}" for each in urls))
+    if not agents:
+        raise UsageError("name an agent: --agent, --agent-command or --agent-url")
     picked = {name: value for name in MODEL_OPTIONS if (value := asked.pop(name)) is not None}
     run_command(agents, picked, asked)
 
 
 @toolshift.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument(
+    "runs", metavar="RUN [RUN ...]", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option("--agent", default="", help="Only this agent, in detail.")
 @click.option(
     "--table",
@@ -47,12 +69,23 @@ def run(agents: tuple[str, ...], **asked: Any) -> None:
 )
 @click.option("--only-distinguishable", is_flag=True, help="Print only what can be told apart.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw what is printed to this file.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write the page here (default: report.html in the first run's folder).",
+)
+@click.option("--no-html", is_flag=True, help="Write no page.")
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path),
+    help="Write a summary for a pull request to this file.",
+)
 @as_json
-def report(run: Path, agent: str, svg: Path | None, as_json: bool, **how: Any) -> None:
-    """Print the report of a run folder again, also of an unfinished one."""
-    from toolshift.commands.run import report_command
+def report(runs: tuple[Path, ...], **how: Any) -> None:
+    """Print the report of run folders again, also of unfinished ones, and write their page."""
+    from toolshift.commands.report import Wanted, report_command
 
-    report_command(run, agent, how["grouping"], how["only_distinguishable"], as_json, svg)
+    report_command(runs, Wanted(**how))
 
 
 @toolshift.command()
@@ -83,13 +116,25 @@ def regrade(run: Path, write: bool, as_json: bool) -> None:
 
 @toolshift.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.argument("episode")
+@click.argument("episode", default="")
 @as_json
 def trace(run: Path, episode: str, as_json: bool) -> None:
-    """Print one episode of a run: what was said, and why it failed."""
+    """Print one episode of a run and mark where it went wrong; without EPISODE, list them all."""
     from toolshift.commands.runs import trace_command
 
     trace_command(run, episode, as_json)
+
+
+@toolshift.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("--port", default=0, show_default=True, help="0 takes any that is free.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def view(runs: tuple[Path, ...], port: int, host: str, no_browser: bool) -> None:
+    """Show the report in the browser with every trace, also while the run goes on."""
+    from toolshift.commands.view import view_command
+
+    view_command(runs, host, port, not no_browser)
 
 
 @toolshift.command()

@@ -72,7 +72,11 @@ model = options(
     ),
     click.option("--temperature", type=float, help="chat: sampling temperature; default 0."),
     click.option("--max-tokens", type=int, help="chat: most tokens of one reply."),
-    click.option("--timeout", type=float, help="chat: seconds of silence before giving up."),
+    click.option(
+        "--timeout",
+        type=float,
+        help="chat: seconds of silence before giving up; programs: seconds for an episode (300).",
+    ),
     click.option("--retries", type=int, help="chat: attempts after the first."),
     click.option("--price-in", type=float, help="chat: dollars per million input tokens."),
     click.option("--price-out", type=float, help="chat: dollars per million output tokens."),

@@ -48,3 +48,89 @@ def data(out: Path, count: int, alpha: float, as_json: bool, **asked: Any) -> No
     from toolshift.commands.data import data_command
 
     data_command(out, count, alpha, asked, as_json)
+
+
+@toolshift.group()
+def train() -> None:
+    """Train an agent on scenes: sft, paft or grpo."""
+
+
+@train.command("grpo")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+@click.option("--preset", default="small", show_default=True, help="smoke, small or paper.")
+@click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")
+@mix
+@click.option("--model", help="smol, scratch, a model directory or a hub name.")
+@click.option("--adapter", help="LoRA adapter to start from.")
+@click.option("--full/--lora", default=None, help="Train all weights, or a LoRA adapter.")
+@click.option("--rank", type=int, help="Of a new LoRA adapter.")
+@click.option("--lr", type=float, help="Learning rate.")
+@click.option("--steps", type=int, help="Optimizer steps.")
+@click.option("--groups", type=int, help="Scenes in a step.")
+@click.option("--group", type=int, help="Episodes of each scene, at least 2.")
+@click.option("--batch", type=int, help="Episodes in one forward pass.")
+@click.option("--rollout-batch", type=int, help="Episodes decoded together.")
+@click.option("--temperature", type=float, help="Of the sampling.")
+@click.option("--beta", type=float, help="Weight of the KL penalty; 0 for none.")
+@click.option("--epsilon", type=float, help="Where ratios are clipped.")
+@click.option("--objective", help="dapo, grpo, bnpo or dr_grpo.")
+@click.option("--scale", help="What advantages are divided by: group, batch or none.")
+@click.option("--turn-tokens", type=int, help="Most tokens of one reply.")
+@click.option("--episode-tokens", type=int, help="Most tokens after the first prompt.")
+@click.option("--reward", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat.")
+@click.option("--precision", help="bfloat16 or float32.")
+@click.option("--layout", help="How tools are listed.")
+@click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
+@click.option("--vllm/--no-vllm", default=None, help="Roll out with vLLM (needs a GPU).")
+@click.option("--threads", type=int, help="Torch's threads.")
+@click.option("--save-every", type=int, help="Steps between checkpoints.")
+@click.option("--eval-every", type=int, help="Steps between evaluations; 0 for none.")
+@click.option("--eval-scenes", type=int, help="Scenes of each arm of an evaluation.")
+@click.option(
+    "--resume", is_flag=False, flag_value="last", help="Go on, from the last checkpoint or STEP."
+)
+@as_json
+def grpo(alpha: float, **asked: Any) -> None:
+    """Train by GRPO: the model plays scenes, and the grader pays.
+
+    \b
+    toolshift train grpo --adapter runs/static --out runs/rl
+    toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
+    """
+    from toolshift.commands.grpo import grpo_command
+
+    names = ("worlds", "kinds", "shifts", "severities", "size")
+    mixed = {"seed": asked["seed"], **{name: asked.pop(name) for name in names}}
+    grpo_command(alpha, mixed, asked)
+
+
+@toolshift.command()
+@click.argument("study", default="")
+@click.option(
+    "--preset", default="small", show_default=True, help="smoke, small or paper: model and size."
+)
+@click.option("--seeds", default=0, help="Training seeds (default: the study's).")
+@click.option("--arm", "arms", multiple=True, help="Only this arm; repeat.")
+@click.option(
+    "--work",
+    type=click.Path(path_type=Path),
+    default=Path("studies/stages"),
+    show_default=True,
+    help="Where finished stages are kept, and taken from.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the page: studies/STUDY.")
+@click.option("--threads", default=0, help="Torch's threads.")
+@click.option("--only-page", is_flag=True, help="Run nothing; write the page from what is there.")
+@as_json
+def reproduce(study: str, **asked: Any) -> None:
+    """Train and measure the arms of a study of the research; without STUDY, list the studies.
+
+    Every finished stage is kept and used again, so a study can be run in pieces.
+
+    \b
+    toolshift reproduce contrast --preset small
+    toolshift reproduce controls --preset smoke --work stages --out page
+    """
+    from toolshift.commands.reproduce import reproduce_command
+
+    reproduce_command(study, asked)

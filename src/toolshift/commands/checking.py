@@ -13,7 +13,7 @@ from toolshift.commands.output import print_json, print_table, progress
 from toolshift.errors import UsageError
 from toolshift.shift import Shift, find_shift, shifts, unknown
 from toolshift.world import World
-from toolshift.worlds import find_world, world_names
+from toolshift.worlds import find_world, is_file, world_names
 
 
 def check_command(names: tuple[str, ...], tasks: int, seed: int, as_json: bool) -> None:
@@ -62,6 +62,8 @@ def _shifts_of(names: Sequence[str]) -> list[str]:
 
 def _load(name: str) -> World | Shift:
     module, colon, attribute = name.partition(":")
+    if is_file(name):
+        return find_world(name)
     if not colon:
         if name in world_names():
             return find_world(name)

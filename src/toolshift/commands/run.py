@@ -1,4 +1,4 @@
-"""`toolshift run` and `toolshift report`."""
+"""`toolshift run`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.commands.output import console, print_json, progress, save_svg
+from toolshift.commands.output import console, print_json, progress
 from toolshift.errors import BudgetSpent, UsageError
 from toolshift.plan import Plan, make_plan
 from toolshift.run import report_of, run_plan, save_report
 from toolshift.run_folder import RunFolder
-from toolshift.shift import unknown
 from toolshift.suite import select
 
 
@@ -32,13 +31,13 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
     if estimate:
         _estimate(plan, agents, options, as_json)
         return
-    path = out or _new_folder(selection.suite)
+    path = out or new_folder(selection.suite)
     those = contestants(list(agents), concurrency, **options)
     try:
         with progress("episodes") as watch:
             report = run_plan(plan, those, path, workers, watch)
     except (KeyboardInterrupt, BudgetSpent) as stop:
-        _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
+        say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
     except UsageError as wrong:
         if (path / "episodes.jsonl").exists() and not out:
             raise UsageError(f"{wrong} Finished episodes are kept: --out {path} goes on.") from None
@@ -52,29 +51,7 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
     click.echo(f"\nRun folder: {path}")
 
 
-def report_command(
-    path: Path, agent: str, grouping: str, only: bool, as_json: bool, svg: Path | None = None
-) -> None:
-    """Reports on a run folder as it stands."""
-    from toolshift.report.tables import GROUPINGS, groups_of
-    from toolshift.report.terminal import print_report
-
-    if grouping and grouping not in GROUPINGS:
-        raise UsageError(unknown("table", grouping, GROUPINGS))
-    report = report_of(RunFolder.read(path))
-    if as_json and grouping:
-        agents = [report.agent(agent)] if agent else report.agents
-        print_json({each.name: groups_of(each, grouping) for each in agents})
-    elif as_json:
-        print_json(report.agent(agent) if agent else report)
-    else:
-        paper = console(record=svg is not None)
-        print_report(report, paper, only, agent, grouping)
-        if svg is not None:
-            save_svg(paper, svg)
-
-
-def _new_folder(suite: str) -> Path:
+def new_folder(suite: str) -> Path:
     """A folder named by the clock; nothing scored depends on it."""
     base = Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S}-{suite.partition(' ')[0]}"
     path, number = base, 2
@@ -83,7 +60,7 @@ def _new_folder(suite: str) -> Path:
     return path
 
 
-def _say_stopped(path: Path, spent: bool, why: str) -> None:
+def say_stopped(path: Path, spent: bool, why: str) -> None:
     """Tells what is kept and how to go on."""
     kept = 0
     if (path / "manifest.json").exists():

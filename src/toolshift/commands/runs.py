@@ -11,8 +11,14 @@ import click
 from toolshift.cell import Cell, build
 from toolshift.commands.output import console, print_json, print_table
 from toolshift.errors import UsageError
+from toolshift.measure.causes import guilty_step
+from toolshift.report.words import cause_in_words, outcome_of, verdict, visible
 from toolshift.run_folder import Record, RunFolder
+from toolshift.shift import NotApplicable
 from toolshift.tool import JSON
+
+MOST_LISTED = 60
+"""Episodes that `toolshift trace RUN` prints; --json has them all."""
 
 
 def compare_command(
@@ -60,28 +66,80 @@ def regrade_command(run: Path, write: bool, as_json: bool) -> None:
         f"{passes} of them between pass and failure" + ("; written." if write and changed else ".")
     )
     for each in changed[:20]:
-        click.echo(f"  {each.episode}: {_verdict(each.before)} -> {_verdict(each.after)}")
+        click.echo(f"  {each.episode}: {verdict(each.before)} -> {verdict(each.after)}")
 
 
 def trace_command(run: Path, episode: str, as_json: bool) -> None:
-    """Prints one episode."""
+    """Prints one episode; without a name, the list of all of them."""
     from toolshift.report.scene import transcript
 
     folder = RunFolder.read(run)
+    if not episode:
+        _list_episodes(folder, as_json)
+        return
     record, cell = find_episode(folder, episode)
     if as_json:
-        print_json({"cell": cell, "record": record})
+        print_json({"cell": cell, "record": record, "guilty_step": _guilty(record, cell)})
         return
     scene = build(cell)
     click.echo(f"{record.agent} in {cell.lineage}  {cell.stack or 'clean'}  trial {cell.trial}")
-    click.echo(f"< system: {scene.system}\n< user: {scene.asks[0].text}")
-    click.echo("\n".join(transcript(record.steps)))
-    click.echo(f"= {_verdict(record.grade)}")
+    click.echo(visible(f"< system: {scene.system}\n< user: {scene.asks[0].text}"))
+    guilty = guilty_step(scene, record.steps, record.grade.cause)
+    for number, step in enumerate(record.steps):
+        if number == guilty:
+            click.echo(f"* Here it goes wrong: {cause_in_words(record.grade.cause)}")
+        click.echo(visible("\n".join(transcript([step]))))
+    click.echo(f"= {verdict(record.grade)}")
     if not scene.solvable:
         click.echo(f"Right would have been to refuse: {scene.outcome.refusal}")
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
         click.echo(f"Right would have been: {wanted}")
+
+
+def _guilty(record: Record, cell: Cell) -> int | None:
+    """The guilty step; None where the scene can no longer be made, which spoils nothing else."""
+    try:
+        return guilty_step(build(cell), record.steps, record.grade.cause)
+    except (UsageError, NotApplicable):
+        return None
+
+
+def _list_episodes(folder: RunFolder, as_json: bool) -> None:
+    """The episodes of a run with their names: failures first, then void ones, then passes."""
+    places = ("failed", "void", "passed")
+    found = [
+        {
+            "episode": record.episode,
+            "outcome": outcome_of(record.grade),
+            "cause": record.grade.cause,
+            "agent": record.agent,
+            "scene": folder.cell(record).lineage,
+            "shifts": folder.cell(record).stack,
+            "trial": folder.cell(record).trial,
+        }
+        for record in folder.records()
+    ]
+    found.sort(key=lambda row: places.index(str(row["outcome"])))
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        [
+            row["episode"],
+            row["outcome"],
+            str(row["cause"]).replace("_", " "),
+            row["agent"],
+            row["shifts"] or "clean",
+            row["scene"],
+        ]
+        for row in found[:MOST_LISTED]
+    ]
+    columns = ("episode", "outcome", "cause", "agent", "shifts", "scene")
+    print_table(f"{len(found)} episodes, failures first", columns, rows)
+    if len(found) > len(rows):
+        click.echo(f"{len(found) - len(rows)} more: --json lists them all.")
+    click.echo(f"One of them: toolshift trace {folder.path} EPISODE")
 
 
 def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
@@ -94,16 +152,9 @@ def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
     if len(found) != 1:
         why = f"{len(found)} episodes start so" if found else "there is none"
         raise UsageError(
-            f"episode {name!r} in {folder.path}: {why}. Ids stand in its report.txt and at the "
-            "start of each line of episodes.jsonl."
+            f"episode {name!r} in {folder.path}: {why}. `toolshift trace {folder.path}` lists them."
         )
     return found[0], folder.cell(found[0])
-
-
-def _verdict(grade: object) -> str:
-    passed, cause = getattr(grade, "passed", False), getattr(grade, "cause", "")
-    how = "void" if getattr(grade, "void", False) else "failed"
-    return "passed" if passed else f"{how}: {cause.replace('_', ' ')}"
 
 
 def _print_comparison(found: object) -> None:

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher, get_close_matches
 
 from toolshift.agent import PROTOCOL_NAMES
 from toolshift.episode import End, Step
-from toolshift.grade import is_decisive
+from toolshift.grade import is_decisive, is_right
 from toolshift.scene import Scene
 from toolshift.tool import Tool
 
@@ -31,6 +31,7 @@ CAUSES = (
     "budget",
     "infrastructure",
     "simulator",
+    "unrecorded",
 )
 """Every cause, with its meaning:
 
@@ -46,6 +47,7 @@ CAUSES = (
 - malformed_output: a call that could not be read, or an agent that broke down.
 - budget: ran out of calls or turns.
 - infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
+- unrecorded: made a call that the recording does not know; neither a pass nor a failure.
 """
 
 WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
@@ -70,6 +72,35 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
     if end == "refused":
         return "no_recovery" if _stopped_short(scene, steps) else "over_refusal"
     return _wrong_answer(scene, steps)
+
+
+def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
+    """The step at which a failed episode went wrong: the first slip of its cause, else the ending.
+
+    Args:
+        scene: the scene of the episode.
+        steps: its trace.
+        cause: its root cause, as graded.
+
+    Returns:
+        The number of the step, from 0; None for a pass and for an empty trace.
+    """
+    if not cause or not steps:
+        return None
+    last = len(steps) - 1
+    if cause == "simulator" or steps[last].kind == "failure":
+        return max(0, last - (cause == "simulator"))
+    slips = (number for number, named in _slips(scene, steps) if named == cause)
+    return next(slips, _wrong_ending(scene, steps))
+
+
+def _wrong_ending(scene: Scene, steps: Sequence[Step]) -> int:
+    """The first answer that is not the right one; else the last step."""
+    answers = [number for number, step in enumerate(steps) if step.kind == "answer"]
+    for number, ask in zip(answers, scene.asks, strict=False):
+        if not is_right(ask, steps[number].said):
+            return number
+    return len(steps) - 1
 
 
 def _most(slips: list[tuple[int, str]]) -> str:

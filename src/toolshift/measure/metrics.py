@@ -26,6 +26,7 @@ from toolshift.shift import TIERS, find_shift
 
 ALPHA = 0.05
 COMPOSED = "composed"
+UNRECORDED = "unrecorded"
 TIER_ORDER = (*TIERS, COMPOSED)
 NOTHING = Interval(nan, nan, nan, "none", 0)
 
@@ -56,6 +57,8 @@ class Measures(msgspec.Struct, frozen=True):
             user did not understand; counted, never scored. `void_kinds` counts them apart.
         accuracy: passes among scored episodes.
         accuracy_all: the same with void episodes as failures (intent to treat).
+        accuracy_best: the same with those that left a recording as passes; with `accuracy_all` it
+            bounds what the real tools would have shown.
         met: share of scored episodes in which the agent met what the shift changed.
         accuracy_met: passes among those.
         clean: accuracy on the same tasks, clean.
@@ -75,6 +78,8 @@ class Measures(msgspec.Struct, frozen=True):
         reading_to_oracle: bytes of all prompts relative to the oracle's (NaN for scripted).
         refusal_rate: refusals among unsolvable scenes; `right_reason` the share of those
             refusals with the right reason; `over_refusal` refusals among solvable scenes.
+        refused_by_protocol: share of scored episodes that ended in a call of `refuse`;
+            `refused_in_prose` in a text that was read as a refusal.
         prose: share of endings that were read from prose.
         pass_hat: pass^k for k = 1 up to the number of trials.
         flip_rate: chance that two trials of a scene disagree.
@@ -93,6 +98,7 @@ class Measures(msgspec.Struct, frozen=True):
     misunderstood: int
     accuracy: Interval
     accuracy_all: Interval
+    accuracy_best: Interval
     met: float
     accuracy_met: Interval
     clean: Interval
@@ -115,6 +121,8 @@ class Measures(msgspec.Struct, frozen=True):
     refusal_rate: Interval
     right_reason: float
     over_refusal: Interval
+    refused_by_protocol: float
+    refused_in_prose: float
     prose: float
     pass_hat: list[float]
     flip_rate: float
@@ -243,6 +251,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Score
         misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
         accuracy=_rate(mine),
         accuracy_all=_rate(scores(rows, void_fails=True)),
+        accuracy_best=_rate(_by_task(rows, lambda g: g.passed or g.cause == UNRECORDED)),
         met=_share(row.grade.met for row in kept),
         accuracy_met=_rate(scores(met)),
         clean=before if partner else NOTHING,
@@ -303,6 +312,8 @@ def _refusals(rows: Sequence[Scored]) -> dict[str, Any]:
         "refusal_rate": _rate(_by_task(unsolvable, lambda g: g.refused)),
         "right_reason": _share(r.grade.right_reason for r in unsolvable if r.grade.refused),
         "over_refusal": _rate(_by_task(solvable, lambda g: g.refused)),
+        "refused_by_protocol": _share(r.grade.refused and not r.grade.prose for r in rows),
+        "refused_in_prose": _share(r.grade.refused and r.grade.prose for r in rows),
     }
 
 

@@ -15,7 +15,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special, stats  # type: ignore[import-untyped, unused-ignore]
+from scipy import special, stats  # type: ignore[import-untyped, unused-ignore]
+
+from toolshift.measure.exact import exact_limits, exact_p_value
 
 Floats = NDArray[np.float64]
 Scores = Mapping[str, Sequence[float]]
@@ -169,8 +171,7 @@ def drop_p_of_means(clean: ArrayLike, shifted: ArrayLike, null: float = 0.0) -> 
     if not _is_boundary(drops, (first, second)):
         distance = abs(_mean(drops) - null) / float(drops.std(ddof=1)) * sqrt(drops.size)
         return float(2 * special.stdtr(drops.size - 1, -distance))
-    below = _dirichlet_cdf(*_masses(drops, -1.0), null)
-    above = _dirichlet_cdf(*_masses(-drops, -1.0), -null)
+    below, above = exact_p_value(drops, -1.0, null), exact_p_value(-drops, -1.0, -null)
     return min(1.0, 2 * min(below, above))
 
 
@@ -339,61 +340,5 @@ def _t_interval(values: Floats, limits: tuple[float, float], confidence: float) 
 def _exact_interval(values: Floats, limits: tuple[float, float], confidence: float) -> Interval:
     if values.size == 0:
         return Interval(nan, nan, nan, "exact", 0)
-    tail = 0.5 - confidence / 2
-    low = _dirichlet_quantile(*_masses(values, limits[0]), tail)
-    high = -_dirichlet_quantile(*_masses(-values, -limits[1]), tail)
+    low, high = exact_limits(values, limits, confidence)
     return Interval(float(values.mean()), low, high, "exact", values.size)
-
-
-def _masses(values: Floats, added: float) -> tuple[Floats, Floats]:
-    """Distinct values and their Dirichlet masses, after adding one extreme value."""
-    # Rounding joins values that differ by arithmetic only, such as 0.1 + 0.2 and 0.3.
-    points, counts = np.unique(np.append(values, added).round(12), return_counts=True)
-    return points, counts.astype(np.float64)
-
-
-def _dirichlet_quantile(points: Floats, masses: Floats, tail: float) -> float:
-    """The ``tail`` quantile of the Dirichlet-weighted mean of ``points``."""
-    if points.size == 1:
-        return float(points[0])
-    if points.size == 2:
-        share = special.betaincinv(masses[1], masses[0], tail)
-        return float(points[0] + (points[1] - points[0]) * share)
-
-    def excess(at: float) -> float:
-        return _dirichlet_cdf(points, masses, at) - tail
-
-    return float(optimize.brentq(excess, points[0], points[-1], xtol=1e-9))
-
-
-# Trapezoid nodes along the contour, in units of asinh(distance / saddle width).
-_STEP = 0.03
-_OFFSETS = np.sinh(np.arange(0.0, 11.0, _STEP))
-_WEIGHTS = np.sqrt(1 + _OFFSETS**2) * _STEP / np.pi
-_WEIGHTS[0] /= 2
-
-
-def _dirichlet_cdf(points: Floats, masses: Floats, at: float) -> float:
-    """P(Dirichlet-weighted mean <= at).
-
-    Dirichlet weights are normalised gammas, so the event is that a sum of
-    gammas G_j * (points_j - at) is not positive. The chance of a positive sum is
-    the Bromwich integral of exp(K(s)) / s, K the cumulant generating function,
-    taken through the saddlepoint (Helstrom 1996) so that it does not oscillate.
-    """
-    gaps = points - at
-    if gaps[-1] <= 0 or gaps[0] >= 0:
-        return 1.0 if gaps[-1] <= 0 else 0.0
-    if points.size == 2:
-        return float(special.betainc(masses[1], masses[0], -gaps[0] / (gaps[1] - gaps[0])))
-    gaps = gaps / gaps[-1]
-
-    def slope(s: float) -> float:
-        return float(masses @ (gaps / (1 - s * gaps))) - 1 / s
-
-    saddle = optimize.brentq(slope, 1e-14, 1 - 1e-14)
-    width = 1 / sqrt(float(masses @ (gaps / (1 - saddle * gaps)) ** 2) + saddle**-2)
-    contour = saddle + 1j * width * _OFFSETS
-    log_integrand = -(masses @ np.log1p(-np.outer(gaps, contour))) - np.log(contour)
-    above = width * float(_WEIGHTS @ np.exp(log_integrand).real)
-    return min(1.0, max(0.0, 1 - above))

@@ -186,6 +186,9 @@ def _quality(each: AgentReport) -> list[str]:
             f"{each.everything.void} episodes void: {kinds(each.everything.void_kinds)} "
             f"({strict} accuracy if they were failures)"
         )
+    if "unrecorded" in each.everything.void_kinds:
+        best = rate(each.everything.accuracy_best)
+        said.append(f"with what was not recorded as passes {best}: the real figure lies between")
     if each.placebo is None:
         said.append("no placebo arm, so no noise floor")
     elif each.placebo.defined:
@@ -196,7 +199,11 @@ def _quality(each: AgentReport) -> list[str]:
     if detectable:
         said.append(f"a tier shows a drop from {100 * max(detectable):.0f} points on (power 0.8)")
     if each.everything.prose > 0:
-        said.append(f"{100 * each.everything.prose:.0f}% ended in prose")
+        refused = 100 * each.everything.refused_by_protocol, 100 * each.everything.refused_in_prose
+        said.append(
+            f"{100 * each.everything.prose:.0f}% ended in prose (refused: {refused[0]:.0f}% by "
+            f"protocol, {refused[1]:.0f}% in prose)"
+        )
     if each.input_tokens:
         said.append(f"{each.input_tokens:,} tokens in, {each.output_tokens:,} out")
     if each.cost:

@@ -187,8 +187,10 @@ def rephrase(scene: Scene, ask: Ask, pool: str, severity: int, rng: Random) -> s
         return ask.text
     others = [one for one in request.phrasings[pool] if one != now]
     others.sort(key=lambda other: (distance(other, now), other))
+    if not others:
+        return ask.text
     third = len(others) / 3
-    other = rng.choice(others[int((severity - 1) * third) : int(severity * third)])
+    other = rng.choice(others[int((severity - 1) * third) : int(severity * third)] or others)
     return ask.text.replace(fill(now, ask.goal), fill(other, ask.goal), 1)
 
 

@@ -142,7 +142,7 @@ def _stacks(entry: str, severities: tuple[int, ...]) -> tuple[Stack, ...]:
     texts = [text + colon + severity for text in FAMILIES[name]] if name in FAMILIES else [entry]
     known = {*FAMILIES, *TIERS, "all", *registered()}
     for part in () if name in FAMILIES else entry.partition("*")[0].split("+"):
-        if part.partition(":")[0] not in known:
+        if part.partition(":")[0] not in known and ".json" not in part:
             raise UsageError(unknown("shift or family", part.partition(":")[0], known))
     return tuple(arm.shifts for text in texts for arm in read_arms(text, severities))
 

@@ -1,6 +1,8 @@
 """Domains: one folder a world, imported when it is first asked for.
 
-Plugins add theirs by the entry point group `toolshift.worlds`.
+Plugins add theirs by the entry point group `toolshift.worlds`. A YAML file of tasks over the user's
+own tools is a world as well (`connect.own`): named by its path it is read, and from then on it goes
+by its name and a hash, `my_shop@1f2e3d4c`, so that no path stands in what is stored.
 """
 
 from __future__ import annotations
@@ -13,6 +15,26 @@ from toolshift.errors import UsageError
 from toolshift.world import World
 
 OURS = ("poi", "medical", "retail")
+OWN = "TOOLSHIFT_WORLDS"  # files of the user's own worlds, as PATH lists folders
+
+
+def is_file(name: str) -> bool:
+    """Whether a world is named by a file."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def stored_name(name: str) -> str:
+    """The name by which results know a world; another than the given one for a file."""
+    return find_world(name).name if is_file(name) else name
+
+
+def split_task(task: str) -> tuple[str, str]:
+    """The world, which may be a file in a folder, and the rest of `world/kind/index`."""
+    file, mark, rest = task.rpartition("ml/")
+    if mark and is_file(f"{file}ml"):
+        return f"{file}ml", rest
+    world, _, rest = task.partition("/")
+    return world, rest
 
 
 def world_names() -> tuple[str, ...]:
@@ -29,6 +51,11 @@ def find_world(name: str) -> World:
     """
     from toolshift.shift import unknown
 
+    if is_file(name) or "@" in name:
+        from toolshift.connect.own import find_own
+
+        own: World = find_own(name)
+        return own
     if name in OURS:
         world: World = import_module(f"toolshift.worlds.{name}").WORLD
         return world

@@ -1,0 +1,100 @@
+"""Rollouts against `generate` with a prefill of the whole conversation at each turn.
+
+    python benchmarks/rollout_speed.py [--episodes 16] [--threads 1] [--json FILE]
+
+The same model (SmolLM2-135M with the shipped adapter, bf16), the same clean scenes, the same batch,
+greedy, in one run. Both sides play through the same loop; only what completes the prompts differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from toolshift.agents import catalog
+from toolshift.agents.local import load_model, load_tokenizer, stop_tokens, tool_role
+from toolshift.agents.smol import smol_directory
+from toolshift.grade import grade
+from toolshift.train.policy import Sampler
+from toolshift.train.rollout import Backend, Limits, Play, Said, Scribe, roll_out
+from toolshift.train.scenes import Mix, draws
+
+KINDS = ("listing", "hours", "route", "visit")
+
+
+class Prefilling:
+    """transformers' own `generate`: a batch at a time, nothing kept between turns."""
+
+    def __init__(self, model: Any, stop: Sequence[int]) -> None:
+        self.model, self.stop = model, list(stop)
+
+    def say(
+        self, prompts: Sequence[Sequence[int]], seeds: Sequence[int], limit: int, temperature: float
+    ) -> list[Said]:
+        width = max(map(len, prompts))
+        ids = [[self.stop[0]] * (width - len(each)) + list(each) for each in prompts]
+        mask = [[0] * (width - len(each)) + [1] * len(each) for each in prompts]
+        with torch.inference_mode():
+            found = self.model.generate(
+                input_ids=torch.tensor(ids),
+                attention_mask=torch.tensor(mask),
+                max_new_tokens=limit,
+                do_sample=False,
+                eos_token_id=self.stop,
+                pad_token_id=self.stop[0],
+            )
+        return [self._cut(row) for row in found[:, width:].tolist()]
+
+    def _cut(self, made: list[int]) -> Said:
+        ends = [place + 1 for place, token in enumerate(made) if token in self.stop]
+        kept = made[: ends[0]] if ends else made
+        return Said(kept, [0.0] * len(kept), bool(ends))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--episodes", type=int, default=16)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    directory, adapter = smol_directory(), catalog.ADAPTERS / "static"
+    tokenizer = load_tokenizer(directory, compact=True)
+    mix = Mix(kinds=KINDS, pool="dev", size=200)
+    plays = [Play(scene, 0) for scene in draws(mix, options.episodes)]
+    made: dict[str, Any] = {"episodes": options.episodes, "threads": options.threads}
+    for name in ("generate", "kept"):
+        model = load_model(directory, "bfloat16", adapter)
+        stop = stop_tokens(tokenizer, model)
+        backend: Backend = Sampler(model, stop) if name == "kept" else Prefilling(model, stop)
+        scribe = Scribe(tokenizer, "description-first", tool_role(tokenizer), stop)
+        roll_out(backend, scribe, plays[:1], 0.0, Limits(turn=2, episode=1))  # warm up
+        if isinstance(backend, Sampler):
+            backend.forget()
+        cpu, wall = time.process_time(), time.perf_counter()
+        found = roll_out(backend, scribe, plays, 0.0)
+        made[name] = {
+            "cpu_seconds": round(time.process_time() - cpu, 2),
+            "wall_seconds": round(time.perf_counter() - wall, 2),
+            "passed": sum(grade(each.episode).passed for each in found),
+            "own_tokens": sum(sum(each.env_mask) for each in found),
+        }
+        print(name, made[name], file=sys.stderr, flush=True)
+    # CPU time: other work on the machine has less of a part in it.
+    made["ratio"] = round(made["generate"]["cpu_seconds"] / made["kept"]["cpu_seconds"], 2)
+    made["ratio_wall"] = round(made["generate"]["wall_seconds"] / made["kept"]["wall_seconds"], 2)
+    text = json.dumps(made, indent=1)
+    print(text)
+    if options.json:
+        options.json.write_text(text + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""`toolshift train grpo`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from toolshift.commands.data import read_mix
+from toolshift.commands.output import print_json
+from toolshift.errors import UsageError
+from toolshift.shift import unknown
+from toolshift.train.follow import read_curves
+from toolshift.train.grpo_settings import GrpoSettings, preset, processes
+from toolshift.train.reward import TERMS, Weights
+
+_OURS = ("out", "resume", "as_json", "preset", "reward")
+
+
+def grpo_command(alpha: float, mixed: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Trains by GRPO in scenes, a share `alpha` of them shifted."""
+    settings = read_settings(asked)
+    mix = read_mix(alpha, mixed)
+    from toolshift.train.grpo import train
+
+    if not settings.evidence and processes() == 1:
+        from toolshift.train.record import NO_EVIDENCE
+
+        click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
+    out = train(mix, settings, asked["out"], resume=_resume(asked["resume"]))
+    if _first_process():
+        _say_done(out, settings, asked["as_json"])
+
+
+def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
+    """A preset, changed by the options that were given.
+
+    Raises:
+        UsageError: for a value out of range.
+    """
+    given = {
+        name: value for name, value in asked.items() if name not in _OURS and value is not None
+    }
+    if asked.get("reward"):
+        given["reward"] = read_weights(asked["reward"])
+    return preset(asked["preset"], **given)
+
+
+def read_weights(entries: Sequence[str]) -> Weights:
+    """Reads weights of the reward such as "surplus=0.1"; what is not named keeps its default.
+
+    Raises:
+        UsageError: for an unknown term or a weight that is no number.
+    """
+    weights = Weights()
+    for entry in entries:
+        name, _, value = entry.partition("=")
+        if name not in TERMS:
+            raise UsageError(unknown("term of the reward", name, TERMS))
+        try:
+            weights = msgspec.structs.replace(weights, **{name: float(value)})
+        except ValueError:
+            raise UsageError(f"--reward {entry}: write a number, as in {name}=0.1") from None
+    return weights
+
+
+def _resume(asked: str | None) -> bool | int:
+    if asked is None or asked == "last":
+        return asked == "last"
+    if not asked.isdigit():
+        raise click.UsageError(f"--resume {asked}: give the step of a checkpoint, or nothing")
+    return int(asked)
+
+
+def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
+    from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
+
+    record = msgspec.json.decode(
+        (out / (MODEL_RECORD if settings.full else ADAPTER_RECORD)).read_bytes()
+    )
+    lines = read_curves(out / "curves.jsonl")
+    rewards = [line["reward"] for line in lines if "reward" in line]
+    if as_json:
+        print_json({**record, "rewards": rewards})
+        return
+    first, last = (sum(some) / len(some) for some in (rewards[:5], rewards[-5:]))
+    click.echo(
+        f"{'model' if settings.full else 'adapter'} in {out}: {record['steps']} steps, "
+        f"{record['wall_seconds']:.0f} s; mean reward {first:.3f} in the first "
+        f"{len(rewards[:5])} steps, {last:.3f} in the last"
+    )
+
+
+def _first_process() -> bool:
+    import os
+
+    return os.environ.get("RANK", "0") == "0"

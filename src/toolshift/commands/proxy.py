@@ -1,0 +1,211 @@
+"""`toolshift proxy`: a real MCP server, seen through shifts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolshift.errors import UsageError
+from toolshift.suite import check_entities, read_stack
+
+if TYPE_CHECKING:
+    from toolshift.connect.mcp.behind import Shifting
+    from toolshift.connect.mcp.client import Target
+
+
+def proxy_command(
+    command: tuple[str, ...],
+    upstream_url: str | None,
+    headers: tuple[str, ...],
+    shifts: tuple[str, ...],
+    how: dict[str, Any],
+    http: int | None,
+    trace: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Serves a real server through shifts, or says what it would show.
+
+    Args:
+        command: the program of the real server and its arguments.
+        upstream_url: its address, in place of a program.
+        headers: "Name: value" for the address; `$NAME` in the value is read from the environment.
+        shifts: `a:2+b:1`.
+        how: seed, pool, needed, skip, may_write.
+        http: the port to serve on, in place of standard input and output.
+        trace: the file to append calls to.
+        dry_run: print the tools before and after, and serve nothing.
+        as_json: with `dry_run`.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    shifting, target = _shifting(shifts, how), _target(command, upstream_url, headers)
+    if dry_run:
+        _print_tools(_list(target), shifting, as_json)
+        return
+    if as_json:
+        raise UsageError("--json goes with --dry-run: what is served speaks MCP")
+    try:
+        if http is None:
+            asyncio.run(_over_stdio(target, shifting, trace))
+        else:
+            _over_http(target, shifting, trace, http)
+    except BaseExceptionGroup as several:
+        fault = _first(several)
+        if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
+            raise fault from None
+        raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from several
+
+
+def _first(fault: BaseException) -> BaseException:
+    """The cause inside a group, such that the command line can say it."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
+
+
+# -- what is asked -----------------------------------------------------------------------------
+
+
+def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> Shifting:
+    from toolshift.connect.mcp.behind import Shifting
+
+    check_entities(how["pool"], 200)
+    stack = tuple(applied for text in shifts for applied in read_stack(text))
+    names = [applied.shift for applied in stack]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UsageError(f"shift {twice} is given twice: once is all that it can be applied")
+    return Shifting(stack, **how)
+
+
+def _target(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) -> Target:
+    from toolshift.connect.mcp.client import Target
+
+    if bool(command) == bool(url):
+        raise UsageError("say which server: either `-- COMMAND ARGUMENTS...` or --upstream-url URL")
+    if url and not re.match(r"https?://[^/]+", url):
+        raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
+    if headers and not url:
+        raise UsageError("--header goes with --upstream-url")
+    return Target(command=command, url=url or "", headers=dict(map(_header, headers)))
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise UsageError("--header: write it as 'Name: value'")
+    missing = [one for one in re.findall(r"\$(\w+)", value) if one not in os.environ]
+    if missing:
+        raise UsageError(f"--header {name}: the environment has no {missing[0]}")
+    return name.strip(), re.sub(r"\$(\w+)", lambda one: os.environ[one[1]], value).strip()
+
+
+# -- serving -----------------------------------------------------------------------------------
+
+
+async def _over_stdio(target: Target, how: Shifting, trace: Path | None) -> None:
+    from mcp.server.stdio import stdio_server
+
+    from toolshift.connect.mcp.proxy import serve
+
+    written = _trace(trace, target)
+    try:
+        async with stdio_server() as streams:
+            await serve(streams, target, how, written)
+    finally:
+        if written:
+            written.close()
+
+
+def _over_http(target: Target, how: Shifting, trace: Path | None, port: int) -> None:
+    import uvicorn
+
+    from toolshift.connect.mcp.web import application
+
+    written = _trace(trace, target)
+    click.echo(f"Serving on http://127.0.0.1:{port}/mcp", err=True)
+    settings = uvicorn.Config(
+        application(target, how, written),
+        host="127.0.0.1",
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=2,
+    )
+    try:
+        uvicorn.Server(settings).run()
+    finally:
+        if written:
+            written.close()
+
+
+def _trace(path: Path | None, target: Target) -> Any:
+    from toolshift.connect.mcp.trace import Trace
+
+    return Trace(path, tuple(target.headers.values())) if path else None
+
+
+# -- a dry run -----------------------------------------------------------------------------------
+
+
+def _list(target: Target) -> list[dict[str, Any]]:
+    from toolshift.connect.mcp.client import list_tools
+
+    try:
+        return asyncio.run(list_tools(target))
+    except BaseExceptionGroup as several:
+        fault = _first(several)
+        if isinstance(fault, UsageError):
+            raise fault from None
+        raise UsageError(f"{target.name} did not list its tools: {fault}") from None
+
+
+def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> None:
+    from toolshift.commands.output import print_json, print_table
+    from toolshift.connect.live import altered
+    from toolshift.connect.mcp.behind import shift_tools
+
+    live, left = shift_tools(listed, how)
+    drifted = altered(live.scene, live.toolbox)
+    shown = [
+        (tool, live.toolbox.speak(tool, not set(tool.origin) & drifted)) for tool in live.tools()
+    ]
+    if as_json:
+        after = [words for _, words in shown]
+        print_json({"before": listed, "after": after, "not_applicable": left})
+        return
+    rows = [
+        (", ".join(tool.origin) or "(made up)", tool.name, _changes(live.toolbox, tool, words))
+        for tool, words in shown
+    ]
+    seen = {name for tool, _ in shown for name in tool.origin}
+    rows += [(name, "(hidden)", "") for name in live.toolbox.sources if name not in seen]
+    print_table("", ("tool", "shown as", "what has changed"), rows)
+    for name, why in left.items():
+        click.echo(f"{name} is not applicable: {why}")
+    if live.moves:
+        click.echo("The tools change further while they are used.")
+
+
+def _changes(toolbox: Any, tool: Any, words: dict[str, Any]) -> str:
+    """What differs in one tool, in a few words."""
+    source = toolbox.sources.get(tool.origin[0]) if len(tool.origin) == 1 else None
+    if source is None:
+        return "new"
+    before = source.raw
+    said = []
+    own = {source.known[p.fact]: p.name for p in tool.params if p.fact in source.known}
+    said += [f"{old} -> {new}" for old, new in own.items() if old != new]
+    said += [f"- {p.name}" for p in source.tool.params if p.name not in own]
+    said += [f"+ {p.name}" for p in tool.params if p.fact not in source.known]
+    if words.get("description", "") != before.get("description", ""):
+        said.append("description" if words.get("description") else "no description")
+    if "outputSchema" in before and "outputSchema" not in words:
+        said.append("no outputSchema")
+    return ", ".join(said)

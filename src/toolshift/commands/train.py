@@ -1,0 +1,160 @@
+"""`toolshift train sft` and `toolshift train paft`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from toolshift.commands.data import read_mix
+from toolshift.commands.output import print_json, progress
+from toolshift.train.data import make_rows, read_rows
+from toolshift.train.model import find_base
+from toolshift.train.presets import TRAJECTORIES, Settings, preset
+from toolshift.train.scenes import Mix
+
+if TYPE_CHECKING:
+    from toolshift.train.follow import Evaluate
+    from toolshift.train.model import Base
+
+_OURS = ("out", "resume", "show_mask", "as_json", "preset")
+
+
+def sft_command(data: Path, asked: dict[str, Any]) -> None:
+    """Trains on the rows of a file."""
+    settings = _settings(asked)
+    rows = read_rows(data)
+    how = {"file": data.name, "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
+    _train(rows, settings, asked, how, {})
+
+
+def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Trains on the oracle's trajectories, a share `alpha` of them in shifted scenes."""
+    settings = _settings(asked)
+    mix = read_mix(alpha, mixed)
+    find_base(settings)  # before the trajectories are made
+    with progress("trajectories") as watch:
+        rows = make_rows(mix, count or TRAJECTORIES[settings.preset], watch)
+    dev = msgspec.structs.replace(mix, pool="dev", size=200, share=1)
+    arms = {"clean": msgspec.structs.replace(dev, alpha=0.0)}
+    if alpha:
+        arms["shifted"] = msgspec.structs.replace(dev, alpha=1.0)
+    _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix)}, arms)
+
+
+def _settings(asked: Mapping[str, Any]) -> Settings:
+    """A preset, changed by the options that were given.
+
+    Raises:
+        click.UsageError: where the result has no place to go.
+    """
+    if asked["out"] is None and not asked["show_mask"]:
+        raise click.UsageError("give --out, the folder for the result")
+    given = {
+        name: value for name, value in asked.items() if name not in _OURS and value is not None
+    }
+    if "save_at" in given:
+        given["save_at"] = steps_of(given["save_at"])
+    return preset(asked["preset"], **given)
+
+
+def steps_of(text: str) -> tuple[int, ...]:
+    """Reads steps such as "200,400,800".
+
+    Raises:
+        click.UsageError: for anything else.
+    """
+    try:
+        return tuple(sorted({int(part) for part in text.split(",") if part.strip()}))
+    except ValueError:
+        raise click.UsageError(f"--save-at {text}: write steps, as in 200,400,800") from None
+
+
+def _train(
+    rows: Sequence[Mapping[str, Any]],
+    settings: Settings,
+    asked: Mapping[str, Any],
+    data: dict[str, Any],
+    arms: Mapping[str, Mix],
+) -> None:
+    if asked["show_mask"]:
+        click.echo(_masked(rows[0], settings))
+        return
+    from toolshift.train.sft import train
+
+    if not settings.evidence and _first_process():
+        from toolshift.train.record import NO_EVIDENCE
+
+        click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
+    evaluate = _evaluation(rows, settings, arms) if settings.eval_every else None
+    with progress("rows tokenized") as watch:
+        out = train(
+            rows,
+            settings,
+            asked["out"],
+            resume=_resume(asked["resume"]),
+            data=data,
+            evaluate=evaluate,
+            watch=watch,
+        )
+    if _first_process():
+        _say_done(out, settings, asked["as_json"])
+
+
+def _evaluation(
+    rows: Sequence[Mapping[str, Any]], settings: Settings, arms: Mapping[str, Mix]
+) -> Callable[[Base], Evaluate]:
+    from toolshift.train.live import evaluation
+
+    return evaluation(rows, settings, arms or None)
+
+
+def _resume(asked: str | None) -> bool | int:
+    """What --resume asks for: nothing, the last checkpoint, or that of a step."""
+    if asked is None or asked == "last":
+        return asked == "last"
+    if not asked.isdigit():
+        raise click.UsageError(f"--resume {asked}: give the step of a checkpoint, or nothing")
+    return int(asked)
+
+
+def _masked(row: Mapping[str, Any], settings: Settings) -> str:
+    """One row as the model reads it; what is learned is green and in brackets."""
+    from toolshift.train.batches import Encoder, show_mask
+
+    base = find_base(settings)
+    encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role)
+    marks = ("\x1b[32m[[", "]]\x1b[0m") if sys.stdout.isatty() else ("[[", "]]")
+    example = encoder.encode(row)
+    share = int((example.weights != 0).sum())
+    return (
+        f"{show_mask(example, base.tokenizer, marks)}\n"
+        f"{share} of {len(example.tokens)} tokens are learned; they stand between [[ and ]]."
+    )
+
+
+def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
+    from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
+
+    record = msgspec.json.decode(
+        (out / (MODEL_RECORD if settings.full else ADAPTER_RECORD)).read_bytes()
+    )
+    if as_json:
+        print_json(record)
+        return
+    what = "model" if settings.full else "adapter"
+    size = sum(file.stat().st_size for file in out.glob("*.safetensors"))
+    click.echo(
+        f"{what} in {out} ({size / 1e6:.1f} MB): {record['steps']} steps, {record['tokens']:,} "
+        f"tokens, {record['wall_seconds']:.0f} s, loss {record['last_loss']:.3f}"
+    )
+
+
+def _first_process() -> bool:
+    return os.environ.get("RANK", "0") == "0"

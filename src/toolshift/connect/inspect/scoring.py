@@ -1,0 +1,96 @@
+"""The scorer and the metrics: the verdicts of `toolshift.grade` in Inspect's terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    grouped,
+    metric,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import TaskState
+
+from toolshift.cell import Cell
+from toolshift.connect.inspect.desk import kept_of, scene_of
+from toolshift.grade import Grade, regrade
+from toolshift.measure.metrics import Arms, Scored
+from toolshift.tool import JSON
+
+CLUSTER, GROUP = "lineage", "arm"
+
+
+@metric  # type: ignore[untyped-decorator]
+def shift_drop() -> Metric:
+    """The drop of each tier, clean minus shifted and paired by task, as `toolshift run` has it.
+
+    Beside each drop stand the ends of its 95% interval. Undefined, and left out, where the model
+    passes under half of the same tasks clean.
+    """
+
+    def drops(scores: list[SampleScore]) -> dict[str, float]:
+        arms = Arms(row for row in map(_scored, scores) if row is not None)
+        found: dict[str, float] = {}
+        for row in arms.table(_arm_of, "holm"):
+            if row.defined:
+                ends = {"": row.drop.estimate, "_low": row.drop.low, "_high": row.drop.high}
+                found |= {f"drop_{row.label}{end}": value for end, value in ends.items()}
+        return found
+
+    return drops
+
+
+def _arm_of(cell: Cell) -> str:
+    from toolshift.measure.metrics import tier_of
+
+    return tier_of(cell)
+
+
+def _scored(score: SampleScore) -> Scored | None:
+    """A row for ToolShift's own measures, from what the score holds."""
+    told: dict[str, Any] = score.score.metadata or {}
+    cell = (score.sample_metadata or {}).get("cell")
+    if cell is None or "grade" not in told:
+        return None
+    return Scored(
+        str(score.sample_id), msgspec.convert(cell, Cell), msgspec.convert(told["grade"], Grade)
+    )
+
+
+@scorer(  # type: ignore[untyped-decorator]
+    metrics=[
+        accuracy(),
+        stderr(cluster=CLUSTER),
+        grouped(accuracy(), GROUP, all=False),
+        grouped(stderr(cluster=CLUSTER), GROUP, all=False, name_template="{group_name}_stderr"),
+        shift_drop(),
+    ]
+)
+def graded() -> Scorer:
+    """Grades the kept trace of a sample by rule; `inspect score` does so again from a log.
+
+    1 for a pass and 0 for a failure, its cause in the explanation. What is not the model's doing
+    (its infrastructure, or a question that the simulated user did not understand) is not scored.
+    An episode that a limit of Inspect's cut short counts as one that ran out of its budget.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        kept = kept_of(state)
+        verdict = regrade(scene_of(state.metadata), kept.steps, kept.end or "budget")
+        answers = [step.said or step.name for step in kept.steps if step.kind != "call"]
+        told = {"grade": msgspec.json.decode(JSON.encode(verdict))}
+        answer = answers[-1] if answers else ""
+        if verdict.void:
+            return Score.unscored(reason=verdict.cause, answer=answer, metadata=told)
+        why = verdict.cause or "passed"
+        return Score(value=int(verdict.passed), answer=answer, explanation=why, metadata=told)
+
+    return score

@@ -1,0 +1,123 @@
+"""The tasks that Inspect finds: the suites, and a selection of the caller's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+
+from toolshift.cell import Cell
+from toolshift.connect.inspect.desk import chat_messages, forget, losses_of, scene_of
+from toolshift.connect.inspect.scoring import graded
+from toolshift.connect.inspect.solvers import converse
+from toolshift.episode import Episode
+from toolshift.measure.metrics import dimension_of, is_placebo, tier_of
+from toolshift.plan import make_plan
+from toolshift.suite import select
+from toolshift.tool import JSON
+
+_log = logging.getLogger(__name__)
+
+
+@task  # type: ignore[untyped-decorator]
+def quick(seed: int = 0, trials: int = 1) -> Task:
+    """The suite quick: 20 tasks of poi, 11 shifts over the four tiers."""
+    return _task("quick", seed=seed, trials=trials)
+
+
+@task  # type: ignore[untyped-decorator]
+def standard(seed: int = 0, trials: int = 1) -> Task:
+    """The suite standard: 16 tasks of each world, every shift at three severities."""
+    return _task("standard", seed=seed, trials=trials)
+
+
+@task  # type: ignore[untyped-decorator]
+def paper(seed: int = 0, trials: int = 1) -> Task:
+    """The suite paper: 220 tasks of poi, each under one shift of each tier."""
+    return _task("paper", seed=seed, trials=trials)
+
+
+@task  # type: ignore[untyped-decorator]
+def shifted(
+    shifts: str = "all",
+    worlds: str = "",
+    kinds: str = "",
+    tasks: int = 0,
+    seed: int = 0,
+    trials: int = 1,
+    suite: str = "quick",
+    placebo: bool = True,
+) -> Task:
+    """Shifts of your choice: `-T shifts="erase_identity:2,merged_tools:2"`.
+
+    Args:
+        shifts: names, tiers or stacks (`a:2+b:1`), with commas between.
+        worlds: worlds instead of the suite's, with commas between.
+        kinds: only these task kinds, with commas between.
+        tasks: tasks of each world; the suite's where 0.
+        seed: of the worlds.
+        trials: how often each scene is run.
+        suite: where everything else comes from.
+        placebo: whether the placebo arm is run.
+    """
+    return _task(
+        suite,
+        shifts=_words(shifts),
+        worlds=_words(worlds),
+        kinds=_words(kinds),
+        tasks=tasks,
+        seed=seed,
+        trials=trials,
+        placebo=placebo,
+    )
+
+
+def _words(text: Any) -> tuple[str, ...]:
+    """What stands between commas; Inspect's command line makes a list of it by itself."""
+    parts = text if isinstance(text, list | tuple) else str(text).split(",")
+    return tuple(str(part).strip() for part in parts if str(part).strip())
+
+
+def _task(suite: str, **asked: Any) -> Task:
+    plan = make_plan(select(suite, **asked))
+    dataset = MemoryDataset([sample_of(cell) for cell in plan.cells], name=f"toolshift {suite}")
+    _report_losses(dataset)
+    return Task(
+        dataset=dataset,
+        solver=converse(),
+        scorer=graded(),
+        cleanup=forget,
+        metadata={"plan": plan.hash, "shifts": plan.versions, "skipped": len(plan.skipped)},
+    )
+
+
+def sample_of(cell: Cell) -> Sample:
+    """A cell as a sample: its first messages, what is right, and what groups it."""
+    data: dict[str, Any] = msgspec.json.decode(JSON.encode(cell))
+    scene = scene_of({"cell": data})
+    first = Episode(scene).observation
+    answers = [str(ask.expected) for ask in scene.asks if ask.expected is not None]
+    tier = tier_of(cell)
+    return Sample(
+        id=cell.id,
+        input=chat_messages(first.messages),
+        target=answers if scene.solvable else f"refuse: {scene.outcome.refusal}",
+        metadata={
+            "cell": data,
+            "lineage": cell.lineage,
+            "arm": "placebo" if is_placebo(cell) else tier if cell.shifts else "clean",
+            "dimension": dimension_of(cell),
+            "shifts": cell.stack,
+            "schema_losses": losses_of(first.tools),
+        },
+    )
+
+
+def _report_losses(samples: Iterable[Sample]) -> None:
+    lost = sorted({loss for sample in samples for loss in (sample.metadata or {})["schema_losses"]})
+    if lost:
+        _log.warning("Inspect's schemas cannot say: %s", "; ".join(lost))

@@ -1,0 +1,223 @@
+"""The proxy: two connections, and between them the layers.
+
+Whatever is not about tools passes untouched in both directions: resources, prompts, completion,
+logging, progress, sampling, elicitation, roots, subscriptions, in whichever era of the protocol
+client and server agree on. Without shifts so do the tools, page by page.
+
+Of a shifted server `tools/list` is answered from the shown tools, and `tools/call` goes through the
+layers (see `behind`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.memory import create_client_server_memory_streams
+
+from toolshift.connect.mcp.behind import ShiftedTools, Shifting
+from toolshift.connect.mcp.client import Streams, Target, Upstream
+from toolshift.connect.mcp.trace import Trace
+
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+CHANGED = "notifications/tools/list_changed"
+METHOD_NOT_FOUND = -32601
+
+
+class Caller(Protocol):
+    """The client, as the sender of one request; its notices go where the answer goes."""
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tells the client."""
+        ...
+
+    async def send_raw_request(self, method: str, params: Any) -> dict[str, Any]:
+        """Asks the client."""
+        ...
+
+
+class Wire:
+    """One client's connection to one real server."""
+
+    def __init__(self, upstream: Upstream, how: Shifting, trace: Trace | None = None) -> None:
+        self.upstream, self.how = upstream, how
+        self.tools = ShiftedTools(upstream, how, trace)
+        self.front: Caller | None = None
+        self._callers: list[Caller] = []
+        self._tokens: dict[str | int, tuple[Caller, str | int]] = {}
+        self._listening: dict[str, tuple[Caller, Any, bool]] = {}
+        self._number = 0
+
+    # -- from the client -----------------------------------------------------------------------
+
+    async def request(
+        self, caller: Caller, method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Answers a request of the client.
+
+        Raises:
+            MCPError: as the server answered, or with what has gone wrong here.
+        """
+        if method == "subscriptions/listen":
+            return await self._listen(caller, params or {})
+        self._callers.append(caller)
+        token, params = self._own_token(caller, params)
+        try:
+            if method == "tools/call":
+                answer, changed = await self.tools.call(params or {})
+                if changed:
+                    await self._tell_changed(caller)
+                return answer
+            if method == "tools/list" and self.how.stack:
+                return await self.tools.list(params or {})
+            answer = await self.upstream.ask(method, params)
+        finally:
+            self._callers.remove(caller)
+            self._tokens.pop(token, None)
+        return self._capable(answer) if self.how.stack else answer
+
+    async def heard(self, context: Any, method: str, params: Mapping[str, Any] | None) -> None:
+        """Passes on a notice of the client; a cancellation has cancelled the call already."""
+        if method != "notifications/cancelled":
+            await self.upstream.notify(method, params)
+
+    # -- from the server -----------------------------------------------------------------------
+
+    async def asked(
+        self, context: Any, method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Passes a request of the server (sampling, elicitation, roots) to the client."""
+        client = self._related()
+        if client is None:
+            raise MCPError(METHOD_NOT_FOUND, f"no client is there to answer {method}")
+        return await client.send_raw_request(method, params)
+
+    async def told(self, context: Any, method: str, params: Mapping[str, Any] | None) -> None:
+        """Passes a notice of the server to the client whom it is about."""
+        given = dict(params or {})
+        if method == CHANGED:
+            self.tools.stale = True
+        if method == "notifications/cancelled":
+            return
+        named = (given.get("_meta") or {}).get(SUBSCRIPTION)
+        if isinstance(named, str) and named in self._listening:
+            caller, name, wants = self._listening[named]
+            given["_meta"] = {**given["_meta"], SUBSCRIPTION: name}
+            if method.endswith("/acknowledged") and wants:
+                given["notifications"] = {
+                    **given.get("notifications", {}),
+                    "toolsListChanged": True,
+                }
+            await caller.notify(method, given)
+            return
+        if method == "notifications/progress" and given.get("progressToken") in self._tokens:
+            caller, token = self._tokens[given["progressToken"]]
+            await caller.notify(method, {**given, "progressToken": token})
+            return
+        client = self._related()
+        if client is not None:
+            await client.notify(method, params)
+
+    def _related(self) -> Caller | None:
+        """Whom an unaddressed message is for: the one caller, else the client's own stream."""
+        return self._callers[0] if len(self._callers) == 1 else self.front
+
+    def _own_token(
+        self, caller: Caller, params: Mapping[str, Any] | None
+    ) -> tuple[str | int, Mapping[str, Any] | None]:
+        """Keeps the progress tokens of clients apart; one that is alone stays as it is."""
+        meta = (params or {}).get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, Mapping) else None
+        if params is None or not isinstance(token, str | int):
+            return "", params
+        own = token
+        if token in self._tokens:
+            self._number += 1
+            own = f"toolshift-{self._number}"
+        self._tokens[own] = (caller, token)
+        return own, {**params, "_meta": {**meta, "progressToken": own}}  # type: ignore[dict-item]
+
+    # -- subscriptions of the newer era ----------------------------------------------------------
+
+    async def _listen(self, caller: Caller, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Holds a listening stream open, over ids of our own."""
+        self._number += 1
+        own = f"listen-{self._number}"
+        asked = params.get("notifications")
+        asked = asked if isinstance(asked, Mapping) else {}
+        name = getattr(caller, "request_id", None)
+        wants = bool(self.how.stack) and asked.get("toolsListChanged") is True
+        self._listening[own] = (caller, name, wants)
+        try:
+            answer = await self.upstream.ask("subscriptions/listen", params, own)
+        except MCPError as fault:
+            if fault.code != METHOD_NOT_FOUND or not wants:
+                raise
+            answer = await self._listen_here(caller, name)
+        finally:
+            self._listening.pop(own, None)
+        meta = answer.get("_meta")
+        if isinstance(meta, Mapping) and meta.get(SUBSCRIPTION) == own:
+            answer = {**answer, "_meta": {**meta, SUBSCRIPTION: name}}
+        return answer
+
+    async def _listen_here(self, caller: Caller, name: Any) -> dict[str, Any]:
+        """Holds a stream of ours open where the server has none, until the client leaves it."""
+        meta = {SUBSCRIPTION: name}
+        told = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+        await caller.notify("notifications/subscriptions/acknowledged", told)
+        await anyio.sleep_forever()
+        return {"_meta": meta}
+
+    async def _tell_changed(self, caller: Caller) -> None:
+        """Tells the client that the tools have changed."""
+        for listener, name, wants in list(self._listening.values()):
+            if wants:
+                await listener.notify(CHANGED, {"_meta": {SUBSCRIPTION: name}})
+        if self.front is not None and not self._listening:
+            await caller.notify(CHANGED, None)
+
+    def _capable(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Says that the tools may change, in the answers that say what the server can do."""
+        can = answer.get("capabilities")
+        if not isinstance(can, Mapping) or not isinstance(can.get("tools"), Mapping):
+            return answer
+        return {**answer, "capabilities": {**can, "tools": {**can["tools"], "listChanged": True}}}
+
+
+async def serve(
+    streams: Streams, target: Target, how: Shifting, trace: Trace | None = None, **started: Any
+) -> None:
+    """Serves one client over open streams, with a connection to the real server of its own.
+
+    Returns when the client has gone; the server is ended with it.
+
+    Raises:
+        UsageError: where the server cannot be started.
+    """
+    async with target.open() as behind, anyio.create_task_group() as group:
+        upstream = Upstream(behind, target.name)
+        wire = Wire(upstream, how, trace)
+        front: JSONRPCDispatcher[Any] = JSONRPCDispatcher(*streams)
+        wire.front = front
+        await group.start(upstream.wire.run, wire.asked, wire.told)
+        await front.run(wire.request, wire.heard, **started)
+        group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def in_process(
+    target: Target, how: Shifting, trace: Trace | None = None
+) -> AsyncIterator[Streams]:
+    """The proxy as a transport: `mcp.Client(in_process(target, how))`."""
+    async with (
+        create_client_server_memory_streams() as (client, server),
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(serve, server, target, how, trace)
+        yield client
+        group.cancel_scope.cancel()

@@ -1,0 +1,112 @@
+"""The trace of a proxied session: one JSON line a call, without secrets.
+
+Left out are the values of keys that look like credentials, what looks like a credential inside a
+text, and the values of such variables in the proxy's own environment wherever they turn up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.errors import UsageError
+from toolshift.tool import JSON
+
+GONE = "[redacted]"
+LONGEST = 20_000
+"""Characters of one text that a trace keeps."""
+DEEPEST = 40
+_SECRET_KEY = re.compile(
+    r"pass(word|wd|phrase)?$|passw|secret|token(?!s$|ize)|api[-_]?key|auth(?!ors?$)|cookie|credential"
+    r"|private[-_]?key|access[-_]?key|session[-_]?id|signature|bearer|[-_]pat$|[-_]key$|pwd",
+    re.IGNORECASE,
+)
+_SECRET_TEXT = re.compile(
+    r"(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+    r"|\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9]{12,}"
+    r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bnpm_\w{20,}"
+    r"|\bxox[abprs]-[\w-]{10,}|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
+    re.DOTALL,
+)
+_ASSIGNED = re.compile(
+    r"(?P<head>[\"']?(?P<key>[\w.-]{2,60})[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;&<>{}]{4,})"
+)
+
+
+class Redactor:
+    """Takes secrets out of what is written down.
+
+    Args:
+        known: values that are secret whatever they look like.
+    """
+
+    def __init__(self, known: tuple[str, ...] = ()) -> None:
+        owned = [v for k, v in os.environ.items() if _SECRET_KEY.search(k) and len(v) >= 6]
+        every = sorted({*known, *owned}, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, every))) if every else None
+
+    def clean(self, value: Any, depth: int = 0) -> Any:
+        """The value without secrets, and cut to a size that a trace can keep."""
+        if depth > DEEPEST:
+            return "[too deep]"
+        if isinstance(value, Mapping):
+            return {
+                self.text(str(key)): GONE
+                if _SECRET_KEY.search(str(key)) and not isinstance(inner, bool | None)
+                else self.clean(inner, depth + 1)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.clean(inner, depth + 1) for inner in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        cut = text[: 2 * LONGEST]
+        cut = self._known.sub(GONE, cut) if self._known else cut
+        cut = _ASSIGNED.sub(_without_value, _SECRET_TEXT.sub(GONE, cut))
+        more = len(text) - LONGEST
+        return f"{cut[:LONGEST]}... [{more} more]" if more > 0 else cut
+
+
+def _without_value(found: re.Match[str]) -> str:
+    return found["head"] + GONE if _SECRET_KEY.search(found["key"]) else found[0]
+
+
+class Trace:
+    """Appends records to a file; one that goes wrong costs the record, never the call.
+
+    Raises:
+        UsageError: where the file cannot be written.
+    """
+
+    def __init__(self, path: Path, known: tuple[str, ...] = ()) -> None:
+        self._redactor = Redactor(known)
+        self._number = 0
+        try:
+            self._file = path.open("ab")
+        except OSError as fault:
+            raise UsageError(f"{path}: cannot write the trace ({fault.strerror})") from None
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Appends one record."""
+        self._number += 1
+        clean = self._redactor.clean(record)
+        try:
+            line = JSON.encode({"n": self._number, **clean})
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            line = JSON.encode({"n": self._number, "lost": "it could not be written as JSON"})
+        self._file.write(line + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()

@@ -1,0 +1,227 @@
+"""The proxy over streamable HTTP, on the loopback interface only.
+
+Each session of the older era has layers and a connection to the real server of its own. The newer
+era has no sessions: its requests share one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from secrets import token_urlsafe
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.types import methods
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from toolshift.connect.mcp.behind import Shifting
+from toolshift.connect.mcp.client import Target, Upstream
+from toolshift.connect.mcp.proxy import Wire, serve
+from toolshift.connect.mcp.trace import Trace
+from toolshift.errors import UsageError
+
+SESSION = "mcp-session-id"
+IDLE = 1800.0
+"""Seconds without a request after which a session ends."""
+MOST_SESSIONS = 200
+MOST_BODY = 16 * 1024 * 1024
+LOOPBACK = TransportSecuritySettings(
+    enable_dns_rebinding_protection=True,
+    allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
+    allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+)
+
+
+class Front:
+    """The ASGI application at one path."""
+
+    def __init__(self, target: Target, how: Shifting, trace: Trace | None) -> None:
+        self.target, self.how, self.trace = target, how, trace
+        self._sessions: dict[str, StreamableHTTPServerTransport] = {}
+        self._group: Any = None
+        self._shared: Wire | None = None
+        self._opening = anyio.Lock()
+        server: Server[Any] = Server("toolshift")
+        server.middleware.append(self._relay)
+        self._newer = StreamableHTTPSessionManager(server, security_settings=LOOPBACK)
+        self._limited = RequestBodyLimitMiddleware(self._older, MOST_BODY)
+
+    @asynccontextmanager
+    async def running(self, app: Any = None) -> AsyncIterator[None]:
+        """Holds the sessions while the application serves."""
+        async with self._newer.run(), anyio.create_task_group() as group:
+            self._group = group
+            yield
+            group.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one HTTP request, by the era that its headers name."""
+        version = Request(scope).headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self._newer.handle_request(scope, receive, send)
+        else:
+            await self._limited(scope, receive, send)
+
+    # -- sessions of the older era ---------------------------------------------------------------
+
+    async def _older(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = Request(scope).headers.get(SESSION)
+        if name is None:
+            await self._open(scope, receive, send)
+            return
+        transport = self._sessions.get(name)
+        if transport is None:
+            await _refuse(404, "there is no such session")(scope, receive, send)
+            return
+        await transport.handle_request(scope, receive, send)
+        if transport.is_terminated:
+            self._sessions.pop(name, None)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(self._sessions) >= MOST_SESSIONS:
+            await _refuse(503, "too many sessions are open")(scope, receive, send)
+            return
+        name = token_urlsafe(24)
+        transport = StreamableHTTPServerTransport(
+            name, security_settings=LOOPBACK, idle_timeout=IDLE
+        )
+        status = 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        self._sessions[name] = transport
+        try:
+            await self._group.start(self._session, name, transport)
+            await transport.handle_request(scope, receive, watched)
+        except UsageError as fault:
+            await _refuse(502, f"toolshift: {fault}")(scope, receive, watched)
+        finally:
+            if status >= 400:
+                await self._close(name, transport)
+
+    async def _session(
+        self, name: str, transport: StreamableHTTPServerTransport, *, task_status: Any
+    ) -> None:
+        begun = Begun(task_status)
+        try:
+            async with transport.connect() as streams:
+                with transport.idle_scope or anyio.CancelScope():
+                    await serve(streams, self.target, self.how, self.trace, task_status=begun)
+        except Exception as fault:
+            if not begun.told:
+                raise UsageError(_reason(fault)) from None
+            print(f"toolshift: a session ended: {_reason(fault)}", file=sys.stderr)
+        finally:
+            await self._close(name, transport)
+
+    async def _close(self, name: str, transport: StreamableHTTPServerTransport) -> None:
+        self._sessions.pop(name, None)
+        if not transport.is_terminated:
+            with anyio.CancelScope(shield=True):
+                await transport.terminate()
+
+    # -- requests of the newer era ---------------------------------------------------------------
+
+    async def _relay(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        wire = await self._connected()
+        return await wire.request(Post(ctx), ctx.method, ctx.params)
+
+    async def _connected(self) -> Wire:
+        """The connection that all requests of the newer era share; a new one after it has died."""
+        async with self._opening:
+            if self._shared is None:
+                try:
+                    self._shared = await self._group.start(self._share)
+                except UsageError as fault:
+                    raise MCPError(-32603, f"toolshift: {fault}") from None
+            return self._shared
+
+    async def _share(self, *, task_status: Any) -> None:
+        begun = Begun(task_status)
+        try:
+            async with self.target.open() as behind, anyio.create_task_group() as group:
+                upstream = Upstream(behind, self.target.name)
+                wire = Wire(upstream, self.how, self.trace)
+                await group.start(upstream.wire.run, wire.asked, wire.told)
+                begun.started(wire)
+        except Exception as fault:
+            if not begun.told:
+                raise UsageError(_reason(fault)) from None
+            print(f"toolshift: the server was lost: {_reason(fault)}", file=sys.stderr)
+        finally:
+            self._shared = None
+
+
+class Begun:
+    """The status of a task, which remembers whether it has been told."""
+
+    def __init__(self, status: Any) -> None:
+        self._status, self.told = status, False
+
+    def started(self, value: Any = None) -> None:
+        """Tells that the task is ready."""
+        self.told = True
+        self._status.started(value)
+
+
+class Post:
+    """A request of the newer era as a caller: notices go onto the stream of its answer."""
+
+    def __init__(self, asked: ServerRequestContext[Any, Any]) -> None:
+        self._asked = asked
+        self.request_id = asked.request_id
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tells the client, where this era knows such a notice."""
+        try:
+            notice: Any = methods.parse_server_notification(
+                method, self._asked.protocol_version, params
+            )
+        except (KeyError, ValueError):
+            return
+        await self._asked.session.send_notification(notice, self.request_id)
+
+    async def send_raw_request(self, method: str, params: Any) -> dict[str, Any]:
+        """Refuses: in this era a server asks in its result."""
+        raise MCPError(-32601, f"{method} cannot be asked of a client of this protocol era")
+
+
+def _reason(fault: BaseException) -> str:
+    """The first cause inside a group of them, in words."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return str(fault) or type(fault).__name__
+
+
+def _refuse(status: int, message: str) -> JSONResponse:
+    error = {"code": -32600, "message": message}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
+
+
+def application(
+    target: Target, how: Shifting, trace: Trace | None = None, path: str = "/mcp"
+) -> Starlette:
+    """The proxy as an ASGI application."""
+    front = Front(target, how, trace)
+    return Starlette(routes=[Route(path, front)], lifespan=front.running)

@@ -1,0 +1,284 @@
+"""What a model is shown of an agent's conversation, and what the model's calls stand for.
+
+The agent's history is in true names, the model's in shown ones. The tools are the agent's own, so
+nothing is carried out here: a call that comes out at the bottom of the layers is what the agent is
+asked to do, and the result that it reports goes back up through the same layers. A call that a
+layer answers by itself (a name that no longer works, a distractor) is answered to the model
+without the agent's knowing.
+
+The shown form of a history follows from the seed, the tools and the positions in it. What the
+agent's history does not hold (calls that a layer answered) is remembered in `Said`; if that is
+lost, the conversation goes on without it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from threading import Lock
+from typing import Any
+
+import msgspec
+
+from toolshift.connect.live import Live, LiveScene
+from toolshift.connect.tools import Toolbox
+from toolshift.form import show
+from toolshift.tool import JSON, Result
+
+Message = dict[str, Any]
+Call = dict[str, Any]
+
+
+class Wanted(Exception):
+    """A call has come out at the bottom: the agent is to make it."""
+
+    def __init__(self, name: str, arguments: dict[str, Any]) -> None:
+        super().__init__(name)
+        self.name, self.arguments = name, arguments
+
+
+class Agent:
+    """Whoever makes the true calls: the agent has reported a result, or is yet to be asked."""
+
+    def __init__(self) -> None:
+        self.reported: Result | None = None
+
+    def __call__(self, name: str, arguments: dict[str, Any]) -> Result:
+        """What the agent has reported, once.
+
+        Raises:
+            Wanted: where it has not made the call yet.
+        """
+        if self.reported is None:
+            raise Wanted(name, arguments)
+        told, self.reported = self.reported, None
+        return told
+
+
+@dataclass(frozen=True)
+class Round:
+    """A message of the model and what each of its calls became.
+
+    Attributes:
+        message: as the model spoke it.
+        carried: the calls that the agent is to make, under its own names; by their place.
+        answers: by a call's id, what a layer has answered to it.
+    """
+
+    message: Message
+    carried: tuple[Call, ...] = ()
+    answers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the agent need not know of it: every call was answered by a layer."""
+        return bool(self.answers) and not self.carried
+
+    @property
+    def heard(self) -> list[Message]:
+        """The messages that answer the calls which a layer answered."""
+        return [
+            {"role": "tool", "tool_call_id": name, "content": text}
+            for name, text in self.answers.items()
+        ]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The rounds that led to one message of the assistant, the last of them the visible one."""
+
+    rounds: tuple[Round, ...]
+
+
+class Said:
+    """What models have said in truth, by the message that the agent was given for it."""
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._lock = Lock()
+
+    def keep(self, history: Sequence[Message], given: Message, turn: Turn) -> None:
+        """Remembers what stood behind the message that follows a history."""
+        with self._lock:
+            self._turns[_key(history, given)] = turn
+            while len(self._turns) > self._most:
+                self._turns.popitem(last=False)
+
+    def find(self, history: Sequence[Message], given: Message) -> Turn | None:
+        """What stood behind a message of the agent's history; None where it is not known."""
+        with self._lock:
+            return self._turns.get(_key(history, given))
+
+
+def _key(history: Sequence[Message], given: Message) -> str:
+    """A name for a message: the conversation's first request, its place, and what it says.
+
+    System messages stay out, since some agents put the time of day in them.
+    """
+    users = (m for m in history if m.get("role") == "user")
+    place = sum(m.get("role") == "assistant" for m in history)
+    calls = [
+        (call.get("id"), function.get("name"), _canonical(function.get("arguments")))
+        for call in given.get("tool_calls") or ()
+        for function in (call.get("function") or {},)
+    ]
+    parts = [next(users, {}).get("content"), place, text_of(given) or "", calls]
+    return blake2b(JSON.encode(parts), digest_size=16).hexdigest()
+
+
+def _canonical(arguments: Any) -> Any:
+    found = read_arguments(arguments)
+    return sorted(found.items()) if isinstance(found, dict) else found
+
+
+class Conversation:
+    """One request's conversation, replayed through the layers up to its last message."""
+
+    def __init__(self, scene: LiveScene, toolbox: Toolbox, said: Said) -> None:
+        self._agent = Agent()
+        self._live = Live(scene, toolbox, self._agent)
+        self._said = said
+        self.changed: list[dict[str, str]] = []
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that the model is shown now."""
+        return [self._live.toolbox.speak(tool) for tool in self._live.tools()]
+
+    def show(self, messages: Sequence[Message]) -> list[Message]:
+        """The history as the model is shown it."""
+        shown: list[Message] = []
+        spoken: dict[str, Call] = {}
+        for place, message in enumerate(messages):
+            if message.get("role") == "tool":
+                call = spoken.get(str(message.get("tool_call_id")))
+                shown.append(self._reported(message, call) if call else message)
+            elif message.get("tool_calls") or message.get("role") == "assistant":
+                shown += self._spoken(messages[:place], message, spoken)
+            else:
+                shown.append(message)
+        return shown
+
+    def carry(self, message: Message) -> Round:
+        """Carries the calls of a model's message inward."""
+        carried, answers = [], {}
+        for call in message.get("tool_calls") or ():
+            found = self._carry(call)
+            if isinstance(found, str):
+                answers[str(call.get("id"))] = found
+            else:
+                carried.append(found)
+        return Round(message, tuple(carried), answers)
+
+    def spoken_name(self, name: str) -> str:
+        """The name that the model is shown for a tool of the agent's."""
+        return self._outward(name, {})[0]
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _carry(self, call: Call) -> Call | str:
+        function = call.get("function")
+        if not isinstance(function, dict):
+            return call  # a call of another kind, which no layer knows
+        arguments = read_arguments(function.get("arguments"))
+        given = arguments if isinstance(arguments, dict) else {}
+        memories = self._live.session.memories
+        before = deepcopy(memories)
+        try:
+            spoken = self._live.call(str(function.get("name", "")), dict(given))
+        except Wanted as wanted:
+            for memory, kept in zip(memories, before, strict=True):
+                memory.clear()
+                memory.update(kept)
+            inner = JSON.encode(wanted.arguments).decode()
+            if wanted.arguments == arguments or not isinstance(arguments, dict):
+                inner = function.get("arguments") or "{}"
+            return {**call, "function": {**function, "name": wanted.name, "arguments": inner}}
+        return show(spoken.result)
+
+    def _spoken(
+        self, history: Sequence[Message], given: Message, spoken: dict[str, Call]
+    ) -> list[Message]:
+        """A message of the assistant as the model spoke it, with what the agent never saw."""
+        turn = self._said.find(history, given)
+        if turn is None:
+            calls = [self._call_outward(call) for call in given.get("tool_calls") or ()]
+            spoken.update({str(call.get("id")): call for call in calls})
+            return [{**given, "tool_calls": calls} if calls else given]
+        shown: list[Message] = []
+        for each in turn.rounds:
+            self.carry(each.message)  # for what the layers remember of it
+            shown += [each.message, *each.heard]
+        last = turn.rounds[-1].message.get("tool_calls") or ()
+        spoken.update({str(call.get("id")): call for call in last})
+        return shown
+
+    def _call_outward(self, call: Call) -> Call:
+        function = call.get("function")
+        arguments = read_arguments(function.get("arguments")) if function else None
+        if not function or not isinstance(arguments, dict):
+            return call
+        name, said = self._outward(function["name"], arguments)
+        text = function["arguments"] if said == arguments else JSON.encode(said).decode()
+        return {**call, "function": {**function, "name": name, "arguments": text}}
+
+    def _outward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        for layer in self._live.scene.layers:
+            speak = getattr(layer, "spoken", None)
+            name, arguments = speak(name, arguments) if speak else (name, arguments)
+        return name, arguments
+
+    def _reported(self, message: Message, call: Call) -> Message:
+        """A result of the agent's as the model is shown it; the same text if nothing changed."""
+        text, function = text_of(message), call.get("function") or {}
+        arguments = read_arguments(function.get("arguments"))
+        if text is None or not isinstance(arguments, dict):
+            return message
+        told = self._agent.reported = read_result(text)
+        try:
+            result = self._live.call(function.get("name", ""), arguments).result
+        except Wanted:  # a layer has more to ask of the agent, who cannot be asked from here
+            return message
+        finally:
+            self._agent.reported = None
+        if result == told:
+            return message
+        shown = show(result)
+        self.changed.append({"call": str(call.get("id")), "was": text, "shown": shown})
+        return {**message, "content": shown}
+
+
+# -- texts -------------------------------------------------------------------------------------
+
+
+def text_of(message: Message) -> str | None:
+    """The text of a message; None where it holds something else."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        whole = len(parts) == len(content) and all(isinstance(part, str) for part in parts)
+        return "".join(map(str, parts)) if whole else None
+    return content if isinstance(content, str) else None
+
+
+def read_arguments(text: Any) -> dict[str, Any] | Any:
+    """The arguments of a call; the text itself where it is no JSON object."""
+    try:
+        found = msgspec.json.decode(text or "{}") if isinstance(text, str) else text
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return found if isinstance(found, dict) else text
+
+
+def read_result(text: str) -> Result:
+    """A reported text as a result: JSON where it is that, and failed where it says so."""
+    try:
+        data = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return Result(not text.lstrip().lower().startswith("error"), text)
+    failed = isinstance(data, dict) and bool(data.get("error"))
+    return Result(not failed, data)

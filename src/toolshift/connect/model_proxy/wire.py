@@ -1,0 +1,129 @@
+"""Chat completions in pieces: a stream read, its message put together, and a message streamed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+
+Chunk = dict[str, Any]
+Message = dict[str, Any]
+DONE = b"data: [DONE]\n\n"
+
+
+async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
+    """The chunks of a server-sent stream, up to its end or `[DONE]`.
+
+    Raises:
+        ValueError: for a line of data that is no JSON object.
+    """
+    data: list[str] = []
+    async for line in lines:
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif not line.strip() and data:
+            text, data = "\n".join(data), []
+            if text.strip() == "[DONE]":
+                return
+            yield _chunk(text)
+    if data and "".join(data).strip() != "[DONE]":
+        yield _chunk("\n".join(data))
+
+
+def _chunk(text: str) -> Chunk:
+    found = msgspec.json.decode(text)
+    if not isinstance(found, dict):
+        raise ValueError("a chunk of the stream is no JSON object")
+    return found
+
+
+def event(chunk: Chunk) -> bytes:
+    """A chunk as it stands in a stream."""
+    return b"data: " + msgspec.json.encode(chunk) + b"\n\n"
+
+
+class Assembly:
+    """A streamed message while it arrives.
+
+    What is not a tool call may go on at once; calls wait until they are whole, since their names
+    and arguments are to change.
+    """
+
+    def __init__(self) -> None:
+        self.head: Chunk = {}
+        self.usage: Any = None
+        self.finish_reason: str | None = None
+        self._said: dict[str, Any] = {"role": "assistant"}
+        self._calls: dict[int, dict[str, Any]] = {}
+
+    def add(self, chunk: Chunk) -> Chunk | None:
+        """Takes a chunk in; returns what of it may go on now, None where nothing may."""
+        self.head = self.head or {k: v for k, v in chunk.items() if k not in ("choices", "usage")}
+        self.usage = chunk.get("usage") or self.usage
+        choices = chunk.get("choices") or ()
+        passing = []
+        for choice in choices:
+            delta = dict(choice.get("delta") or {})
+            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+            for piece in delta.pop("tool_calls", None) or ():
+                self._add_call(piece)
+            for key, value in delta.items():
+                self._add_text(key, value)
+            if any(value for key, value in delta.items() if key != "role"):
+                passing.append({**choice, "delta": delta, "finish_reason": None})
+        return {**chunk, "choices": passing, "usage": None} if passing else None
+
+    def _add_text(self, key: str, value: Any) -> None:
+        before = self._said.get(key)
+        together = key != "role" and isinstance(before, str) and isinstance(value, str)
+        if together:
+            self._said[key] = before + value
+        elif value is not None:
+            self._said[key] = value
+
+    def _add_call(self, piece: dict[str, Any]) -> None:
+        place = piece.get("index")
+        index = place if isinstance(place, int) else len(self._calls)
+        call = self._calls.setdefault(
+            index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        )
+        call["id"] = piece.get("id") or call["id"]
+        function = piece.get("function") or {}
+        call["function"]["name"] += function.get("name") or ""
+        call["function"]["arguments"] += function.get("arguments") or ""
+
+    @property
+    def message(self) -> Message:
+        """The message so far."""
+        said = {"content": None, **self._said}
+        calls = [self._calls[index] for index in sorted(self._calls)]
+        return {**said, "tool_calls": calls} if calls else said
+
+
+def closing(head: Chunk, message: Message, reason: str | None, usage: Any) -> Iterator[Chunk]:
+    """The last chunks of a stream: the calls of a message, why it ended, and what it cost."""
+    base = {**head, "object": "chat.completion.chunk"}
+    calls = [
+        {"index": index, **{key: call[key] for key in ("id", "type", "function")}}
+        for index, call in enumerate(message.get("tool_calls") or ())
+    ]
+    if calls:
+        yield _one(base, {"tool_calls": calls}, None)
+    yield _one(base, {}, reason or ("tool_calls" if calls else "stop"))
+    if usage:
+        yield {**base, "choices": [], "usage": usage}
+
+
+def _one(base: Chunk, delta: dict[str, Any], reason: str | None) -> Chunk:
+    return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def added(first: Any, second: Any) -> Any:
+    """Two usage records as one: numbers add up, through every level."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = dict.fromkeys([*first, *second])
+        return {key: added(first.get(key), second.get(key)) for key in keys}
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return first + second
+    return second if second is not None else first

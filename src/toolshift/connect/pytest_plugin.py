@@ -1,0 +1,99 @@
+"""The pytest plugin: a marker and a fixture, one test per tier or shift.
+
+    @pytest.mark.toolshift(agent="my_pkg.agent:reply", baseline="runs/main", margin=5)
+    def test_my_agent(shift_result):
+        shift_result.assert_no_worse()
+
+Everything that costs time is imported where it is used, so that other tests start as before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from toolshift.connect.pytest_runs import Asked, ShiftResult
+
+MARKER, FIXTURE = "toolshift", "shift_result"
+ABOUT = (
+    "toolshift(agent, suite='quick', by='tier', baseline=None, margin=5, inconclusive=None, "
+    "max_void=5, ...): run an agent in shifted scenes; the fixture shift_result is one tier or "
+    "shift of it. Further arguments are those of toolshift.evaluate."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the command line and of the ini file."""
+    group = parser.getgroup("toolshift", "agents in shifted scenes")
+    group.addoption(
+        "--toolshift-out",
+        metavar="DIR",
+        help="where the run folders go (default: pytest's cache); those of an earlier session of "
+        "this plugin are replaced",
+    )
+    group.addoption(
+        "--toolshift-resume",
+        action="store_true",
+        help="go on with the runs of an earlier session instead of replacing them; only where the "
+        "agent has not changed since",
+    )
+    group.addoption(
+        "--toolshift-baseline", metavar="RUN", help="the baseline's run folder, for every marker"
+    )
+    parser.addini(
+        "toolshift_inconclusive",
+        "what an inconclusive gate is: fail (default), skip or xfail",
+        default="fail",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the marker."""
+    config.addinivalue_line("markers", ABOUT)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test for each tier, shift or dimension that the marker asks for."""
+    if FIXTURE not in metafunc.fixturenames:
+        return
+    from toolshift.connect.pytest_runs import labels_of
+    from toolshift.errors import UsageError
+
+    try:
+        labels = labels_of(_asked(metafunc.definition))
+    except UsageError:
+        labels = ["setup"]  # the fixture says what is wrong, and other tests are left alone
+    metafunc.parametrize(FIXTURE, labels, indirect=True)
+
+
+@pytest.fixture
+def shift_result(request: pytest.FixtureRequest) -> ShiftResult:
+    """What the run of the marker found out about one tier, shift or dimension.
+
+    The agent is run once in a session, however many tests ask.
+    """
+    from toolshift.connect.pytest_runs import result_of
+    from toolshift.errors import UsageError
+
+    mistake = ""
+    try:
+        found = result_of(_asked(request.node), request.param, request.config)
+    except UsageError as wrong:
+        mistake = str(wrong)
+    if mistake:  # not inside of the handler, or both errors would be shown
+        pytest.fail(mistake, pytrace=False)
+    if found is None:
+        pytest.skip(f"the plan has no scene of {request.param}")
+    return found
+
+
+def _asked(node: Any) -> Asked:
+    """The markers of a test; what is nearer to the test overrides what is farther."""
+    from toolshift.connect.pytest_runs import read_asked
+
+    words: dict[str, Any] = {}
+    for marker in reversed(list(node.iter_markers(MARKER))):
+        words |= dict(zip(("agent",), marker.args, strict=False)) | dict(marker.kwargs)
+    return read_asked(words, node.config)

@@ -1,0 +1,375 @@
+"""The runs behind the pytest plugin: each is played once in a session and kept in a run folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolshift.agents.catalog import contestants, describe
+from toolshift.cell import Cell
+from toolshift.compare import shifts_as_they_were
+from toolshift.errors import UsageError
+from toolshift.files import hold
+from toolshift.gate import (
+    CLEAN,
+    GROUPINGS,
+    MAX_VOID,
+    OVERALL,
+    Family,
+    Gate,
+    check_options,
+    in_percent,
+    judge,
+)
+from toolshift.measure.metrics import TIER_ORDER, Measures
+from toolshift.plan import make_plan
+from toolshift.report.report import AgentReport
+from toolshift.run import run_plan
+from toolshift.run_folder import RunFolder
+from toolshift.shift import unknown
+from toolshift.suite import Selection, select
+from toolshift.tool import JSON
+
+SELECTION = (
+    "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials", "seed",
+    "seeds", "pool", "size", "placebo",
+)  # fmt: skip
+INCONCLUSIVE = ("fail", "skip", "xfail")
+_played = pytest.StashKey[dict[str, "Played | UsageError"]]()
+_session = pytest.StashKey[str]()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the markers of a test ask for.
+
+    Attributes:
+        selection: the arguments of `suite.select` that were given.
+        options: for `chat:` agents.
+    """
+
+    agent: Any
+    by: str = "tier"
+    baseline: Path | None = None
+    baseline_agent: str = ""
+    margin: float = 5.0
+    max_void: float = MAX_VOID
+    inconclusive: str = "fail"
+    workers: int = 1
+    concurrency: int | None = None
+    selection: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A finished run, its report, and the verdicts of the gate that were asked for so far."""
+
+    folder: RunFolder
+    about: AgentReport
+    gates: dict[tuple[object, ...], Gate] = field(default_factory=dict)
+
+    def gate(self, asked: Asked, margin: float) -> Gate:
+        """The verdict against the baseline; the gate is a second's work for a large run."""
+        assert asked.baseline
+        key = (asked.baseline, asked.baseline_agent, margin, asked.by, asked.max_void)
+        if key not in self.gates:
+            self.gates[key] = judge(
+                RunFolder.read(asked.baseline),
+                self.folder,
+                margin,
+                baseline_agent=asked.baseline_agent,
+                by=asked.by,
+                max_void=asked.max_void,
+            )
+        return self.gates[key]
+
+
+@dataclass(frozen=True, repr=False)
+class ShiftResult:
+    """What a run found out about one tier, shift or dimension; rates lie in [0, 1].
+
+    Attributes:
+        label: "clean", the name of the tier, shift or dimension, or "overall".
+        agent: the agent's name.
+        measures: everything measured; see `toolshift.measure.metrics.Measures`.
+        run: the run folder.
+    """
+
+    label: str
+    agent: str
+    measures: Measures
+    run: Path
+    _asked: Asked
+    _played: Played
+
+    def __repr__(self) -> str:
+        return f"<{self.label}: {self.agent} passes {in_percent(self.accuracy) or 'nothing yet'}>"
+
+    @property
+    def accuracy(self) -> float:
+        """Passes among scored episodes."""
+        return self.measures.accuracy.estimate
+
+    @property
+    def drop(self) -> float:
+        """Clean minus shifted accuracy on the same tasks; NaN where that is not defined."""
+        return self.measures.drop.estimate
+
+    def compared(self, margin: float | None = None) -> Family:
+        """The verdict of the gate on these scenes, against the baseline.
+
+        Args:
+            margin: points that may be lost; the marker's where it is not given.
+
+        Raises:
+            UsageError: where the marker names no baseline.
+        """
+        asked = self._asked
+        if asked.baseline is None:
+            raise UsageError(
+                "there is nothing to compare with: give the marker a baseline=RUN, or pytest "
+                "--toolshift-baseline RUN"
+            )
+        gate = self._played.gate(asked, asked.margin if margin is None else margin)
+        return next(family for family in gate.families if family.label == self.label)
+
+    def assert_no_worse(self, margin: float | None = None) -> None:
+        """Fails where the agent is worse than the baseline by more than a margin.
+
+        What is inconclusive fails, is skipped or xfails, as the marker's `inconclusive` or the
+        ini option `toolshift_inconclusive` says.
+
+        Args:
+            margin: points that may be lost; the marker's where it is not given.
+        """
+        __tracebackhide__ = True
+        family = self.compared(margin)
+        if family.verdict == "pass":
+            return
+        lost = f"\nlost: {', '.join(family.examples)}" if family.examples else ""
+        said = f"{self.agent} in {self.label}: {family.sentence}{lost}\nrun folder: {self.run}"
+        if family.verdict == "inconclusive":
+            _inconclusive(said, self._asked.inconclusive)
+        raise AssertionError(said)
+
+
+def _inconclusive(said: str, policy: str) -> None:
+    __tracebackhide__ = True
+    if policy == "skip":
+        pytest.skip(said)
+    if policy == "xfail":
+        pytest.xfail(said)
+
+
+def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
+    """Reads the arguments of the markers, and what the command line and the ini file add.
+
+    Raises:
+        UsageError: for an argument that is not known or out of range.
+    """
+    if "agent" not in words:
+        raise UsageError(
+            'mark the test with @pytest.mark.toolshift(agent="module:function"), or the agent '
+            "itself"
+        )
+    selection = {name: _frozen(words[name]) for name in SELECTION if name in words}
+    own = {name: value for name, value in words.items() if name not in selection}
+    fields = {name: own.pop(name) for name in _OWN if name in own}
+    _check_chat_options(own, fields["agent"])
+    if given := config.getoption("--toolshift-baseline"):
+        fields["baseline"] = given
+    if fields.get("baseline") is not None:
+        fields["baseline"] = config.rootpath / fields["baseline"]
+    asked = Asked(
+        **{"inconclusive": config.getini("toolshift_inconclusive"), **fields},
+        selection=selection,
+        options=own,
+    )
+    check_options(asked.margin, asked.by, asked.max_void)
+    if asked.inconclusive not in INCONCLUSIVE:
+        raise UsageError(unknown("inconclusive", str(asked.inconclusive), INCONCLUSIVE))
+    return asked
+
+
+_OWN = (
+    "agent", "by", "baseline", "baseline_agent", "margin", "max_void", "inconclusive", "workers",
+    "concurrency",
+)  # fmt: skip
+
+
+def _check_chat_options(left: dict[str, Any], agent: Any) -> None:
+    """Arguments of `ChatAgent` are for such agents; anything else is a slip of the pen."""
+    if left and not (isinstance(agent, str) and agent.startswith("chat:")):
+        known = (*SELECTION, *_OWN)
+        raise UsageError(unknown("argument of the marker toolshift", next(iter(left)), known))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+def labels_of(asked: Asked) -> list[str]:
+    """The tests to make: clean, the tiers, shifts or dimensions of the selection, and overall.
+
+    Raises:
+        UsageError: for a selection or a baseline that cannot be read.
+    """
+    key = GROUPINGS[asked.by]
+    arms = _selection(asked).arms
+    found = dict.fromkeys(key(Cell("", "", 0, 0, "", 0, arm.shifts)) for arm in arms)
+    known = [label for label in TIER_ORDER if label in found]
+    return list(dict.fromkeys([CLEAN, *known, *filter(None, found), OVERALL]))
+
+
+def result_of(asked: Asked, label: str, config: pytest.Config) -> ShiftResult | None:
+    """The result for one label; None where the plan turned out to have no such scene.
+
+    Raises:
+        UsageError: where the agent, the baseline or the run folder cannot work.
+    """
+    played = _once(asked, config)
+    measures = _measures(played.about, asked.by, label)
+    if measures is None:
+        return None
+    name, run = played.about.name, played.folder.path
+    return ShiftResult(label, name, measures, run, asked, played)
+
+
+def _measures(about: AgentReport, by: str, label: str) -> Measures | None:
+    if label in (CLEAN, OVERALL):
+        return about.clean if label == CLEAN else about.everything
+    table: list[Measures] = getattr(about, f"{by}s")
+    return next((row for row in table if row.label == label), None)
+
+
+def _selection(asked: Asked) -> Selection:
+    """What is run: the baseline's selection, or that of the marker's arguments."""
+    if asked.baseline is None:
+        return select(**asked.selection)
+    theirs = RunFolder.read(asked.baseline).manifest.selection
+    if asked.selection:
+        mine = select(**asked.selection)
+        other = [
+            name for name in mine.__struct_fields__ if getattr(mine, name) != getattr(theirs, name)
+        ]
+        if other:
+            raise UsageError(
+                f"the baseline {asked.baseline} is of another selection ({', '.join(other)}): its "
+                "scenes are run, so leave these arguments out, or make a baseline with them"
+            )
+    return theirs
+
+
+# -- playing -----------------------------------------------------------------------------------
+
+
+def _once(asked: Asked, config: pytest.Config) -> Played:
+    """The finished run, played now if no test of this session has asked for it before."""
+    known = config.stash.setdefault(_played, {})
+    key = repr((asked.agent, asked.baseline, sorted(asked.selection.items()), asked.options))
+    if key not in known:
+        try:
+            known[key] = _play(asked, config)
+        except UsageError as wrong:
+            known[key] = wrong  # for the other tests, which would only fail again
+    found = known[key]
+    if isinstance(found, UsageError):
+        raise found
+    return found
+
+
+def _play(asked: Asked, config: pytest.Config) -> Played:
+    selection = _selection(asked)
+    those = contestants([asked.agent], asked.concurrency, **asked.options)
+    described = JSON.encode((describe(those[0]), selection))
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", those[0].name).strip("-")[:40]
+    name = f"{slug}-{blake2b(described, digest_size=4).hexdigest()}"
+    base = _base(config)
+    path = base / name
+    with _locked(base / f".{name}.lock"):
+        _make_way(path, base / f".{name}.session", config)
+        if asked.baseline is None:
+            plan = make_plan(selection)
+        else:
+            before = RunFolder.read(asked.baseline)
+            shifts_as_they_were(before)
+            plan = before.plan
+        with _progress(config) as watch:
+            report = run_plan(plan, those, path, asked.workers, watch)
+    return Played(RunFolder.read(path), report.agents[0])
+
+
+def _base(config: pytest.Config) -> Path:
+    """Where the run folders go: the same for all processes of a session."""
+    given = config.getoption("--toolshift-out")
+    cache = getattr(config, "cache", None)
+    if given:
+        base = config.invocation_params.dir / str(given)
+    elif cache is not None:
+        base = Path(cache.mkdir("toolshift"))
+    else:
+        base = Path(tempfile.gettempdir()) / f"toolshift-{_session_id(config)}"
+    base.mkdir(parents=True, exist_ok=True)
+    return base
+
+
+def _session_id(config: pytest.Config) -> str:
+    """The same in all processes of a session, another in the next."""
+    worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        return str(worker["testrunuid"])
+    return config.stash.setdefault(_session, f"{os.getpid()}-{time.time_ns()}")
+
+
+def _make_way(path: Path, stamp: Path, config: pytest.Config) -> None:
+    """Removes what an earlier session has left; an agent may have changed in ways unseen.
+
+    Raises:
+        UsageError: where the folder was not made by this plugin.
+    """
+    mine = _session_id(config)
+    before = stamp.read_text() if stamp.exists() else ""
+    if path.exists() and not before:
+        raise UsageError(f"{path} was not made by this plugin: name another --toolshift-out")
+    if path.exists() and before != mine and not config.getoption("--toolshift-resume"):
+        shutil.rmtree(path)
+    stamp.write_text(mine)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process plays; the others wait and then read what it has played."""
+    with path.open("ab") as file:
+        while True:
+            try:
+                hold(file, path)
+                break
+            except UsageError:
+                time.sleep(0.2)
+        yield
+
+
+@contextmanager
+def _progress(config: pytest.Config) -> Iterator[Any]:
+    """The bar of the command line, past pytest's capturing."""
+    from toolshift.commands.output import progress
+
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is None:
+        with progress("episodes") as watch:
+            yield watch
+        return
+    with capture.global_and_fixture_disabled(), progress("toolshift: episodes") as watch:
+        yield watch

@@ -1,0 +1,308 @@
+"""JSON Schemas of foreign tools: read into parameters, shown under other names, and sampled.
+
+References are followed inside the document only, never over the network. One that leads back to
+itself, or a document that would grow past `MOST_NODES` when written out, is cut: what stands there
+accepts anything, so that no valid value is refused and nothing hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+JSONSchema = dict[str, Any]
+MOST_NODES = 4000
+DEEPEST = 32
+_MANY = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
+_LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+_DATA = frozenset(("enum", "const", "default", "examples", "required", "dependentRequired"))
+_IN_PLACE = ("allOf", "anyOf", "oneOf")
+_IN_PLACE_ONE = ("not", "if", "then", "else")
+
+
+def look_up(root: Any, reference: Any) -> Any:
+    """What a reference inside the document points to; None where it points nowhere."""
+    if reference == "#":
+        return root
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return _anchored(root, reference)
+    place = root
+    for part in reference[2:].split("/"):
+        key = _unescaped(part)
+        if isinstance(place, Mapping):
+            place = place.get(key)
+        elif isinstance(place, list) and key.isdigit() and int(key) < len(place):
+            place = place[int(key)]
+        else:
+            return None
+    return place
+
+
+def _unescaped(part: str) -> str:
+    from urllib.parse import unquote
+
+    return unquote(part).replace("~1", "/").replace("~0", "~")
+
+
+def _anchored(root: Any, reference: Any) -> Any:
+    """What an `$anchor` or an `$id` among the definitions names."""
+    if not isinstance(reference, str) or not isinstance(root, Mapping):
+        return None
+    for key in ("$defs", "definitions"):
+        for defined in _mapped(root.get(key)).values():
+            if isinstance(defined, Mapping) and (
+                reference == f"#{defined.get('$anchor')}" or reference == defined.get("$id")
+            ):
+                return defined
+    return None
+
+
+class _Inliner:
+    """Writes references out, within bounds."""
+
+    def __init__(self, root: Any) -> None:
+        self.root, self.left = root, MOST_NODES
+
+    def write(self, node: Any, trail: tuple[str, ...] = (), depth: int = 0) -> Any:
+        self.left -= 1
+        if isinstance(node, bool):
+            return {} if node else {"not": {}}
+        if not isinstance(node, Mapping) or self.left < 0 or depth > DEEPEST:
+            return {}
+        reference = node.get("$ref", node.get("$dynamicRef"))
+        rest = {k: v for k, v in node.items() if k not in ("$ref", "$dynamicRef")}
+        if isinstance(reference, str):
+            target = None if reference in trail else look_up(self.root, reference)
+            inner = self.write(target, (*trail, reference), depth + 1) if target is not None else {}
+            own = self.write(rest, trail, depth) if rest else {}
+            return _both(inner, own)
+        return {
+            key: self._value(key, value, trail, depth)
+            for key, value in rest.items()
+            if key not in ("$defs", "definitions", "$schema", "$id", "$anchor", "$dynamicAnchor")
+        }
+
+    def _value(self, key: str, value: Any, trail: tuple[str, ...], depth: int) -> Any:
+        if key in _DATA:
+            return value
+        if key in _MANY and isinstance(value, Mapping):
+            return {name: self.write(one, trail, depth + 1) for name, one in value.items()}
+        if isinstance(value, list) and (key in _LISTS or key == "items"):
+            return [self.write(one, trail, depth + 1) for one in value]
+        if isinstance(value, Mapping):
+            return self.write(value, trail, depth + 1)
+        if isinstance(value, bool) and key in ("items", "contains", "not", "propertyNames"):
+            return self.write(value, trail, depth + 1)
+        return value
+
+
+def _both(first: JSONSchema, second: JSONSchema) -> JSONSchema:
+    """One schema that demands what both do; annotations of the second win."""
+    clash = {k for k in second if k in first and first[k] != second[k]}
+    if clash <= {"description", "title", "default", "examples", "deprecated"}:
+        return {**first, **second}
+    return {**{k: v for k, v in second.items() if k == "description"}, "allOf": [first, second]}
+
+
+def inlined(node: Any, root: Any) -> JSONSchema:
+    """A schema that stands on its own: its references into `root` are written out."""
+    written: JSONSchema = _Inliner(root).write(node)
+    return written
+
+
+# -- the parameters of a tool ------------------------------------------------------------------
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list as it is; nothing in place of what should be one."""
+    return value if isinstance(value, list) else []
+
+
+def _mapped(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def flattened(root: Mapping[str, Any]) -> JSONSchema:
+    """The root of an arguments' schema with what `$ref` and `allOf` bring laid open.
+
+    Definitions stay, and so do the references inside the properties.
+    """
+    return _flat(root, root, ())
+
+
+def _flat(node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ...]) -> JSONSchema:
+    flat: JSONSchema = {k: v for k, v in node.items() if k not in ("$ref", "allOf")}
+    parts = list(_listed(node.get("allOf")))
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference not in trail and len(trail) < DEEPEST:
+        parts.append(look_up(root, reference))
+        trail = (*trail, reference)
+    rest = []
+    for part in parts:
+        if not isinstance(part, Mapping) or part is node:
+            continue
+        inner = _flat(part, root, trail)
+        if isinstance(inner.get("properties"), Mapping):
+            flat["properties"] = {**inner["properties"], **_mapped(flat.get("properties"))}
+        if isinstance(inner.get("required"), list):
+            both = [*_listed(flat.get("required")), *inner["required"]]
+            flat["required"] = list(dict.fromkeys(name for name in both if isinstance(name, str)))
+        known = ("properties", "required", "$defs", "definitions", "description", "title", "$id")
+        more = {k: v for k, v in inner.items() if k not in known and flat.get(k) != v}
+        clash = {k: v for k, v in more.items() if k in flat}
+        flat.update({k: v for k, v in more.items() if k not in clash})
+        if clash:
+            rest.append(clash)
+    if rest:
+        flat["allOf"] = rest
+    return flat
+
+
+def properties_of(root: Any) -> tuple[dict[str, Any], frozenset[str]]:
+    """The parameters that a schema declares, and which of them are required."""
+    if not isinstance(root, Mapping):
+        return {}, frozenset()
+    flat = flattened(root)
+    names = (name for name in _listed(flat.get("required")) if isinstance(name, str))
+    return dict(_mapped(flat.get("properties"))), frozenset(names)
+
+
+def renamed(root: Mapping[str, Any], names: Mapping[str, str]) -> JSONSchema:
+    """The schema of the same arguments under other names.
+
+    `names` has the new name of every parameter that is kept; the others go. Conditions on the
+    arguments as a whole (`anyOf`, `dependentRequired`, `if`) and references into the properties
+    follow.
+    """
+    flat = flattened(root)
+    shown = _in_place(flat, root, names, ())
+    moved: JSONSchema = _pointing(shown, names)
+    return moved
+
+
+def _in_place(
+    node: Any, root: Mapping[str, Any], names: Mapping[str, str], trail: tuple[str, ...]
+) -> Any:
+    """Renames in everything that speaks of the arguments as a whole."""
+    if not isinstance(node, Mapping):
+        return node
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        if reference in trail or len(trail) > DEEPEST:
+            return {}
+        trail = (*trail, reference)
+        node = _flat(node, root, ())
+    out: JSONSchema = dict(node)
+    if isinstance(node.get("properties"), Mapping):
+        out["properties"] = {names[k]: v for k, v in node["properties"].items() if k in names}
+    if isinstance(node.get("required"), list):
+        out["required"] = [names.get(name, name) for name in node["required"] if _is_name(name)]
+    for key in ("dependentRequired", "dependentSchemas", "dependencies"):
+        if isinstance(node.get(key), Mapping):
+            out[key] = {
+                names.get(name, name): [names.get(one, one) for one in value if _is_name(one)]
+                if isinstance(value, list)
+                else _in_place(value, root, names, trail)
+                for name, value in node[key].items()
+            }
+    for key in _IN_PLACE:
+        if isinstance(node.get(key), list):
+            out[key] = [_in_place(one, root, names, trail) for one in node[key]]
+    for key in _IN_PLACE_ONE:
+        if key in node:
+            out[key] = _in_place(node[key], root, names, trail)
+    return out
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _pointing(node: Any, names: Mapping[str, str], depth: int = 0) -> Any:
+    """Follows the new names in references such as `#/properties/filter/items`."""
+    if depth > 4 * DEEPEST:
+        return node
+    if isinstance(node, list):
+        return [_pointing(one, names, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    out = {key: _pointing(value, names, depth + 1) for key, value in node.items()}
+    reference = out.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/properties/"):
+        head, *rest = reference.removeprefix("#/properties/").split("/")
+        name = names.get(_unescaped(head), _unescaped(head))
+        escaped = name.replace("~", "~0").replace("/", "~1")
+        out["$ref"] = "/".join(["#/properties", escaped, *rest])
+    return out
+
+
+# -- results -----------------------------------------------------------------------------------
+
+
+def leaves_of(schema: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The values that an inlined schema of records declares: paths and JSON types."""
+    known = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(known, Mapping) or len(above) > 8:
+        return
+    for key, inner in known.items():
+        kind = inner.get("type") if isinstance(inner, Mapping) else None
+        if kind == "object" and inner.get("properties"):
+            yield from leaves_of(inner, (*above, key))
+        else:
+            yield (*above, key), kind if isinstance(kind, str) else ""
+
+
+def _least(schema: Mapping[str, Any]) -> float | int:
+    for key, more in (("minimum", 0), ("exclusiveMinimum", 1)):
+        bound = schema.get(key)
+        if isinstance(bound, int | float) and not isinstance(bound, bool):
+            return bound + more or 1
+    return 1
+
+
+def _count(schema: Mapping[str, Any], key: str, most: int) -> int:
+    number = schema.get(key)
+    return max(0, min(number, most)) if isinstance(number, int) else 0
+
+
+_SAMPLES: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "integer": lambda schema: int(_least(schema)),
+    "number": _least,
+    "boolean": lambda schema: False,
+    "null": lambda schema: None,
+}
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "uri": "https://example.com/",
+    "email": "someone@example.com",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+
+
+def sample(schema: Any, word: str = "sample", depth: int = 0) -> Any:
+    """A value that an inlined schema plausibly accepts, always the same one."""
+    if not isinstance(schema, Mapping) or depth > 8:
+        return word
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    for key in ("enum", "examples"):
+        if isinstance(schema.get(key), list) and schema[key]:
+            return schema[key][0]
+    for key in _IN_PLACE:
+        if isinstance(schema.get(key), list) and schema[key] and "properties" not in schema:
+            return sample(schema[key][0], word, depth + 1)
+    kind = schema.get("type")
+    kind = next((one for one in kind if one != "null"), "null") if isinstance(kind, list) else kind
+    if isinstance(kind, str) and kind in _SAMPLES:
+        return _SAMPLES[kind](schema)
+    if kind == "array":
+        fewest = max(1, _count(schema, "minItems", 4))
+        return [sample(schema.get("items", {}), word, depth + 1)] * fewest
+    if kind == "object" or "properties" in schema:
+        known = _mapped(schema.get("properties"))
+        return {name: sample(inner, word, depth + 1) for name, inner in known.items()}
+    text = _FORMATS.get(str(schema.get("format", "")), word)
+    return text.ljust(_count(schema, "minLength", 200), "x")

@@ -1,0 +1,246 @@
+"""The control API: JSON over HTTP beside an episode's MCP server.
+
+POST   /episodes            open one: {task, shifts?, seed?, pool?, size?, trial?, protocol?}
+GET    /e/ID                what was said so far, and whether it is over
+POST   /e/ID/ask            {question}
+POST   /e/ID/finish         {answer}, {reason, explanation?} or {prose}
+GET    /e/ID/grade          once it is over
+GET    /e/ID/trace          once it is over
+DELETE /e/ID                close it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio.to_thread
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from toolshift.agent import REASONS
+from toolshift.cell import Cell, build
+from toolshift.connect.serve.seat import Heard, House, Seat
+from toolshift.episode import Episode, messages
+from toolshift.errors import UsageError
+from toolshift.grade import grade
+from toolshift.run import read_task
+from toolshift.shift import NotApplicable, unknown
+from toolshift.tool import JSON
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+Body = TypeVar("Body")
+Tell = Callable[[str], Awaitable[None]]
+"""Tells the MCP clients of an episode that its tools have changed."""
+
+
+class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to open an episode; see `toolshift.run.read_task`."""
+
+    task: str
+    shifts: str = ""
+    seed: int = 0
+    pool: str = "dev"
+    size: int = 200
+    trial: int = 0
+    protocol: bool = True
+
+
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question to the user."""
+
+    question: str
+
+
+class Finish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The end of a turn: an answer, a refusal for a reason, or prose that is read by rule."""
+
+    answer: str | None = None
+    reason: str | None = None
+    explanation: str = ""
+    prose: str | None = None
+
+
+class Control:
+    """The routes of the control API.
+
+    Args:
+        house: where the episodes are.
+        tell: told of an episode whose tools have changed.
+        own: episodes may be opened, closed and looked into; else only acted in, for the agent of
+            a study must not see grades.
+        protocol: whether the protocol's tools are among an episode's, where the opener is silent.
+    """
+
+    def __init__(self, house: House, tell: Tell, own: bool = True, protocol: bool = True) -> None:
+        self.house, self.tell, self.own, self.protocol = house, tell, own, protocol
+
+    def routes(self) -> list[Route]:
+        """The routes, for an application."""
+        acting = [
+            Route("/e/{episode}", self._show, methods=["GET"]),
+            Route("/e/{episode}/ask", self._ask, methods=["POST"]),
+            Route("/e/{episode}/finish", self._finish, methods=["POST"]),
+        ]
+        if not self.own:
+            return acting
+        return [
+            Route("/episodes", self._open, methods=["POST"]),
+            *acting,
+            Route("/e/{episode}", self._close, methods=["DELETE"]),
+            Route("/e/{episode}/grade", self._grade, methods=["GET"]),
+            Route("/e/{episode}/trace", self._trace, methods=["GET"]),
+        ]
+
+    # -- one route each ------------------------------------------------------------------------
+
+    async def _open(self, request: Request) -> Response:
+        asked = await _read(request, Opening)
+        if isinstance(asked, Response):
+            return asked
+        try:
+            cell = read_task(
+                asked.task, asked.shifts, asked.seed, asked.pool, asked.size, asked.trial
+            )
+            episode = await anyio.to_thread.run_sync(partial(open_episode, cell))
+        except UsageError as wrong:
+            return refusal(400, str(wrong))
+        name = self.house.open(Seat(episode, asked.protocol and self.protocol))
+        if name is None:
+            return refusal(503, f"{self.house.most} episodes are open: close some, or wait")
+        base = str(request.base_url).rstrip("/")
+        addresses = {"mcp_url": f"{base}/e/{name}/mcp", "control_url": f"{base}/e/{name}"}
+        system, message = episode.scene.system, episode.ask_now.text
+        return _json(
+            {"episode": name, **addresses, "system": system, "message": message, "over": False}, 201
+        )
+
+    async def _show(self, request: Request) -> Response:
+        seat = self._seat(request)
+        if isinstance(seat, Response):
+            return seat
+        episode = seat.episode
+        said = messages(episode.scene, episode.steps)
+        return _json(
+            {
+                "system": episode.scene.system,
+                "message": seat.message,
+                "messages": said,
+                "over": seat.over,
+                "end": episode.end,
+            }
+        )
+
+    async def _ask(self, request: Request) -> Response:
+        seat, asked = self._seat(request), await _read(request, Question)
+        if isinstance(seat, Response):
+            return seat
+        if isinstance(asked, Response):
+            return asked
+        return await self._tell(request, seat.ask(asked.question))
+
+    async def _finish(self, request: Request) -> Response:
+        seat, asked = self._seat(request), await _read(request, Finish)
+        if isinstance(seat, Response):
+            return seat
+        if isinstance(asked, Response):
+            return asked
+        given = [each for each in (asked.answer, asked.reason, asked.prose) if each is not None]
+        if len(given) != 1:
+            return refusal(400, "finish with one of answer, reason and prose")
+        if asked.reason is not None and asked.reason not in REASONS:
+            return refusal(400, unknown("reason", asked.reason, REASONS))
+        return await self._tell(request, _finished(seat, asked))
+
+    async def _grade(self, request: Request) -> Response:
+        seat = self._ended(request)
+        return seat if isinstance(seat, Response) else _json(grade(seat.episode))
+
+    async def _trace(self, request: Request) -> Response:
+        seat = self._ended(request)
+        return seat if isinstance(seat, Response) else _json(trace_of(seat.episode))
+
+    async def _close(self, request: Request) -> Response:
+        seat = self._seat(request)
+        if isinstance(seat, Response):
+            return seat
+        self.house.close(request.path_params["episode"])
+        return Response(status_code=204)
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _seat(self, request: Request) -> Seat | Response:
+        seat = self.house.find(request.path_params["episode"])
+        return seat or refusal(404, "there is no such episode: it was closed, or has expired")
+
+    def _ended(self, request: Request) -> Seat | Response:
+        seat = self._seat(request)
+        if isinstance(seat, Seat) and not seat.over:
+            return refusal(409, "the episode is not over yet: finish it, or spend its budget")
+        return seat
+
+    async def _tell(self, request: Request, heard: Heard) -> Response:
+        if heard.changed:
+            await self.tell(request.path_params["episode"])
+        if heard.over and not heard.ok:
+            return refusal(409, heard.text)
+        return _json(heard)
+
+
+def open_episode(cell: Cell) -> Episode:
+    """An episode in the scene of a cell.
+
+    Raises:
+        UsageError: where a shift of the cell cannot be applied truthfully.
+    """
+    try:
+        return Episode(build(cell), trial=cell.trial)
+    except NotApplicable as reason:
+        raise UsageError(
+            f"{cell.stack} is not applicable to {cell.world}/{cell.kind}/{cell.index}: {reason}. "
+            "Try another task."
+        ) from None
+
+
+def trace_of(episode: Episode) -> dict[str, Any]:
+    """A finished episode, as it is told to whoever has opened it."""
+    task = episode.scene.task
+    return {
+        "task": task.lineage,
+        "shifts": [f"{applied.shift}:{applied.severity}" for applied in episode.scene.shifts],
+        "end": episode.end,
+        "grade": grade(episode),
+        "steps": episode.steps,
+    }
+
+
+def refusal(status: int, why: str) -> Response:
+    """An answer that says what was wrong."""
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    response = _json({"error": {"code": status, "message": why}}, status)
+    response.headers.update(headers)
+    return response
+
+
+def _finished(seat: Seat, asked: Finish) -> Heard:
+    if asked.answer is not None:
+        return seat.answer(asked.answer)
+    if asked.reason is not None:
+        return seat.refuse(asked.reason, asked.explanation)
+    return seat.say(asked.prose or "")
+
+
+async def _read(request: Request, form: type[Body]) -> Body | Response:
+    body = await request.body()
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as wrong:
+        return refusal(400, f"the body cannot be read: {wrong}")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(JSON.encode(value), status, media_type="application/json")

@@ -1,0 +1,103 @@
+"""Who may talk to a server: known hosts and origins, the token where one is asked for, and no
+body larger than an honest request can be.
+
+A web page that the user has open must not reach a server on his machine: its requests carry the
+page's origin, and after DNS rebinding the page's host.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from toolshift.connect.serve.seat import LARGEST
+from toolshift.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Guard:
+    """Refuses what it must before an application sees it.
+
+    Args:
+        app: what is guarded.
+        hosts: names by which the server may be called.
+        token: that a client must bear; "" asks for none.
+        largest: bytes that a request may have.
+    """
+
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], token: str = "", largest: int = LARGEST
+    ) -> None:
+        from mcp.server.transport_security import RequestBodyLimitMiddleware
+
+        self.app = RequestBodyLimitMiddleware(app, largest)
+        self.hosts, self._token, self.largest = frozenset(hosts), token.encode(), largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, or answers it with the reason why not."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        from starlette.datastructures import Headers
+
+        from toolshift.connect.serve.control import refusal
+
+        status, why = self._wrong(Headers(scope=scope))
+        if status:
+            await refusal(status, why)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _wrong(self, headers: Headers) -> tuple[int, str]:
+        """The status and the reason of a refusal; 0 where there is none."""
+        if _host(f"//{headers.get('host', '')}") not in self.hosts:
+            return 421, "this server does not answer to that Host; see --allow-host"
+        origin = headers.get("origin")
+        if origin is not None and _host(origin) not in self.hosts:
+            return 403, "requests from that Origin are refused"
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        right = scheme.lower() == "bearer" and secrets.compare_digest(
+            given.strip().encode(), self._token
+        )
+        if self._token and not right:
+            return 401, "this server asks for its token: Authorization: Bearer TOKEN"
+        if headers.get("content-length", "0").isdigit():
+            size = int(headers.get("content-length", "0"))
+            if size > self.largest:
+                return 413, f"a request may have {self.largest} bytes, not {size}"
+        return 0, ""
+
+
+def _host(address: str) -> str:
+    """The host of an address in lower case; "" where it has none."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+def hosts_of(host: str, allowed: Iterable[str] = ()) -> list[str]:
+    """The names by which a server that listens on `host` may be called.
+
+    Raises:
+        UsageError: for an allowed host that is no bare name.
+    """
+    import socket
+
+    for name in allowed:
+        if "*" in name or not name or _host(f"//{name}") != name.lower():
+            raise UsageError(f"--allow-host takes a name without scheme or port, not {name!r}")
+    own = [] if is_loopback(host) else [socket.gethostname().lower()]
+    return [*LOOPBACK, host.lower(), *own, *(name.lower() for name in allowed)]

@@ -1,0 +1,77 @@
+"""The gate as Markdown, for a pull request or the summary of a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from toolshift.gate import Family, Gate, in_percent, in_points
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!&$@-])")
+COLUMNS = ("", "verdict", "tasks", "scenes", "baseline", "candidate", "change", "lost", "gained")
+
+
+def gate_markdown(gate: Gate, run: str = "") -> str:
+    """The verdict, a table of the families and one of the shifts, and what was lost.
+
+    Args:
+        gate: the verdict.
+        run: the candidate's run folder, to say how a lost episode is looked at.
+    """
+    head = (
+        f"{_plain(gate.candidate)} against {_plain(gate.baseline)}, margin {gate.margin:g} points"
+    )
+    parts = [
+        f"## ToolShift gate: {gate.verdict}",
+        head,
+        _plain(gate.sentence),
+        _table(gate.families),
+        "\n".join(f"- {_plain(f.label)}: {_plain(f.sentence)}" for f in gate.families),
+    ]
+    if gate.shifts:
+        shifts = _table(gate.shifts)
+        parts.append(
+            f"<details><summary>Shift by shift (not gated)</summary>\n\n{shifts}\n</details>"
+        )
+    lost = [family for family in (*gate.families, *gate.shifts) if family.examples]
+    if lost:
+        where = f" (`toolshift trace {_code(run)} EPISODE`)" if run else ""
+        parts.append(f"Episodes that were lost{where}:")
+        parts.append(
+            "\n".join(f"- {_plain(f.label)}: {', '.join(map(_plain, f.examples))}" for f in lost)
+        )
+    parts += [f"Note: {_plain(note)}" for note in gate.notes]
+    parts.append(
+        f"Changes in points with {gate.confidence:.0%} limits; every task weighs the same."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(families: Iterable[Family]) -> str:
+    rows = [COLUMNS, ("---",) * len(COLUMNS)]
+    rows += [
+        (
+            _plain(family.label),
+            f"**{family.verdict}**" if family.verdict == "fail" else family.verdict,
+            str(family.tasks),
+            f"{family.scored} of {family.scenes}",
+            in_percent(family.baseline),
+            in_percent(family.candidate),
+            in_points(family.change),
+            str(family.lost),
+            str(family.gained),
+        )
+        for family in families
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it stands, on one line."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return _SPECIAL.sub(r"\\\1", line)
+
+
+def _code(text: str) -> str:
+    """Text inside backticks, which cannot be escaped there."""
+    return " ".join("".join(c if c.isprintable() and c != "`" else " " for c in text).split())

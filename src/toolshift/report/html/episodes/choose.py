@@ -1,0 +1,39 @@
+"""Which traces matter: every way to fail once before any way twice, and the rest spread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from toolshift.report.html.episodes.catalog import Row
+
+Group = tuple[int, str, str, str, str]
+
+
+def choose(rows: Iterable[Row]) -> list[Row]:
+    """The rows in the order in which their traces are worth keeping.
+
+    Rows of one agent, stack of shifts, outcome and cause form a group. The first of every group
+    comes before the second of any; of the first ones failures under shift come first, the larger
+    groups before the smaller. So the examples that a report names are among the first.
+    """
+    rows = list(rows)
+    sizes = Counter(_group(row) for row in rows)
+    seen: Counter[Group] = Counter()
+    ranked = []
+    for place, row in enumerate(rows):
+        group = _group(row)
+        ranked.append(((seen[group], _rank(row), -sizes[group], place), row))
+        seen[group] += 1
+    return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _group(row: Row) -> Group:
+    head = row.head
+    return row.run, head.agent, row.cell.stack, row.outcome, head.grade.cause
+
+
+def _rank(row: Row) -> int:
+    """Failures under shift first, then clean failures, void episodes, passes, clean passes."""
+    clean = not row.cell.shifts
+    return {"failed": 0, "void": 2, "passed": 3}[row.outcome] + clean

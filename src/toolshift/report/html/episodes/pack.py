@@ -1,0 +1,201 @@
+"""Traces and scenes as the data that the page draws from; long texts are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from toolshift.cell import Cell, build
+from toolshift.episode import Step
+from toolshift.errors import UsageError
+from toolshift.measure.causes import guilty_step
+from toolshift.report.align import align, first_divergence, matched_tools
+from toolshift.report.html.episodes.catalog import Row
+from toolshift.report.words import cause_in_words, verdict
+from toolshift.run_folder import Record
+from toolshift.scene import Scene
+from toolshift.shift import NotApplicable
+from toolshift.tool import JSON, Tool
+
+Text = str | list[Any]
+"""A text; one that was cut is its beginning and its full length in characters."""
+
+
+MOST_STEPS = 300
+"""Steps of a trace that are shown; budgets end an episode long before."""
+
+
+class Pack:
+    """Traces, and the scenes and tools that they share.
+
+    Args:
+        limit: most characters of one text, and of the arguments of one call together.
+        most: bytes that all of it may take; a trace for which there is no room is left out.
+    """
+
+    def __init__(self, limit: int, most: float = inf) -> None:
+        self.limit = limit
+        self.most = most
+        self.traces: dict[str, dict[str, Any]] = {}
+        self.scenes: list[dict[str, Any]] = []
+        self.tools: list[dict[str, Any]] = []
+        self.size = 0
+        self._scenes: dict[str, int] = {}
+        self._tools: dict[bytes, int] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole, for JSON."""
+        return {"traces": self.traces, "scenes": self.scenes, "tools": self.tools}
+
+    def add(self, row: Row, record: Record, clean: tuple[Row, Record] | None) -> None:
+        """Adds an episode, beside the clean one of its task where there is one."""
+        scene, why = _build(row.cell)
+        trace = self._trace(row, record, scene, why)
+        added = {row.key: trace}
+        if clean is not None:
+            partner, before = clean
+            base, reason = _build(partner.cell)
+            if partner.key not in self.traces:
+                added = {partner.key: self._trace(partner, before, base, reason), **added}
+            pairs = align(base, before.steps[:MOST_STEPS], scene, record.steps[:MOST_STEPS])
+            trace["clean"] = partner.key
+            trace["pairs"] = [[p.clean, p.shifted, p.same, p.note] for p in pairs]
+            trace["diverges"] = first_divergence(pairs)
+            trace["toolPairs"] = matched_tools(_shown(base), _shown(scene))
+        size = _weight(JSON.encode(added))
+        if self.size + size <= self.most:
+            self.size += size
+            self.traces.update(added)
+
+    def _trace(self, row: Row, record: Record, scene: Scene | None, why: str) -> dict[str, Any]:
+        grade = record.grade
+        guilty = guilty_step(scene, record.steps, grade.cause) if scene else None
+        return {
+            "scene": self._scene(row.cell, scene, why),
+            "verdict": verdict(grade),
+            "cause": cause_in_words(grade.cause),
+            "guilty": guilty,
+            "right": _right(scene) if scene else "",
+            "steps": [self._step(step) for step in record.steps[:MOST_STEPS]],
+            "more": max(0, len(record.steps) - MOST_STEPS),
+        }
+
+    def _scene(self, cell: Cell, scene: Scene | None, why: str) -> int:
+        name = f"{cell.lineage} {cell.stack}"
+        if name not in self._scenes:
+            self._scenes[name] = len(self.scenes)
+            made: dict[str, Any] = {"missing": why}
+            if scene is not None:
+                asks = [[self.cut(ask.text), self.cut(ask.notice)] for ask in scene.asks]
+                made = {"system": self.cut(scene.system), "asks": asks}
+            made["tools"] = [self._tool(tool) for tool in _shown(scene)]
+            self.scenes.append(made)
+            self.size += _weight(JSON.encode(made))
+        return self._scenes[name]
+
+    def _tool(self, tool: Tool) -> int:
+        made = {
+            "name": self.cut(tool.name),
+            "text": self.cut(tool.description),
+            "params": [[p.name, p.required, self.cut(_kind(p.schema))] for p in tool.params],
+        }
+        raw = JSON.encode(made)
+        if raw not in self._tools:
+            self._tools[raw] = len(self.tools)
+            self.tools.append(made)
+            self.size += _weight(raw)
+        return self._tools[raw]
+
+    def _step(self, step: Step) -> dict[str, Any]:
+        """A step without what is empty."""
+        made = {
+            "kind": step.kind,
+            "name": self.cut(step.name),
+            "args": self._arguments(step.arguments) if step.kind == "call" else None,
+            "text": self.cut(step.text),
+            "said": self.cut(step.said),
+            "notice": self.cut(step.notice),
+            "tools": self.cut(", ".join(step.tools)),
+            "true": self.cut(_behind(step)),
+            "wrote": self.cut("; ".join(" ".join(map(str, each)) for each in step.effects)),
+            "error": step.error,
+            "failed": not step.ok,
+            "provoked": step.provoked,
+            "touched": step.touched,
+            "prose": step.prose,
+            "hint": step.hint,
+            "evidence": step.evidence.replace("_", " "),
+        }
+        return {name: value for name, value in made.items() if value}
+
+    def _arguments(self, arguments: dict[str, Any] | str) -> dict[str, Text] | list[list[Text]]:
+        """Arguments as names and texts; what was not readable as it came."""
+        if isinstance(arguments, str):
+            return {"raw": self.cut(arguments)}
+        found: list[list[Text]] = []
+        left = self.limit
+        for number, (name, value) in enumerate(arguments.items()):
+            if left < 0:
+                found.append(["(cut)", f"{len(arguments) - number} more arguments"])
+                break
+            text = _plain(value)
+            found.append([self.cut(name), self.cut(text)])
+            left -= len(name) + len(text)
+        return found
+
+    def cut(self, text: str) -> Text:
+        """A text, or its beginning and its length where it is too long."""
+        return text if len(text) <= self.limit else [text[: self.limit], len(text)]
+
+
+def _weight(raw: bytes) -> int:
+    """Bytes that JSON takes inside a script element, where <, > and & are written out."""
+    return len(raw) + 5 * sum(map(raw.count, (b"<", b">", b"&")))
+
+
+def _build(cell: Cell) -> tuple[Scene | None, str]:
+    """The scene of a cell; None and the reason where it can no longer be made."""
+    try:
+        return build(cell), ""
+    except (UsageError, NotApplicable) as why:
+        return None, str(why)
+
+
+def _shown(scene: Scene | None) -> Sequence[Tool]:
+    return scene.tools if scene else ()
+
+
+def _right(scene: Scene) -> str:
+    """What would have been right, in words."""
+    if not scene.solvable:
+        return f"refuse: {scene.outcome.refusal.replace('_', ' ')}"
+    wanted = ", then ".join(ask.expected or "(anything)" for ask in scene.asks)
+    writes = "".join(f"; write {' '.join(map(str, each))}" for each in scene.outcome.effects)
+    return f"answer {wanted}{writes}"
+
+
+def _behind(step: Step) -> str:
+    """The true calls behind a call, where they are not just what was spoken."""
+    if step.true == ((step.name, step.arguments),):
+        return ""
+    return "; ".join(
+        f"{name}({', '.join(f'{key}={_plain(value)}' for key, value in made.items())})"
+        for name, made in step.true
+    )
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else JSON.encode(value).decode()
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A parameter's type, choices and description in a line."""
+    rest = {k: v for k, v in schema.items() if k not in ("type", "description", "enum")}
+    parts = [
+        _plain(schema.get("type", "")),
+        f"one of {', '.join(map(_plain, schema['enum']))}" if "enum" in schema else "",
+        _plain(rest) if rest else "",
+        schema.get("description", ""),
+    ]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,226 @@
+"""One page from one or several runs: a single file that asks nothing of any network."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolshift.errors import UsageError
+from toolshift.files import write
+from toolshift.measure.diagnosis import words
+from toolshift.measure.metrics import Measures
+from toolshift.report.html import charts, flow, method, story, versus
+from toolshift.report.html.episodes import KEEP, Fragment, fragment
+from toolshift.report.html.figures import figure, foreign, safe_json, seconds, shown
+from toolshift.report.html.subjects import Kept, Subject, run_name, subjects_of
+from toolshift.report.report import AgentReport, Report
+from toolshift.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE = Path(__file__).parent
+LIBRARIES = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
+POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+T = TypeVar("T")
+Watch = Callable[[int, int], None]
+
+
+def write_page(
+    folders: Sequence[RunFolder],
+    out: Path,
+    reports: Sequence[Report] = (),
+    watch: Watch = lambda done, total: None,
+    keep: int = KEEP,
+) -> None:
+    """Writes the page of some runs.
+
+    Args:
+        folders: the runs, the one that others are compared with first.
+        out: the file to write; whole or not at all.
+        reports: those of the runs, where they have been made already.
+        watch: told how many steps are done, and how many there are.
+        keep: most episodes whose traces are in the page.
+
+    Raises:
+        UsageError: where no run is given, a run is damaged, or the file cannot be written.
+    """
+    content = make_page(folders, reports, watch, keep).encode()
+    try:
+        write(out, content)
+    except OSError as fault:
+        raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
+
+
+def make_page(
+    folders: Sequence[RunFolder],
+    reports: Sequence[Report] = (),
+    watch: Watch = lambda done, total: None,
+    keep: int = KEEP,
+) -> str:
+    """The page as text; see `write_page`."""
+    from toolshift.report.report import make_report
+
+    if not folders:
+        raise UsageError("a page needs at least one run")
+    step = _counter(folders, watch)
+    kept = [step(Kept(folder)) for folder in folders]
+    made = [step(report) for report in reports] or [
+        step(make_report(run.plan, run.records(), run.manifest.agents)) for run in kept
+    ]
+    subjects = subjects_of(kept, made)
+    if not subjects:
+        raise UsageError(f"{folders[0].path}: no episode has been run, so there is no report")
+    episodes = step(fragment(list(folders), keep))
+    drawn: dict[str, Any] = {}
+    view = {
+        "runs": [_run(run, report) for run, report in zip(kept, made, strict=True)],
+        "subjects": subjects,
+        "ranked": _ranked(subjects),
+        "title": _title(subjects),
+        "versus": versus.contests(subjects, kept, step),
+        "episodes": episodes,
+    }
+    view["axis"], view["points"] = versus.checkpoints(subjects)
+    _draw(drawn, view)
+    return _render(view, drawn, episodes)
+
+
+def _counter(folders: Sequence[RunFolder], watch: Watch) -> Callable[[T], T]:
+    """A function that passes on what a step has made, and tells how far the page is."""
+    agents = sum(len(folder.manifest.agents) for folder in folders)
+    done, total = 0, 2 * len(folders) + agents
+
+    def step(made: T) -> T:
+        nonlocal done
+        done += 1
+        watch(done, total)
+        return made
+
+    watch(done, total)
+    return step
+
+
+def _run(folder: Kept, report: Report) -> dict[str, Any]:
+    return {
+        "name": run_name(folder),
+        "report": report,
+        "manifest": folder.manifest,
+        "facts": method.facts(folder),
+        "commands": method.commands(folder),
+        "settings": {
+            str(agent["name"]): method.settings(agent) for agent in folder.manifest.agents
+        },
+    }
+
+
+def _ranked(subjects: Sequence[Subject]) -> list[Subject]:
+    """Those that lose most first; the sound ones last, in their order."""
+
+    def loss(subject: Subject) -> tuple[float, float]:
+        each = subject.report
+        first = [table and -table[0][1].drop.estimate for table in map(story.worst, _tables(each))]
+        return (first[0] or 0.0, first[1] or 0.0)
+
+    return sorted(subjects, key=loss)
+
+
+def _tables(each: AgentReport) -> tuple[list[Measures], list[Measures]]:
+    return each.tiers, each.shifts
+
+
+def _title(subjects: Sequence[Subject]) -> str:
+    """The headline of the page."""
+    if len(subjects) == 1:
+        return story.headline(subjects[0].report)
+    broken = sum(story.verdict(subject.report) == "breaks" for subject in subjects)
+    if not broken:
+        return f"None of {len(subjects)} agents loses accuracy that can be told from chance"
+    lose = "loses" if broken == 1 else "lose"
+    return f"{broken} of {len(subjects)} agents {lose} accuracy when the world moves"
+
+
+def _draw(drawn: dict[str, Any], view: dict[str, Any]) -> None:
+    """The charts of the page by their ids; those that have nothing to show are left out."""
+    for subject in view["subjects"]:
+        key = subject.key
+        made: dict[str, Any] = {
+            "profile": charts.profile(subject),
+            "forest": charts.forest(subject)
+            if any(r.defined for r in subject.report.shifts)
+            else 0,
+            "doses": charts.doses(subject),
+            "kinds": charts.task_kinds(subject),
+            "flow": flow.flow(subject),
+            "refusals": charts.refusals(subject),
+            "costs": charts.costs(subject),
+        }
+        drawn.update({f"{key}-{name}": spec for name, spec in made.items() if spec})
+    if spec := versus.change_chart(view["versus"]):
+        drawn["changes"] = spec
+    if view["points"]:
+        drawn["curves"] = versus.curve_chart(view["axis"], view["points"])
+
+
+def _render(view: dict[str, Any], drawn: dict[str, Any], episodes: Fragment) -> str:
+    licence = f"/*!\n{_asset('LICENSES.txt')}\n*/\n"
+    scripts = [
+        licence + "\n".join(_asset(name) for name in LIBRARIES),
+        _asset("page.js"),
+        episodes.script,
+    ]
+    text: str = (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            **view,
+            drawn=drawn,
+            charts=safe_json(drawn),
+            data=safe_json(episodes.data),
+            scripts=scripts,
+            css=_asset("page.css") + episodes.css,
+            policy=POLICY.format(scripts=" ".join(map(_hash, scripts))),
+        )
+    )
+    return text
+
+
+def environment() -> Environment:
+    """The templates, in which every string is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(
+        figure=figure,
+        story=story,
+        versus_=versus,
+        flow=flow,
+        cost_rows=_cost_rows,
+        has_doses=charts.has_doses,
+    )
+    made.filters.update(foreign=foreign, shown=shown, words=words, seconds=seconds)
+    return made
+
+
+def _cost_rows(each: AgentReport, at: str) -> list[tuple[Measures, str, str]]:
+    return [(row, f"{at}/tiers/{place}", row.label) for place, row in enumerate(each.tiers)]
+
+
+def _asset(name: str) -> str:
+    return (HERE / "assets" / name).read_text(encoding="utf-8").replace("\r", "")
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"

@@ -1,0 +1,116 @@
+"""Who is on the page: every agent of every run, with its report and its times."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+
+import msgspec
+
+from toolshift.cell import Cell
+from toolshift.files import lines
+from toolshift.measure.metrics import is_placebo, tier_of
+from toolshift.report.html.figures import shown
+from toolshift.report.report import AgentReport, Report
+from toolshift.run_folder import Record, RunFolder, Timing
+
+
+class Kept(RunFolder):
+    """A run whose episodes are in memory without their steps, to be read many times."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__(folder.path, folder.manifest, folder.plan)
+        bare = msgspec.structs.replace
+        self.kept = [bare(record, steps=()) for record in folder.records()]
+
+    def records(self) -> Iterator[Record]:
+        """The finished episodes."""
+        return iter(self.kept)
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds of the episodes of one tier."""
+
+    episodes: int
+    median: float
+    slow: float
+    """The ninth decile."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One agent of one run.
+
+    Attributes:
+        at: where its report stands, as a JSON pointer: /RUN/agents/NUMBER.
+        key: the same as the id of an element.
+        label: its name, with its run where the page has several.
+        times: by tier, and "clean".
+    """
+
+    run: int
+    at: str
+    key: str
+    name: str
+    label: str
+    report: AgentReport
+    times: dict[str, Duration] = field(default_factory=dict)
+
+
+def subjects_of(folders: Sequence[Kept], reports: Sequence[Report]) -> list[Subject]:
+    """Every agent of every run, in the order of the runs."""
+    found = []
+    for run, (folder, report) in enumerate(zip(folders, reports, strict=True)):
+        times = durations(folder)
+        for place, each in enumerate(report.agents):
+            name = shown(each.name, 80)
+            more = f" ({run_name(folder)})" if len(folders) > 1 else ""
+            decoding = f" [{each.decoding}]" if each.decoding else ""
+            found.append(
+                Subject(
+                    run,
+                    f"/{run}/agents/{place}",
+                    f"r{run}a{place}",
+                    each.name,
+                    f"{name}{decoding}{more}",
+                    each,
+                    times.get(each.name, {}),
+                )
+            )
+    return found
+
+
+def run_name(folder: RunFolder) -> str:
+    """What a run is called on the page: its folder's name, never a path."""
+    return shown(folder.path.resolve().name, 60)
+
+
+def durations(folder: Kept) -> dict[str, dict[str, Duration]]:
+    """How long episodes took, by agent and tier; empty where the times are not there."""
+    path = folder.path / "timings.jsonl"
+    if not path.exists():
+        return {}
+    took = {timing.episode: timing.seconds for timing in lines(path, Timing, torn=True)}
+    cells = {cell.id: _tier(cell) for cell in folder.plan.cells}
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in folder.kept:
+        if record.episode in took and record.cell in cells:
+            found[record.agent][cells[record.cell]].append(took[record.episode])
+    return {
+        agent: {tier: _duration(seconds) for tier, seconds in tiers.items()}
+        for agent, tiers in found.items()
+    }
+
+
+def _tier(cell: Cell) -> str:
+    if not cell.shifts:
+        return "clean"
+    return "placebo" if is_placebo(cell) else tier_of(cell)
+
+
+def _duration(seconds: list[float]) -> Duration:
+    slow = quantiles(seconds, n=10, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
+    return Duration(len(seconds), median(seconds), slow)

@@ -1,0 +1,82 @@
+"""The gate as JUnit XML, which continuous integration shows test by test."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as Tree
+
+from toolshift.gate import Family, Gate, Inconclusive
+
+# All that XML 1.0 does not allow, even as a reference.
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
+    """One test case for each family of the gate, and one for each shift.
+
+    A failure is a failed case; what is inconclusive is skipped with its reason, or failed if that
+    is how it counts. Shifts that are not gated never fail: one that is worse is skipped, with the
+    sentence as the reason.
+
+    Args:
+        gate: the verdict.
+        inconclusive: "pass" or "fail" where it is to count so; "" leaves it skipped.
+    """
+    cases = [_case(family, inconclusive) for family in (*gate.families, *gate.shifts)]
+    name = _legal(f"toolshift gate: {gate.candidate} against {gate.baseline}")
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": "0",
+        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+        "time": "0",
+    }
+    suites = Tree.Element("testsuites", {"name": "toolshift gate", **counts})
+    suite = Tree.SubElement(suites, "testsuite", {"name": name, **counts})
+    properties = Tree.SubElement(suite, "properties")
+    for key, value in _properties(gate).items():
+        Tree.SubElement(properties, "property", {"name": key, "value": _legal(value)})
+    suite.extend(cases)
+    Tree.SubElement(suite, "system-out").text = _legal("\n".join([gate.sentence, *gate.notes]))
+    Tree.indent(suites)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + Tree.tostring(suites, "unicode") + "\n"
+
+
+def _properties(gate: Gate) -> dict[str, str]:
+    return {
+        "verdict": gate.verdict,
+        "baseline": gate.baseline,
+        "candidate": gate.candidate,
+        "margin": f"{gate.margin:g}",
+        "confidence": f"{gate.confidence:g}",
+    }
+
+
+def _case(family: Family, inconclusive: Inconclusive) -> Tree.Element:
+    group = "family" if family.gated else "shift"
+    about = {"classname": f"toolshift.{group}", "name": _legal(family.label), "time": "0"}
+    case = Tree.Element("testcase", about)
+    message = _legal(family.sentence)
+    verdict = family.verdict
+    if verdict == "inconclusive" and family.gated and inconclusive:
+        verdict = inconclusive
+    if verdict == "fail" and family.gated:
+        failure = Tree.SubElement(case, "failure", {"message": message, "type": family.verdict})
+        failure.text = _legal(_evidence(family))
+    elif family.verdict != "pass":
+        reason = message if family.gated else f"not gated: {message}"
+        Tree.SubElement(case, "skipped", {"message": reason})
+    return case
+
+
+def _evidence(family: Family) -> str:
+    lost = f" Lost: {', '.join(family.examples)}." if family.examples else ""
+    return (
+        f"{family.sentence}. {family.tasks} tasks, {family.scored} of {family.scenes} scenes; "
+        f"{family.lost} lost, {family.gained} gained.{lost}"
+    )
+
+
+def _legal(text: str) -> str:
+    """The text without what XML cannot hold."""
+    return _ILLEGAL.sub("\ufffd", text)

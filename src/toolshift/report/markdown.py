@@ -1,0 +1,111 @@
+"""A report as Markdown, for pull requests and release notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from toolshift.measure.diagnosis import percent, points, words
+from toolshift.measure.metrics import Measures
+from toolshift.measure.statistics import Interval
+from toolshift.report.html import story
+from toolshift.report.html.figures import share, shown
+from toolshift.report.report import AgentReport, Report
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&$])")
+
+
+def as_markdown(reports: Sequence[Report]) -> str:
+    """A summary of some runs: for each agent a sentence, its tiers and what hurts most.
+
+    Args:
+        reports: the runs, in the order in which they are shown.
+    """
+    parts = [_run(report) for report in reports]
+    return "\n\n".join(parts) + "\n"
+
+
+def _run(report: Report) -> str:
+    head = f"## ToolShift: {plain(report.suite)} ({plain(', '.join(report.worlds))})"
+    if not report.agents:
+        return f"{head}\n\nNo episode has been run."
+    agents = [_agent(each, len(report.agents) > 1) for each in report.agents]
+    return "\n\n".join([head, *agents, _foot(report)])
+
+
+def _agent(each: AgentReport, several: bool) -> str:
+    mark = f" ({each.decoding} decoding)" if each.decoding else ""
+    parts = [f"### {plain(each.name)}{mark}"] if several or mark else []
+    parts.append(f"**{story.headline(each, '' if several else plain(each.name))}**")
+    if each.tiers:
+        parts.append(_tiers(each))
+    if hurts := story.worst(each.shifts):
+        parts.append("\n".join(["What hurts most:", "", *(_hurt(row) for _, row in hurts)]))
+    parts.append(_note(each))
+    return "\n\n".join(parts)
+
+
+def _tiers(each: AgentReport) -> str:
+    lines = ["| tier | as trained | shifted | change, points | |", "|---|---:|---:|---:|---|"]
+    for row in each.tiers:
+        lines.append(
+            f"| {plain(row.label)} | {_rate(row.clean)} | {_rate(row.accuracy)} "
+            f"| {_change(row)} | {_judged(row)} |"
+        )
+    return "\n".join(lines)
+
+
+def _hurt(row: Measures) -> str:
+    said = f"- {plain(words(row.label))}: {_change(row)} points"
+    found = story.main_cause(row)
+    if found is None:
+        return f"{said}."
+    cause, count, failures = found
+    example = row.examples.get(cause, "")
+    see = f", as in `{shown(example, 40).replace('`', '')}`" if example else ""
+    return f"{said}; {plain(words(cause))} in {count} of {failures} failures{see}."
+
+
+def _note(each: AgentReport) -> str:
+    """What a gate goes by: the verdict, and how sure it is."""
+    verdict = {
+        "breaks": "Breaks under shift",
+        "holds": "No loss that can be told from chance",
+        "undefined": f"Undefined: {story.UNDER_HALF}",
+    }[story.verdict(each)]
+    sure = "; ".join(f"{name.lower()} {value}" for name, value in story.sureness(each))
+    return f"> **{verdict}.** {sure[0].upper()}{sure[1:]}."
+
+
+def _foot(report: Report) -> str:
+    seeds = ", ".join(map(str, report.seeds))
+    return (
+        f"{report.tasks} tasks, {report.trials} trial{'s' * (report.trials != 1)} each, "
+        f"seeds {seeds}, plan `{report.plan_hash}`. Intervals are 95%."
+    )
+
+
+def _rate(value: Interval) -> str:
+    text = percent(value)
+    return "undefined" if text == "not defined" else text
+
+
+def _change(row: Measures) -> str:
+    if not row.defined:
+        kept = row.retention
+        keeps = f", keeps {share(kept.estimate)}" if kept.n else ""
+        return f"undefined: {story.undefined_because(row)}{keeps}"
+    return points(row.drop).removesuffix(" points")
+
+
+def _judged(row: Measures) -> str:
+    if not row.defined:
+        return ""
+    if not row.told_apart:
+        return "cannot be told"
+    return "**loses**" if row.drop.estimate > 0 else "gains"
+
+
+def plain(text: object) -> str:
+    """Text that Markdown shows as it is: no markup, no link, no mention."""
+    return _SPECIAL.sub(r"\\\1", shown(text)).replace("@", "@<!-- -->")

@@ -1,0 +1,57 @@
+"""Causes and outcomes in words that a reader who did not make the run understands."""
+
+from __future__ import annotations
+
+import re
+
+from toolshift.grade import Grade
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\U000e0000-\U000e007f]"
+)
+
+CAUSES = {
+    "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
+    "wrong_tool": "It called a tool that was never on offer, or that has no part in the task.",
+    "bad_arguments": "It passed a value that nothing had shown it, or miscopied one.",
+    "ignored_result": "It had been told the right value and used another.",
+    "no_recovery": "It stopped at a failure or a notice that offered a way on.",
+    "wrong_order": "It called a tool before the one that yields what the tool needs.",
+    "repetition": "It made a failed call again although nothing asked for it.",
+    "forced_completion": "It answered although the request could not be, or was not, fulfilled.",
+    "over_refusal": "It refused what could be done, or before there was a reason to.",
+    "malformed_output": "It made a call that could not be read, or broke down.",
+    "budget": "It ran out of calls or turns.",
+    "infrastructure": "Its endpoint failed: not the agent's doing, and not scored.",
+    "simulator": "The simulated user did not understand its question: not scored.",
+    "unrecorded": "It made a call that the recording does not know: not scored.",
+}
+"""Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
+
+
+def cause_in_words(cause: str) -> str:
+    """A cause as a sentence; "" for a pass."""
+    return CAUSES.get(cause, cause.replace("_", " "))
+
+
+def outcome_of(grade: Grade) -> str:
+    """How an episode came out: "passed", "failed" or "void"."""
+    if grade.passed:
+        return "passed"
+    return "void" if grade.void else "failed"
+
+
+def verdict(grade: Grade) -> str:
+    """The outcome and the cause in a few words: "failed: memorised name"."""
+    cause = grade.cause.replace("_", " ")
+    return f"{outcome_of(grade)}: {cause}" if cause else outcome_of(grade)
+
+
+def visible(text: str) -> str:
+    """A text of a model or a tool for a terminal: controls are named, lines and tabs stay."""
+    return _CONTROL.sub(lambda found: f"[{_named(found[0])}]", text)
+
+
+def _named(character: str) -> str:
+    return "ESC" if character == "\x1b" else f"U+{ord(character):04X}"

@@ -1,0 +1,1 @@
+"""Training: expert data, supervised fine-tuning, PAFT and reinforcement learning, in our scenes."""

@@ -1,0 +1,158 @@
+"""Scenes as environments of TRL's `environment_factory`, for whoever drives GRPO himself.
+
+    made = environments(draws(mix, 100))
+    GRPOTrainer(..., train_dataset=Dataset.from_list(made.rows),
+                environment_factory=made.factories)
+
+TRL reads the tools of a class once, so each list of tools gets a class of its own, whose public
+methods are the tools; the column `environment` names it. The grader's verdict is the reward.
+
+What this cannot express, and `toolshift train grpo` can: tools that change in mid-episode (a call
+of one that came later is answered as an unknown name by TRL, and one that has gone stays in the
+list); calls of unknown or malformed names, which TRL answers in its own words, so that they are
+in no trace; a further request of the user, which is returned as the result of `final_answer`; and
+keys and values kept between turns, for TRL prefills the conversation at each.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from toolshift.agent import PROTOCOL_NAMES, Reply, ToolCall
+from toolshift.agents.prompt import render_call
+from toolshift.episode import Episode
+from toolshift.errors import UsageError
+from toolshift.grade import grade
+from toolshift.scene import Scene
+from toolshift.tool import JSON
+
+_TYPES = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
+_TAKEN = {"reset", "get_reward"}
+
+
+@dataclass(frozen=True)
+class Environments:
+    """What TRL's trainer is given.
+
+    Attributes:
+        rows: `prompt` (messages), `environment` and `scene` (a number) for each scene.
+        factories: a class for each list of tools, by the name in `environment`.
+    """
+
+    rows: list[dict[str, Any]]
+    factories: dict[str, Callable[[], Any]]
+
+
+def environments(scenes: Iterable[Scene]) -> Environments:
+    """Makes environments of scenes.
+
+    Raises:
+        UsageError: where a tool's or a parameter's name is not one that Python could have.
+    """
+    kept = list(scenes)
+    rows: list[dict[str, Any]] = []
+    classes: dict[str, Callable[[], Any]] = {}
+    for number, scene in enumerate(kept):
+        turn = Episode(scene).observation
+        name = "Tools" + blake2b(JSON.encode(list(turn.tools)), digest_size=5).hexdigest()
+        if name not in classes:
+            classes[name] = environment_class(name, turn.tools, kept)
+        rows.append({"prompt": list(turn.messages), "environment": name, "scene": number})
+    return Environments(rows, classes)
+
+
+def environment_class(
+    name: str, tools: Sequence[Mapping[str, Any]], scenes: Sequence[Scene]
+) -> type[Any]:
+    """A class whose public methods are these tools, in scenes that are found by number."""
+
+    def reset(self: Any, scene: int, **_: Any) -> None:
+        """Begins an episode in the scene of a row."""
+        self._episode = Episode(scenes[scene])
+
+    def get_reward(self: Any) -> float | None:
+        """1 or 0 by the grader; None where the episode is void."""
+        if not self._episode.end:
+            self._episode.crash("the episode was left unfinished")
+        verdict = grade(self._episode)
+        return None if verdict.void else float(verdict.passed)
+
+    methods: dict[str, Any] = {"reset": reset, "get_reward": get_reward}
+    for tool in tools:
+        function = tool.get("function", tool)
+        methods[function["name"]] = _method(function)
+    return type(name, (), methods)
+
+
+def _method(function: Mapping[str, Any]) -> Callable[..., str]:
+    """One tool as a method, with the signature and the docstring from which TRL reads a schema."""
+    name = _checked(function["name"])
+    schema = function.get("parameters") or {}
+    required = set(schema.get("required") or ())
+    described = schema.get("properties") or {}
+    named = sorted(described, key=lambda each: each not in required)
+
+    def call(self: Any, *given: Any, **arguments: Any) -> str:
+        taken = {**dict(zip(named, given, strict=False)), **arguments}
+        return _act(self._episode, name, {k: v for k, v in taken.items() if v is not None})
+
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for each in named:
+        kind = _TYPES.get(str(described[each].get("type", "string")), str)
+        parameters.append(
+            inspect.Parameter(
+                _checked(each),
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty if each in required else None,
+                annotation=kind if each in required else kind | None,
+            )
+        )
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _docstring(function, {each: described[each] for each in named})
+    call.__signature__ = inspect.Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters[1:]} | {"return": str}
+    return call
+
+
+def _act(episode: Episode, name: str, arguments: dict[str, Any]) -> str:
+    """Carries out one call; returns what the agent sees next."""
+    if episode.end:
+        return "The conversation is over."
+    episode.take(Reply(calls=(ToolCall(name, arguments),)))
+    if episode.end:
+        return "Done."
+    shown = episode.observation.messages
+    last = max(n for n, message in enumerate(shown) if message["role"] == "assistant")
+    if name not in PROTOCOL_NAMES:
+        return str(shown[last + 1]["content"])
+    return "\n".join(str(message["content"]) for message in shown[last + 1 :])
+
+
+def _docstring(function: Mapping[str, Any], described: Mapping[str, Any]) -> str:
+    """Google style, as transformers reads it: a line for each parameter, choices included."""
+    lines = [" ".join(str(function.get("description") or function["name"]).split())]
+    if described:
+        lines += ["", "Args:"]
+    for name, schema in described.items():
+        said = " ".join(str(schema.get("description") or name).split())
+        choices = schema.get("enum")
+        given = f" (choices: {JSON.encode(choices).decode()})" if choices else ""
+        lines.append(f"    {name}: {said}{given}")
+    return "\n".join([*lines, "", "Returns:", "    What comes back."])
+
+
+def _checked(name: str) -> str:
+    if not name.isidentifier() or keyword.iskeyword(name) or name in _TAKEN or name[0] == "_":
+        raise UsageError(
+            f"{render_call(name, {})}: TRL's environments take their tools from the methods of a "
+            f"class, and {name!r} cannot be one; leave the shift that makes such names out, or use "
+            "`toolshift train grpo`"
+        )
+    return name

@@ -1,0 +1,286 @@
+"""The studies that `toolshift reproduce` runs, as data: which arms are trained, and what is asked.
+
+Each study answers a question of the research by training several arms on the same tasks, and
+measuring every one of them in the same clean and shifted scenes. An arm is defined by what it is
+trained on; arms of the same content are trained once, whatever study asks for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.errors import UsageError
+from toolshift.shift import unknown
+from toolshift.train.presets import PRESETS
+from toolshift.train.scenes import Mix
+
+Method = Literal["none", "sft", "grpo"]
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """How large a study is run: the tasks, and how much of everything.
+
+    Attributes:
+        kinds: task kinds of the world poi; () for all.
+        count: trajectories of an arm.
+        updates: GRPO steps.
+        tasks: tasks in which an arm is measured, under each shift.
+        evidence: whether its figures say anything.
+        pool: of the tasks and wordings that arms are measured on.
+    """
+
+    kinds: tuple[str, ...]
+    count: int
+    updates: int
+    tasks: int
+    evidence: bool = True
+    pool: str = "dev"
+
+
+KINDS = ("listing", "hours", "route", "visit", "alert", "booking")
+SCALES: dict[str, Scale] = {
+    "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
+    "small": Scale(KINDS, 900, 60, 24),
+    "paper": Scale((), 6050, 400, 220, pool="test"),
+}
+assert SCALES.keys() == PRESETS.keys()
+
+TIER_1 = ("identity_erasure:3", "semantic_rename:3", "semantic_trap:3", "description_paraphrase:3")
+TIER_2 = ("redirect:2", "transient_error:2", "format_drift:2", "tool_migrated:2")
+TIER_3 = ("merged_tools:2", "split_tools:2", "reversed_order:2", "new_precondition:2")
+TIER_4 = (
+    "fatal_error:2", "fatal_error_lookalike:2", "no_such_entity:2", "no_such_entity_lookalike:2",
+    "tool_gone:2", "tool_gone_lookalike:2",
+)  # fmt: skip
+COMPOSED = ("identity_erasure:3+redirect:2", "semantic_rename:3+transient_error:2")
+PROBES = (*TIER_1, *TIER_2, *TIER_3, *TIER_4)
+"""What every arm meets: four shifts of each tier, and three limits with their look-alikes."""
+
+RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
+PAFT_MIX = ("SBP", "SBP", "EFP", "SRP", "limits")
+"""Symbols twice, for reading names is what a small model learns last."""
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """One way to train.
+
+    Attributes:
+        name: short, of letters, digits and hyphens.
+        summary: what it is, in a few words.
+        method: "sft", "grpo", or "none" for the base model as it is.
+        mix: what of `Mix` differs from the study's: alpha, shifts, severities.
+        init: the arm whose adapter this one starts from.
+        settings: what of the method's settings differs from the preset's.
+        factor: how many times the scale's trajectories (SFT) or steps (GRPO) it takes.
+        probes: what it is measured under; () for the study's.
+    """
+
+    name: str
+    summary: str
+    method: Method = "sft"
+    mix: dict[str, Any] = {}
+    init: str = ""
+    settings: dict[str, Any] = {}
+    factor: float = 1.0
+    probes: tuple[str, ...] = ()
+
+    def mixed(self, scale: Scale, seed: int) -> Mix:
+        """The mix that it is trained on."""
+        return Mix(kinds=scale.kinds, seed=seed, share=4, **self.mix)
+
+
+class Study(msgspec.Struct, frozen=True):
+    """A question, the arms that answer it, and what they are compared by.
+
+    Attributes:
+        seeds: training seeds for a claim; with fewer the study is exploratory.
+        contrasts: pairs of arms; the second minus the first is reported.
+    """
+
+    name: str
+    question: str
+    arms: tuple[Arm, ...]
+    contrasts: tuple[tuple[str, str], ...] = ()
+    probes: tuple[str, ...] = PROBES
+    seeds: int = 3
+
+
+STATIC = Arm("static", "clean trajectories only")
+DIVERSE = Arm(
+    "diverse",
+    "true names; shuffled tool subsets, distractors, more phrasings",
+    mix={"alpha": 1.0, "shifts": ("diverse",)},
+)
+PAFT = Arm(
+    "paft",
+    "alpha 0.3: symbols, error feedback, descriptions, limits",
+    mix={"alpha": 0.3, "shifts": PAFT_MIX},
+)
+REFUSES = Arm(
+    "refuses",
+    "clean, and as many limits as PAFT has",
+    mix={"alpha": 0.06, "shifts": ("limits",)},
+)
+WITHOUT = Arm(
+    "paft-without-limits",
+    "PAFT without unsolvable scenes and their look-alikes",
+    mix={"alpha": 0.24, "shifts": ("SBP", "SBP", "EFP", "SRP")},
+)
+
+
+def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
+    mix = {"alpha": 1.0, "shifts": shifts}
+    return Arm(f"native-{tier}", f"trained on shifts of {tier} only", mix=mix, probes=probes)
+
+
+def _alpha(share: float) -> Arm:
+    mix = {"alpha": share, "shifts": PAFT_MIX}
+    return Arm(f"alpha-{share:g}".replace(".", "-"), f"PAFT, alpha {share:g}", mix=mix)
+
+
+def _families() -> tuple[Arm, ...]:
+    names = ("SBP", "EFP", "SRP", "limits")
+    alone = [
+        Arm(f"only-{n}", f"PAFT of {n} alone", mix={"alpha": 0.3, "shifts": (n,)}) for n in names
+    ]
+    others = {n: tuple(m for m in PAFT_MIX if m != n) for n in names}
+    less = [
+        Arm(f"without-{n}", f"PAFT of all but {n}", mix={"alpha": 0.3, "shifts": rest})
+        for n, rest in others.items()
+    ]
+    return (*alone, *less)
+
+
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        Study(
+            "controls",
+            "Can a model of this size do the tasks, read names it never saw, and learn each tier?",
+            (
+                STATIC,
+                Arm(
+                    "renamed",
+                    "renamed tools only, description before name",
+                    mix={"alpha": 1.0, "shifts": RENAMED},
+                    probes=TIER_1,
+                ),
+                Arm(
+                    "renamed-name-first",
+                    "renamed tools only, name before description",
+                    mix={"alpha": 1.0, "shifts": RENAMED},
+                    settings={"layout": "name-first"},
+                    probes=TIER_1,
+                ),
+                _native("interaction", ("EFP", "formats", "midway"), TIER_2),
+                _native("reasoning", ("graph",), TIER_3),
+                _native("internalization", ("limits",), TIER_4),
+            ),
+            seeds=1,
+        ),
+        Study(
+            "contrast",
+            "Does static training break under shift, and does PAFT mend more than diversity?",
+            (STATIC, DIVERSE, PAFT, REFUSES, WITHOUT),
+            (
+                ("static", "diverse"),
+                ("static", "paft"),
+                ("diverse", "paft"),
+                ("static", "refuses"),
+                ("paft-without-limits", "paft"),
+            ),
+        ),
+        Study(
+            "rl",
+            "Does RL on solvable scenes unlearn refusal, and do paid refusals keep it?",
+            (
+                REFUSES,
+                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="refuses"),
+                Arm(
+                    "grpo-shifted",
+                    "GRPO on shifted and unsolvable scenes, right refusals paid",
+                    "grpo",
+                    mix={"alpha": 0.5, "shifts": PAFT_MIX},
+                    init="refuses",
+                ),
+            ),
+            (
+                ("refuses", "grpo-static"),
+                ("refuses", "grpo-shifted"),
+                ("grpo-static", "grpo-shifted"),
+            ),
+        ),
+        Study(
+            "alpha",
+            "How much perturbation is enough?",
+            (STATIC, _alpha(0.1), PAFT, _alpha(1.0)),
+            (("static", "alpha-0-1"), ("static", "paft"), ("static", "alpha-1")),
+        ),
+        Study(
+            "families",
+            "Which perturbations carry the repair, and to which shifts?",
+            (STATIC, PAFT, *_families()),
+            tuple(("static", arm.name) for arm in _families()),
+        ),
+        Study(
+            "more",
+            "Do four times the data, or four times the steps, repair static training?",
+            (
+                STATIC,
+                Arm("data-x4", "clean, four times the trajectories", factor=4.0),
+                Arm("steps-x4", "clean, four passes over the trajectories", settings={"epochs": 4}),
+            ),
+            (("static", "data-x4"), ("static", "steps-x4")),
+        ),
+        Study(
+            "beyond",
+            "Does PAFT over the dependency graph, or over compositions, help where PAFT does not?",
+            (
+                STATIC,
+                PAFT,
+                Arm(
+                    "paft-graph",
+                    "PAFT with merged, split, reversed and guarded tools",
+                    mix={"alpha": 0.4, "shifts": (*PAFT_MIX, "graph", "graph")},
+                ),
+                Arm(
+                    "paft-composed",
+                    "PAFT with pairs of shifts",
+                    mix={
+                        "alpha": 0.3,
+                        "shifts": (*PAFT_MIX, "semantic_rename+transient_error",
+                                   "identity_erasure+redirect"),
+                    },
+                ),
+                Arm(
+                    "paft-mild-first",
+                    "PAFT of severity 1, then of 1 to 3",
+                    mix={"alpha": 0.3, "shifts": PAFT_MIX},
+                    init="paft-mild",
+                    factor=0.5,
+                ),
+                Arm(
+                    "paft-mild",
+                    "PAFT of severity 1, the first half of the curriculum",
+                    mix={"alpha": 0.3, "shifts": PAFT_MIX, "severities": (1,)},
+                    factor=0.5,
+                ),
+            ),
+            (("paft", "paft-graph"), ("paft", "paft-composed"), ("paft", "paft-mild-first")),
+            probes=(*PROBES, *COMPOSED),
+        ),
+    )
+}  # fmt: skip
+
+
+def find_study(name: str) -> Study:
+    """The study of this name.
+
+    Raises:
+        UsageError: where there is none; offers the nearest names.
+    """
+    if name not in STUDIES:
+        raise UsageError(unknown("study", name, STUDIES))
+    return STUDIES[name]

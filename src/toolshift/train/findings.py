@@ -1,0 +1,267 @@
+"""What a study found: the figures of its arms over seeds, as data and as a page in Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from math import isnan, nan
+from typing import Any
+
+import msgspec
+
+from toolshift.measure.statistics import Interval, seed_contrast
+from toolshift.report.report import AgentReport
+from toolshift.shift import TIERS
+from toolshift.train.experiments import SCALES, Study
+from toolshift.train.reproduce import WORLD_SEED, Stage
+
+MEASURES = {
+    "clean": "accuracy in clean scenes",
+    "perception": "change of accuracy in tier 1, points",
+    "interaction": "change in tier 2",
+    "reasoning": "change in tier 3",
+    "refusal_rate": "refusals among unsolvable scenes",
+    "over_refusal": "refusals among solvable scenes",
+    "look_alike_refusal": "refusals of the look-alikes",
+    "tool_error_rate": "failed calls among calls that the interface did not make fail",
+    "exploration": "active exploration score",
+    "chain_length": "calls an episode",
+}
+PERCENT = ("clean", "refusal_rate", "over_refusal", "look_alike_refusal", "tool_error_rate")
+POINTS = ("perception", "interaction", "reasoning")
+PAPER = """\
+The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation
+samples; change under shift in points):
+
+| model | tier 1 | tier 2 | tier 3 | refusal rate |
+|---|---:|---:|---:|---:|
+| base | -29.8 | -8.5 | -8.5 | 12.2% |
+| SFT-200 | -67.7 | -48.2 | -39.9 | 0.3% |
+| SFT-400 | -53.9 | -45.4 | -32.5 | 0.0% |
+| SFT-800 | -50.4 | -45.3 | -28.0 | 0.2% |
+| PAFT, alpha 0.2 | -6.9 | -7.7 | -15.8 | 90.4% |
+| PAFT, alpha 0.3 | -4.1 | -5.3 | -9.8 | 99.6% |
+| PAFT, alpha 0.4 | -5.3 | -7.8 | -11.1 | 96.4% |
+"""
+
+
+class ArmResult(msgspec.Struct, frozen=True):
+    """One arm: each measure by seed, accuracy by shift, causes of failure, and what it cost."""
+
+    arm: str
+    summary: str
+    seeds: list[int]
+    measures: dict[str, list[float]]
+    shifts: dict[str, list[float]]
+    causes: dict[str, int]
+    cpu_seconds: list[float]
+    rows: list[int]
+
+    def interval(self, measure: str) -> Interval:
+        """The mean over seeds with its interval; limits are NaN below two seeds."""
+        return _over_seeds(self.measures[measure])
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """What a study found; `contrasts` are differences of measures, paired by seed."""
+
+    study: str
+    question: str
+    scale: str
+    evidence: bool
+    seeds_wanted: int
+    arms: list[ArmResult]
+    contrasts: dict[str, dict[str, list[float]]]
+    missing: list[str]
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether some arm has fewer seeds than a claim needs."""
+        return any(len(arm.seeds) < self.seeds_wanted for arm in self.arms) or bool(self.missing)
+
+
+def find(study: Study, stages: Sequence[Stage]) -> Findings:
+    """Reads what the finished stages of a study have measured."""
+    mine = {arm.name: arm for arm in study.arms}
+    done: dict[str, list[Stage]] = defaultdict(list)
+    for stage in stages:
+        if stage.measured and stage.arm.name in mine:
+            done[stage.arm.name].append(stage)
+    arms = [_arm_result(done[name]) for name in mine if done[name]]
+    by_name = {arm.arm: arm for arm in arms}
+    return Findings(
+        study=study.name,
+        question=study.question,
+        scale=stages[0].scale,
+        evidence=SCALES[stages[0].scale].evidence,
+        seeds_wanted=3,
+        arms=arms,
+        contrasts={
+            f"{other} - {one}": _difference(by_name[one], by_name[other])
+            for one, other in study.contrasts
+            if one in by_name and other in by_name
+        },
+        missing=[f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured],
+    )
+
+
+def measures_of(report: AgentReport) -> dict[str, float]:
+    """The measures of one trained model; undefined ones are NaN."""
+    tiers = {row.label: row for row in report.tiers}
+    found = {
+        "clean": report.clean.accuracy.estimate,
+        **{tier: -100 * tiers[tier].drop.estimate if tier in tiers else nan for tier in TIERS[:3]},
+        "refusal_rate": report.everything.refusal_rate.estimate,
+        "over_refusal": report.everything.over_refusal.estimate,
+        "look_alike_refusal": nan,
+        "tool_error_rate": report.everything.own_error_rate,
+        "exploration": report.everything.exploration,
+        "chain_length": report.everything.chain_length,
+    }
+    if report.look_alikes is not None:
+        found["look_alike_refusal"] = report.look_alikes.over_refusal.estimate
+    return found
+
+
+# -- the page ---------------------------------------------------------------------------------
+
+
+def page(found: Findings, command: str) -> str:
+    """The study as a page in Markdown: figures over seeds, contrasts, shifts, causes, costs."""
+    scale = SCALES[found.scale]
+    said = [f"# {found.study}", "", found.question, ""]
+    if not found.evidence:
+        said += ["**No evidence: a tiny untrained model, to run the code path only.**", ""]
+    elif found.exploratory:
+        said += [f"**Exploratory: not every arm has {found.seeds_wanted} seeds.**", ""]
+    if found.missing:
+        said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
+    said += [
+        f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; {scale.count} trajectories an arm; "
+        f"measured on {scale.tasks} tasks under each shift, pool {scale.pool}, world seed "
+        f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, clean minus nothing but "
+        "the shift, on the same tasks. In brackets: 95% t interval with the seed as the cluster; "
+        "a single figure is one seed. n.d.: the clean accuracy is under one half.",
+        "",
+        *_table(("arm", *MEASURES), [_arm_row(arm) for arm in found.arms]),
+        "",
+        *(f"- `{name}`: {text}" for name, text in MEASURES.items()),
+        "",
+    ]
+    if found.contrasts:
+        rows = [
+            [name, *(_cell(measure, _over_seeds(values[measure])) for measure in MEASURES)]
+            for name, values in found.contrasts.items()
+        ]
+        said += ["## Contrasts, paired by seed", "", *_table(("contrast", *MEASURES), rows), ""]
+    said += ["## Accuracy by shift, percent", "", *_shift_table(found.arms), ""]
+    said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
+    said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
+    return "\n".join([*said, "```console", f"$ {command}", "```", ""])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = "|---|" + "---:|" * (len(columns) - 1)
+    return [f"| {' | '.join(columns)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _arm_row(arm: ArmResult) -> list[str]:
+    return [f"{arm.arm}: {arm.summary}", *(_cell(m, arm.interval(m)) for m in MEASURES)]
+
+
+def _cell(measure: str, interval: Interval) -> str:
+    """A figure with its interval over seeds."""
+    if isnan(interval.estimate):
+        return "n.d."
+    scale, digits = (100, 0) if measure in PERCENT else (1, 0 if measure in POINTS else 2)
+    low, high = scale * interval.low, scale * interval.high
+    text = f"{scale * interval.estimate:.{digits}f}"
+    return text if isnan(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _shift_table(arms: Sequence[ArmResult]) -> list[str]:
+    names = list(dict.fromkeys(name for arm in arms for name in arm.shifts))
+    rows = [
+        [name, *(_cell("clean", _over_seeds(arm.shifts.get(name, []))) for arm in arms)]
+        for name in names
+    ]
+    return _table(("shift", *(arm.arm for arm in arms)), rows)
+
+
+def _cause_table(arms: Sequence[ArmResult]) -> list[str]:
+    total = Counter[str]()
+    for arm in arms:
+        total.update(arm.causes)
+    rows = [
+        [name, *(str(arm.causes.get(name, 0)) for arm in arms)] for name, _ in total.most_common()
+    ]
+    return _table(("cause", *(arm.arm for arm in arms)), rows)
+
+
+def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
+    rows = [
+        [
+            arm.arm,
+            ", ".join(map(str, arm.seeds)),
+            ", ".join(map(str, arm.rows)),
+            ", ".join(f"{seconds:.0f}" for seconds in arm.cpu_seconds),
+        ]
+        for arm in arms
+    ]
+    return _table(("arm", "seeds", "training rows", "CPU seconds of training"), rows)
+
+
+# -- figures ----------------------------------------------------------------------------------
+
+
+def _arm_result(stages: Sequence[Stage]) -> ArmResult:
+    reports = [stage.report() for stage in stages]
+    measured = [measures_of(report) for report in reports]
+    shifts: dict[str, list[float]] = defaultdict(list)
+    causes = Counter[str]()
+    for report in reports:
+        causes.update(report.everything.causes)
+        for row in report.shifts:
+            shifts[row.label].append(row.accuracy.estimate)
+    records = [_record(stage) for stage in stages]
+    return ArmResult(
+        arm=stages[0].arm.name,
+        summary=stages[0].arm.summary,
+        seeds=[stage.seed for stage in stages],
+        measures={name: [each[name] for each in measured] for name in MEASURES},
+        shifts=dict(shifts),
+        causes=dict(causes),
+        cpu_seconds=[float(record.get("cpu_seconds", nan)) for record in records],
+        rows=[int(record.get("rows", 0)) for record in records],
+    )
+
+
+def _record(stage: Stage) -> dict[str, Any]:
+    """The record that the training run left."""
+    for name in ("training.json", "config.json"):
+        file = stage.folder / "model" / name
+        if file.exists():
+            record: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            return record
+    return {}
+
+
+def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
+    """Other minus one, for the seeds that both have."""
+    pairs = [
+        (one.seeds.index(seed), other.seeds.index(seed))
+        for seed in one.seeds
+        if seed in other.seeds
+    ]
+    return {
+        name: [other.measures[name][there] - one.measures[name][here] for here, there in pairs]
+        for name in MEASURES
+    }
+
+
+def _over_seeds(values: Sequence[float]) -> Interval:
+    kept = [value for value in values if not isnan(value)]
+    if not kept:
+        return Interval(nan, nan, nan, "none", 0)
+    return seed_contrast(kept)

@@ -1,0 +1,213 @@
+"""GRPO: a model learns from its own episodes in scenes, paid by the grader.
+
+    from toolshift.train.grpo import train
+    from toolshift.train.grpo_settings import preset
+    from toolshift.train.scenes import Mix
+
+    train(Mix(alpha=0.3), preset("small", adapter="runs/static"), Path("runs/grpo"))
+
+Each step draws a few scenes, plays each several times with the live model (`rollout`), grades the
+episodes (`reward`), and makes what did better than its siblings likelier (TRL's GRPO). The mix
+says what the scenes are: static (alpha 0), shifted, and unsolvable ones, where a right refusal is
+paid unless its weight is 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from toolshift.agents.local import stop_tokens
+from toolshift.errors import UsageError
+from toolshift.grade import grade
+from toolshift.scene import Scene
+from toolshift.tool import JSON
+from toolshift.train import record, scenes
+from toolshift.train.follow import Evaluations, Spent, Stop, step_of
+from toolshift.train.grpo_settings import GrpoSettings, check
+from toolshift.train.grpo_trainer import GrpoTrainer, Stage, limits_of
+from toolshift.train.model import Base, find_base, load, quiet
+from toolshift.train.reward import Pay, earn
+from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
+from toolshift.train.scenes import Mix, draws
+
+DEV_SIZE = 200
+"""Entities of a world in an evaluation: as many as `toolshift run` makes."""
+
+
+def train(
+    mix: Mix,
+    settings: GrpoSettings,
+    out: Path,
+    *,
+    resume: bool | int = False,
+    pay: Pay | None = None,
+) -> Path:
+    """Trains a model by GRPO on scenes, and writes it.
+
+    Args:
+        mix: which scenes are played, from the training pool.
+        settings: everything else that decides the run; see `toolshift.train.grpo_settings`.
+        out: the folder for the adapter or model, its tokenizer, settings, curves and checkpoints.
+        resume: go on from the last checkpoint in `out`, or from that of a step.
+        pay: a reward of your own, instead of the terms in the settings.
+
+    Returns:
+        `out`: with LoRA an adapter, else a model directory.
+
+    Raises:
+        UsageError: for settings, a mix, a model or a folder that cannot work, before anything
+            expensive starts; and where memory runs out or the loss is no longer a number.
+        KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
+    """
+    check(settings)
+    scenes.check(mix)
+    base = find_base(settings)
+    asked = describe(mix, settings, base)
+    start = record.begin(out, asked, resume)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    trainer = build(mix, settings, out, base, record.spent_at(start), pay)
+    if settings.eval_every:
+        trainer.add_callback(_evaluations(trainer, mix))
+    if _run(trainer, start):
+        step = trainer.state.global_step
+        print(
+            f"Stopped after step {step}; a checkpoint is in {out}. The same command with "
+            "--resume goes on.",
+            file=sys.stderr,
+            flush=True,
+        )
+        raise KeyboardInterrupt
+    record.finish(trainer, asked, 0)
+    return out
+
+
+def describe(mix: Mix, settings: GrpoSettings, base: Base) -> record.Asked:
+    """What decides a run, for its record: the mix stands where supervised training has rows."""
+    asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
+    return record.Asked(
+        **{
+            **{name: getattr(asked, name) for name in asked.__dataclass_fields__},
+            "data_sha256": hashlib.sha256(JSON.encode(mix)).hexdigest(),
+        }
+    )
+
+
+def build(
+    mix: Mix,
+    settings: GrpoSettings,
+    out: Path,
+    base: Base,
+    spent: Spent,
+    pay: Pay | None = None,
+) -> GrpoTrainer:
+    """The trainer of a run, with its model loaded."""
+    model = load(settings, base)
+    for config in getattr(model, "peft_config", {}).values():
+        # An adapter names its base by a name, which peft would look up on the hub at each save.
+        config.base_model_name_or_path = str(base.directory)
+    stop = stop_tokens(base.tokenizer, model)
+    scribe = Scribe(base.tokenizer, settings.layout, base.tool_role, stop)
+    stage = Stage(mix, settings, scribe, pay or partial(earn, weights=settings.reward))
+    return GrpoTrainer(model, stage, settings, out, base.tokenizer, spent)
+
+
+def _run(trainer: GrpoTrainer, checkpoint: Path | None) -> bool:
+    """Runs a trainer to its end; returns whether it was asked to stop before."""
+    stop = Stop()
+    alone = trainer.accelerator.num_processes == 1  # else one would stop and the others wait
+    if alone:
+        trainer.add_callback(stop)
+    if checkpoint is not None:
+        trainer.curves.cut(step_of(checkpoint))
+    with stop.listening() if alone else quiet(), quiet(), _says_what_to_change(trainer.settings):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    return stop.asked and trainer.state.global_step < trainer.state.max_steps
+
+
+@contextmanager
+def _says_what_to_change(settings: GrpoSettings) -> Iterator[None]:
+    """Turns running out of memory into advice."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
+        said = str(fault).lower()
+        marks = ("allocate memory", "out of memory", "alloc_cpu")
+        is_memory = not isinstance(fault, RuntimeError) or any(mark in said for mark in marks)
+        if not is_memory and not isinstance(fault, torch.OutOfMemoryError):
+            raise
+        ways = [f"a smaller batch (it is {settings.batch}; a step then takes more passes)"]
+        ways.append(f"--rollout-batch below {settings.rollout_batch}")
+        ways += [] if settings.checkpointing else ["--checkpointing"]
+        ways += ["LoRA instead of --full"] if settings.full else []
+        ways.append(f"--episode-tokens below {settings.episode_tokens}")
+        raise UsageError(f"memory ran out: try {', or '.join(ways)}") from fault
+
+
+# -- evaluation -------------------------------------------------------------------------------
+
+
+class _Evaluations(Evaluations):
+    """Evaluates before the first step too: what reinforcement changes is a difference."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Evaluates the model that the run starts from."""
+        if state.global_step == 0:
+            self.on_log(args, state, control, {"loss": 0.0}, **kwargs)
+
+
+def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
+    settings, arms = trainer.settings, dev_arms(mix, trainer.settings.eval_scenes)
+
+    def look(_: Any) -> dict[str, float]:
+        return evaluate(trainer.voice(), trainer.stage.scribe, arms, limits_of(settings))
+
+    return _Evaluations(settings.eval_every, look, trainer.curves)
+
+
+def dev_arms(mix: Mix, count: int) -> dict[str, list[Scene]]:
+    """The scenes of the dev pool that a run is looked at with, of the mix's worlds and kinds.
+
+    Returns:
+        "clean"; "limits", unsolvable scenes and solvable ones like them; and "shifted", where
+        the mix is, by its shifts.
+    """
+    dev = msgspec.structs.replace(mix, pool="dev", size=DEV_SIZE, alpha=0.0, share=1)
+    arms = {"clean": dev, "limits": msgspec.structs.replace(dev, alpha=1.0, shifts=("limits",))}
+    if mix.alpha:
+        arms["shifted"] = msgspec.structs.replace(dev, alpha=1.0)
+    return {name: list(draws(arm, count)) for name, arm in arms.items()}
+
+
+def evaluate(
+    backend: Backend, scribe: Scribe, arms: dict[str, list[Scene]], limits: Limits
+) -> dict[str, float]:
+    """Plays scenes greedily.
+
+    Returns:
+        `ARM_passed`, the share of an arm's scenes that passed; `refused_rightly`, of its
+        unsolvable scenes; `over_refused`, the share of all solvable scenes that were refused.
+        A share of nothing is left out.
+    """
+    plays = [Play(scene, 0) for those in arms.values() for scene in those]
+    found = roll_out(backend, scribe, plays, 0.0, limits)
+    verdicts = iter([grade(rollout.episode) for rollout in found])
+    graded = {name: [next(verdicts) for _ in those] for name, those in arms.items()}
+    everything = [each for those in graded.values() for each in those]
+    figures = {f"{name}_passed": _share([v.passed for v in graded[name]]) for name in arms}
+    figures["refused_rightly"] = _share([v.passed for v in everything if not v.solvable])
+    figures["over_refused"] = _share([v.refused for v in everything if v.solvable])
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def _share(those: Sequence[bool]) -> float | None:
+    return sum(those) / len(those) if those else None

@@ -1,0 +1,154 @@
+"""What decides a GRPO run, as data, and its presets: smoke, small and paper."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from toolshift.errors import UsageError
+from toolshift.shift import unknown
+from toolshift.train import presets, reward
+from toolshift.train.presets import SCRATCH, Settings
+from toolshift.train.reward import Weights
+
+Objective = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
+Scale = Literal["group", "batch", "none"]
+_LEAST = {"groups": 1, "turn_tokens": 1, "episode_tokens": 1, "rollout_batch": 1, "steps": 1}
+
+
+class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that decides a GRPO run, apart from its scenes.
+
+    What it has from `Settings` means the same, but: `steps` are counted instead of epochs; `batch`
+    counts episodes in one forward pass, and as many passes follow as a step needs; `lr` is reached
+    after `warmup` and then stays.
+
+    Attributes:
+        groups: scenes in one step.
+        group: episodes of each scene; each is compared with the others of its scene.
+        temperature: of the sampling, and of the probabilities that are trained.
+        beta: how much a departure from the first model costs (KL); 0 for no reference model.
+        epsilon: by how much a step may change the ratio of a token before it is clipped. With one
+            update for each rollout, as here, the ratio is 1 and nothing is clipped.
+        objective: TRL's `loss_type`: how the loss is spread over tokens. "dapo" weighs all tokens
+            of a step alike, however the batch is laid out.
+        scale: by what advantages are divided: the spread within a "group", a "batch", or "none".
+        turn_tokens: the most tokens of one reply.
+        episode_tokens: the most tokens after the first prompt.
+        rollout_batch: episodes decoded together.
+        reward: the terms of the reward.
+        vllm: roll out with vLLM instead of torch.
+    """
+
+    groups: int = 8
+    group: int = 4
+    temperature: float = 1.0
+    beta: float = 0.0
+    epsilon: float = 0.2
+    objective: Objective = "dapo"
+    scale: Scale = "group"
+    turn_tokens: int = 96
+    episode_tokens: int = 1536
+    rollout_batch: int = 32
+    reward: Weights = Weights()
+    vllm: bool = False
+
+    @property
+    def passes(self) -> int:
+        """Forward passes of each process in one step."""
+        return self.groups * self.group // (self.batch * processes())
+
+
+def processes() -> int:
+    """How many processes train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+PRESETS: dict[str, GrpoSettings] = {
+    "smoke": GrpoSettings(
+        preset="smoke", evidence=False, model=SCRATCH, full=True, precision="float32", lr=1e-3,
+        steps=2, groups=2, group=2, batch=2, turn_tokens=12, episode_tokens=400,
+        reward=Weights(unreadable=0.1), save_every=1, eval_scenes=2,
+    ),
+    "small": GrpoSettings(
+        preset="small", lr=2e-4, warmup=0.0, steps=60, save_every=5, eval_every=20, threads=2,
+    ),
+    "paper": GrpoSettings(
+        preset="paper", model="Qwen/Qwen2.5-7B-Instruct", full=True, lr=1e-6, warmup=0.03,
+        steps=200, groups=32, group=8, batch=2, checkpointing=True, layout="json", turn_tokens=256,
+        episode_tokens=4096, save_every=20, eval_every=20, eval_scenes=64, vllm=True,
+    ),
+}  # fmt: skip
+"""smoke: the code path in seconds, and no evidence; small: SmolLM2-135M with LoRA on two cores,
+from an adapter; paper: Qwen2.5-7B-Instruct in full on several GPUs with vLLM, never run by us."""
+
+
+def preset(name: str, **changes: Any) -> GrpoSettings:
+    """A preset with some of its settings changed, checked.
+
+    Raises:
+        UsageError: for an unknown preset, and for a value that is out of range.
+    """
+    if name not in PRESETS:
+        raise UsageError(unknown("preset", name, PRESETS))
+    settings: GrpoSettings = msgspec.structs.replace(PRESETS[name], **changes)
+    check(settings)
+    return settings
+
+
+def check(settings: GrpoSettings) -> None:
+    """Checks settings before anything expensive starts.
+
+    Raises:
+        UsageError: naming the setting, its value and its range.
+    """
+    presets.check(settings)
+    for name, least in _LEAST.items():
+        if getattr(settings, name) < least:
+            raise UsageError(f"{name} must be at least {least}, not {getattr(settings, name)}")
+    if settings.group < 2:
+        raise UsageError(
+            f"group is {settings.group}: GRPO compares the episodes of one scene with each other, "
+            "so there must be at least 2"
+        )
+    for name in ("temperature", "epsilon"):
+        value = getattr(settings, name)
+        if not (math.isfinite(value) and value > 0):
+            raise UsageError(f"{name} must be above 0, not {value:g}")
+    if not (math.isfinite(settings.beta) and settings.beta >= 0):
+        raise UsageError(f"beta must be 0 or more, not {settings.beta:g}")
+    for name, kind in (("objective", Objective), ("scale", Scale)):
+        if getattr(settings, name) not in get_args(kind):
+            raise UsageError(unknown(name, getattr(settings, name), get_args(kind)))
+    reward.check(settings.reward)
+    _check_batches(settings)
+    if settings.beta and settings.full and settings.adapter:
+        raise UsageError(
+            "beta above 0 needs the first model as a reference, which full training from an "
+            "adapter does not keep: train with LoRA, or merge the adapter into a model first"
+        )
+    if settings.vllm:
+        _require_vllm()
+
+
+def _check_batches(settings: GrpoSettings) -> None:
+    rows, once = settings.groups * settings.group, settings.batch * processes()
+    if rows % once:
+        many = f" in each of {processes()} processes" if processes() > 1 else ""
+        raise UsageError(
+            f"{settings.groups} groups of {settings.group} are {rows} episodes, which batches of "
+            f"{settings.batch}{many} do not divide: choose another batch, or other groups"
+        )
+
+
+def _require_vllm() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("vllm") is None:
+        raise UsageError(
+            "rollouts by vLLM need vllm, which is not installed; run: pip install vllm (it needs a "
+            "GPU), or roll out with torch: --no-vllm"
+        )

@@ -1,0 +1,366 @@
+"""TRL's GRPO trainer, its rollouts played in scenes and its scores computed where they are wanted.
+
+`rollout_func` is the seam: TRL hands over prompts (each names a scene by its number) and takes
+back tokens, a mask of those that are the model's, and what each episode earned. Advantages, the
+clipped objective, the KL penalty, devices and checkpoints are TRL's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PrinterCallback
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer as TrlTrainer
+from trl.trainer.utils import split_tensor_dict
+
+from toolshift import seed as seeds
+from toolshift.errors import UsageError
+from toolshift.train.follow import Checkpoints, Curves, Progress, Spent
+from toolshift.train.grpo_settings import GrpoSettings
+from toolshift.train.loss import attends_plainly, use_plain_attention
+from toolshift.train.model import quiet, rounded
+from toolshift.train.policy import Voice
+from toolshift.train.reward import Earned, Pay
+from toolshift.train.rollout import Backend, Limits, Play, Rollout, Scribe, roll_out
+from toolshift.train.rollout import Spent as Clock
+from toolshift.train.scenes import Mix, draw
+from toolshift.train.scores import add_scores, lay_out
+
+_Trainer: Any = TrlTrainer  # its types are not complete
+_LOGGED = {
+    "reward": "reward",
+    "reward_std": "reward_std",
+    "flat_groups": "frac_reward_zero_std",
+    "entropy": "entropy",
+    "kl": "kl",
+    "clipped": "clip_ratio/region_mean",
+    "drift": "drift",
+    "own_tokens": "completions/mean_length",
+}
+
+
+class Stage:
+    """Plays the scenes of a mix with the live model; TRL calls it for each batch of prompts.
+
+    Attributes:
+        clock: what the rollouts' time went into.
+        played: the last batch, for whoever wants to look.
+    """
+
+    def __init__(self, mix: Mix, settings: GrpoSettings, scribe: Scribe, pay: Pay) -> None:
+        self.mix, self.settings, self.scribe, self.pay = mix, settings, scribe, pay
+        self.clock = Clock()
+        self.played: list[tuple[Rollout, Earned]] = []
+
+    def __call__(self, prompts: Sequence[str], trainer: GrpoTrainer) -> dict[str, list[Any]]:
+        """Plays one episode for each prompt; see `rollout_func` in TRL."""
+        settings, step = self.settings, trainer.state.global_step
+        numbers = [number_of(prompt) for prompt in prompts]
+        self.clock.begin()
+        scenes = {number: draw(self.mix, number) for number in sorted(set(numbers))}
+        self.clock.on("sandbox")
+        backend = trainer.voice()
+        # Which sample of its group a row is, in the order of all processes together.
+        first = trainer.accelerator.process_index * len(prompts)
+        plays = [
+            Play(
+                scenes[number],
+                seeds.derive(settings.seed, "rollout", step, number, (first + n) % settings.group),
+            )
+            for n, number in enumerate(numbers)
+        ]
+        found = roll_out(
+            backend, self.scribe, plays, settings.temperature, limits_of(settings), self.clock
+        )
+        earned = [self.pay(rollout.episode) for rollout in found]
+        self.clock.on("sandbox")
+        self.played = list(zip(found, earned, strict=True))
+        return {
+            "prompt_ids": [rollout.prompt_ids for rollout in found],
+            "completion_ids": [rollout.completion_ids for rollout in found],
+            "logprobs": [rollout.logprobs for rollout in found],
+            "env_mask": [rollout.env_mask for rollout in found],
+            "earned": earned,
+        }
+
+
+def prompt_of(number: int) -> str:
+    """The prompt by which TRL passes a scene on: its number in the mix."""
+    return f"scene {number}"
+
+
+def number_of(prompt: str) -> int:
+    """The number of the scene that a prompt names."""
+    return int(prompt.removeprefix("scene "))
+
+
+def limits_of(settings: GrpoSettings) -> Limits:
+    """How long the rollouts of a run may grow."""
+    return Limits(settings.turn_tokens, settings.episode_tokens, settings.rollout_batch)
+
+
+def sandbox(earned: Sequence[Earned], log_metric: Any, **_: Any) -> list[float | None]:
+    """The reward function: what each episode has earned already; its parts go to the curves."""
+    for name in sorted({name for each in earned for name in each.parts}):
+        values = [each.parts.get(name, 0.0) for each in earned]
+        log_metric(f"part/{name}", sum(values) / len(values))
+    return [each.total for each in earned]
+
+
+class GrpoTrainer(_Trainer):  # type: ignore[misc]
+    """TRL's trainer for rollouts in scenes.
+
+    Args:
+        model: a causal language model, or a peft model around one.
+        stage: plays the scenes.
+        settings: of the run.
+        out: where checkpoints go.
+        tokenizer: saved beside each checkpoint.
+        spent: what the run has cost before.
+    """
+
+    method = "grpo"
+
+    def __init__(
+        self,
+        model: Any,
+        stage: Stage,
+        settings: GrpoSettings,
+        out: Path,
+        tokenizer: Any,
+        spent: Spent,
+    ) -> None:
+        from datasets import Dataset
+
+        self.settings, self.stage, self.spent = settings, stage, spent
+        self.curves = RewardCurves(out, spent, stage.clock)
+        self._own: torch.Tensor | None = None
+        self._voice: Voice | None = None
+        self._heard_at = -1
+        self._buffered_inputs: Any = None
+        rows = [prompt_of(number) for number in range(settings.steps * settings.groups)]
+        with quiet():
+            # An experimental feature of TRL, which says so each time: pinned and tested here.
+            warnings.filterwarnings("ignore", "You are using 'rollout_func'")
+            config = _config(settings, out)
+            super().__init__(
+                model,
+                reward_funcs=[sandbox],
+                args=config,
+                train_dataset=Dataset.from_dict({"prompt": rows}),
+                processing_class=tokenizer,
+                callbacks=[
+                    self.curves,
+                    RewardProgress(spent),
+                    Checkpoints(settings, out, spent),
+                ],
+                rollout_func=stage,
+            )
+        self.remove_callback(PrinterCallback)
+        self._prepare_models()
+
+    def _prepare_models(self) -> None:
+        """Scores instead of logits, also from the reference; on a CPU the quicker attention."""
+        self._alone = self.accelerator.num_processes == 1 and not self.is_fsdp_enabled
+        for model in filter(None, (self.accelerator.unwrap_model(self.model), self.ref_model)):
+            _round_reference(model)
+            inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+            plain = attends_plainly(inner) and self.args.device.type == "cpu"
+            add_scores(
+                inner,
+                self.temperature,
+                attends_plainly(inner) and self._alone and not self.settings.checkpointing,
+            )
+            if plain:
+                use_plain_attention(inner)
+
+    def voice(self) -> Backend:
+        """What speaks in rollouts, with the weights of this step.
+
+        Raises:
+            UsageError: where the weights are spread over devices and nothing gathers them.
+        """
+        if self.use_vllm:
+            from toolshift.train.policy import VllmVoice
+
+            return VllmVoice(self.vllm_generation, self.stage.scribe.stop)
+        if self.is_fsdp_enabled or self.is_deepspeed_enabled:
+            raise UsageError(
+                "rollouts by torch need the whole model in each process, which FSDP and DeepSpeed "
+                "split: use --vllm, or data parallel training"
+            )
+        model = self.accelerator.unwrap_model(self.model)
+        if self._voice is None:
+            self._voice = Voice(model, self.settings.precision, self.stage.scribe.stop)
+        if self._heard_at != self.state.global_step:
+            self._voice.refresh(model)
+            self._heard_at = self.state.global_step
+        return self._voice
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        """As TRL's, but the samples of a group stay together: they share a prompt.
+
+        All rows of a batch go into one optimizer step, so their order changes nothing.
+        """
+        every = self.args.steps_per_generation
+        if self._step % every == 0 or self._buffered_inputs is None:
+            batch = self._generate_and_score_completions(generation_batch)
+            self._buffered_inputs = split_tensor_dict(batch, every)
+            self.spent.tokens += int(
+                self.accelerator.gather(
+                    batch["prompt_mask"].sum() + batch["completion_mask"].sum()
+                ).sum()
+            )
+        return self._buffered_inputs[self._step % every]
+
+    def _compute_loss(self, model: Any, inputs: Any) -> Any:
+        if self._alone and not self.beta and not inputs["advantages"].any():
+            # All samples earned alike: the gradient is zero, so the passes are saved.
+            return sum(0.0 * each.sum() for each in model.parameters() if each.requires_grad)
+        self._own = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        loss = super()._compute_loss(model, inputs)
+        drift = (self._scored - inputs["sampling_per_token_logps"]).abs()[self._own].mean()
+        self._metrics["train"]["drift"].append(self.accelerator.gather(drift).mean().item())
+        self._own = None
+        return loss
+
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        logits_to_keep: int,
+        batch_size: int | None = None,
+        compute_entropy: bool = False,
+        **_: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
+        own = self._own
+        if own is None:
+            own = attention_mask[:, -logits_to_keep:].bool()
+        size = batch_size or len(input_ids)
+        pieces = zip(
+            *(torch.split(each, size) for each in (input_ids, attention_mask, own)), strict=True
+        )
+        found = [self._scores(model, *piece) for piece in pieces]
+        logps = torch.cat([each for each, _ in found])
+        self._scored = logps.detach()
+        return logps, torch.cat([each for _, each in found]) if compute_entropy else None, None
+
+    def _scores(
+        self, model: Any, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = lay_out(ids, real, own)
+        with self.accelerator.autocast():
+            logps, entropies = model(input_ids=rows.ids, scored=rows.scored, shared=rows.shared)
+        empty = torch.zeros(own.shape, device=ids.device)
+        return empty.masked_scatter(own, logps), empty.masked_scatter(own, entropies)
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """One forward and backward pass; stops where the loss is no longer a number."""
+        loss: torch.Tensor = super().training_step(*args, **kwargs)
+        if not torch.isfinite(loss):
+            raise UsageError(
+                f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the "
+                f"learning rate (it is {self.settings.lr:g}) or raise beta (it is "
+                f"{self.settings.beta:g}), and go on from the last checkpoint or start again"
+            )
+        return loss
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Nothing: what a run was is in its own record."""
+
+    def _send_telemetry(self) -> None:
+        """Nothing is sent anywhere."""
+
+
+def _round_reference(model: Any) -> None:
+    """Gives TRL's copy of the adapter, the reference, the form of the adapter itself."""
+    for module in model.modules():
+        for matrices in (getattr(module, "lora_A", {}), getattr(module, "lora_B", {})):
+            if "ref" in matrices:
+                matrices["ref"] = rounded(matrices["ref"])
+
+
+class RewardCurves(Curves):
+    """Writes rewards, their spread and the lengths beside each step."""
+
+    def __init__(self, out: Path, spent: Spent, clock: Clock) -> None:
+        super().__init__(out, spent)
+        self.clock = clock
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Adds what the trainer has logged for a step."""
+        if not (state.is_world_process_zero and logs and "reward" in logs):
+            return
+        line = {name: round(logs[key], 6) for name, key in _LOGGED.items() if key in logs}
+        parts = {k: round(v, 6) for k, v in logs.items() if k.startswith("part/")}
+        self.add(
+            {
+                "step": state.global_step,
+                **line,
+                **parts,
+                "loss": round(logs["loss"], 6),
+                "lr": logs["learning_rate"],
+                "grad_norm": round(float(logs.get("grad_norm", 0.0)), 5),
+                "tokens": self.spent.tokens,
+                "seconds": round(self.spent.wall, 2),
+                "rollout_seconds": round(self.clock.generation, 2),
+                "sandbox_seconds": round(self.clock.sandbox, 3),
+            }
+        )
+
+
+class RewardProgress(Progress):
+    """Says the reward where `Progress` says the loss."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Says where the run is, unless it did so a moment ago."""
+        if logs and "reward" in logs:
+            super().on_log(args, state, control, {"loss": logs["reward"]})
+
+    def _line(self, step: int, steps: int, now: float) -> str:
+        return super()._line(step, steps, now).replace("loss", "reward", 1)
+
+
+def _config(settings: GrpoSettings, out: Path) -> GRPOConfig:
+    """TRL's configuration; its defaults are meant for a GPU."""
+    on_cpu = not torch.cuda.is_available()
+    return GRPOConfig(
+        output_dir=str(out),
+        use_cpu=on_cpu,
+        bf16=settings.full and settings.precision == "bfloat16",
+        per_device_train_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.passes,
+        num_generations=settings.group,
+        max_completion_length=settings.turn_tokens if settings.vllm else settings.episode_tokens,
+        gradient_checkpointing=settings.checkpointing,
+        max_steps=settings.steps,
+        learning_rate=settings.lr,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=int(settings.warmup * settings.steps),
+        adam_beta2=0.99,
+        weight_decay=settings.decay,
+        max_grad_norm=settings.clip,
+        temperature=settings.temperature,
+        beta=settings.beta,
+        epsilon=settings.epsilon,
+        loss_type=settings.objective,
+        scale_rewards=settings.scale,
+        shuffle_dataset=False,
+        seed=settings.seed,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        use_vllm=settings.vllm,
+        vllm_mode="colocate",
+        dataloader_pin_memory=not on_cpu,
+        ddp_find_unused_parameters=False,
+        restore_callback_states_from_checkpoint=False,
+    )

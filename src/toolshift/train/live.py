@@ -1,0 +1,135 @@
+"""The model in training as an agent: how it does in the sandbox, and its loss on unseen scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from toolshift.agents.local import LocalAgent
+from toolshift.agents.prompt import Layout
+from toolshift.cell import Cell
+from toolshift.run_folder import Memory
+from toolshift.scene import Scene
+from toolshift.study import Contestant, run_cells
+from toolshift.train.batches import Encoder, collate, encode_rows
+from toolshift.train.follow import Evaluate
+from toolshift.train.model import Base
+from toolshift.train.presets import Settings
+from toolshift.train.scenes import Mix, draws
+
+SIZE = 200
+"""Entities of a world in an evaluation: as many as `toolshift run` makes."""
+
+
+class LiveAgent(LocalAgent):
+    """A `LocalAgent` around a model that is in memory and may still change.
+
+    Args:
+        model: a transformers causal language model, LoRA layers and all; in eval mode, with its
+            attention set to "sdpa", which decoding replaces by its own.
+        base: its tokenizer and template.
+        layout: how tools are listed.
+        batch: how many turns are decoded together.
+    """
+
+    def __init__(self, model: Any, base: Base, layout: Layout, batch: int = 16) -> None:
+        self.name, self.layout, self.batch = "live", layout, batch
+        self.decoding, self.adapter, self.max_new_tokens = "free", None, 96
+        self._directory, self._dtype = base.directory, "bfloat16"
+        self._tokenizer, self._tool_role = base.tokenizer, base.tool_role
+        self._model, self._vocabulary = model, None
+        self.decoder = self._make_decoder(80_000)
+
+
+def evaluation(
+    rows: Sequence[Mapping[str, Any]], settings: Settings, arms: Mapping[str, Mix] | None = None
+) -> Callable[[Base], Evaluate]:
+    """An evaluation on scenes of the dev pool, to hand to `toolshift.train.sft.train`.
+
+    Args:
+        rows: of the training; without `arms`, the worlds and task kinds that they name.
+        settings: of the run: how many scenes, and the layout.
+        arms: mixes to draw scenes from, by a name; by default clean scenes only.
+
+    Returns:
+        What makes, from the base, a function of the live model. That returns for each arm the
+        share of scenes passed, `ARM_passed`, and the mean loss of the oracle's words there,
+        `ARM_loss`, in nats per token.
+    """
+    mixes = arms or _clean(rows)
+    scenes = {arm: _scenes(mix, settings.eval_scenes) for arm, mix in mixes.items()}
+
+    def prepare(base: Base) -> Evaluate:
+        encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role)
+
+        def evaluate(model: Any) -> dict[str, float]:
+            figures = {}
+            with decoding(model) as inner:
+                for arm, those in scenes.items():
+                    figures[f"{arm}_loss"] = oracle_loss(model, those, encoder, settings.batch)
+                agent = LiveAgent(inner, base, settings.layout)
+                for arm, those in scenes.items():
+                    figures[f"{arm}_passed"] = share_passed(agent, those)
+            return figures
+
+        return evaluate
+
+    return prepare
+
+
+def _clean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mix]:
+    worlds = tuple(sorted({row["world"] for row in rows if "world" in row})) or ("poi",)
+    kinds = tuple(sorted({row["kind"] for row in rows if "kind" in row}))
+    return {"clean": Mix(worlds=worlds, kinds=kinds, size=SIZE, pool="dev")}
+
+
+def _scenes(mix: Mix, count: int) -> list[Scene]:
+    return list(draws(mix, count))
+
+
+def share_passed(agent: LocalAgent, scenes: Sequence[Scene]) -> float:
+    """The share of scenes that an agent passes, decoded greedily."""
+    memory = Memory()
+    run_cells([_cell(scene) for scene in scenes], [Contestant(agent)], memory)
+    return sum(record.grade.passed for record in memory.records()) / len(scenes)
+
+
+def _cell(scene: Scene) -> Cell:
+    task = scene.task
+    return Cell(
+        task.world, task.kind, task.index, task.seed, task.pool, task.size, scene.shifts, 0, task.id
+    )
+
+
+def oracle_loss(model: Any, scenes: Sequence[Scene], encoder: Encoder, batch: int) -> float:
+    """The mean loss of what the oracle says in the scenes, in nats per token."""
+    import torch
+
+    from toolshift.train.data import expert_rows
+
+    examples = encode_rows([row for scene in scenes for row in expert_rows(scene)], encoder)
+    total = weight = 0.0
+    with torch.inference_mode():
+        for begin in range(0, len(examples), batch):
+            inputs = collate(examples[begin : begin + batch])
+            inputs.pop("tokens")
+            inputs["input_ids"] = inputs["input_ids"].to(model.device)
+            inputs["weights"] = inputs["weights"].to(model.device)
+            total += model(**inputs).item()
+            weight += inputs["weights"].sum().item()
+    return total / weight
+
+
+@contextmanager
+def decoding(model: Any) -> Iterator[Any]:
+    """The model without its adapter's wrapper, ready to decode, and afterwards as it was."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    attention, training = inner.config._attn_implementation, model.training
+    model.eval()
+    inner.set_attn_implementation("sdpa")  # what the decoder asks for before it sets its own
+    try:
+        yield inner
+    finally:
+        inner.set_attn_implementation(attention)
+        model.train(training)

@@ -1,0 +1,104 @@
+"""The loss of a causal language model on weighted tokens, computed only where it is wanted.
+
+Two things save work without changing the result. The head, a product with the whole vocabulary,
+is computed only at tokens that carry weight. The opening that the rows of a batch have in common
+(one system message, one list of tools) is computed once, and its keys and values are handed to
+every row; gradients flow through them. Neither is possible for every model and setting, so both
+have a plain path of equal loss.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AttentionInterface
+from transformers.cache_utils import DynamicCache
+
+_ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
+              "output_multiplier")  # fmt: skip
+
+
+def add_loss(model: Any, share: bool = True) -> None:
+    """Teaches a causal language model to return a loss: `model(input_ids, weights=w, shared=n)`.
+
+    The result is the sum over tokens of weight times cross-entropy, in nats; shape (). Rows are
+    padded on the right, where causal attention never looks. Without `weights` the model's forward
+    is what it was. Patching the forward keeps the loss inside whatever wraps the model later
+    (autocast, data parallel, FSDP).
+
+    Args:
+        model: a transformers causal language model, below any adapter.
+        share: whether the first `shared` tokens of a batch may be computed once.
+    """
+    forward = model.forward
+    direct = not any(getattr(model.config.get_text_config(), name, None) for name in _ODD_HEADS)
+
+    def loss_or_forward(
+        self: Any, *args: Any, weights: Any = None, shared: int = 0, **kwargs: Any
+    ) -> Any:
+        if weights is None:
+            return forward(*args, **kwargs)
+        ids = kwargs["input_ids"]
+        if not direct:
+            return weighted(forward(input_ids=ids, use_cache=False).logits[:, :-1], ids, weights)
+        return _direct(self, ids, weights, shared if share else 0)
+
+    model.forward = MethodType(loss_or_forward, model)
+
+
+def _direct(model: Any, ids: torch.Tensor, weights: torch.Tensor, shared: int) -> torch.Tensor:
+    """The loss through the backbone, and the head at weighted tokens only."""
+    backbone, cache = model.base_model, None
+    if shared:
+        cache = DynamicCache(config=model.config)
+        backbone(input_ids=ids[:1, :shared], past_key_values=cache, use_cache=True)
+        cache.batch_repeat_interleave(len(ids))
+        ids, weights = ids[:, shared:], weights[:, shared:]
+    hidden = backbone(input_ids=ids, past_key_values=cache, use_cache=cache is not None)[0]
+    carries = weights[:, 1:] != 0
+    logits = model.get_output_embeddings()(hidden[:, :-1][carries])
+    return _sum(logits, ids[:, 1:][carries], weights[:, 1:][carries])
+
+
+def weighted(logits: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """The same loss from the logits of all tokens but the last."""
+    carries = weights[:, 1:] != 0
+    return _sum(logits[carries], ids[:, 1:][carries], weights[:, 1:][carries])
+
+
+def _sum(logits: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    return (cross_entropy(logits.float(), targets, reduction="none") * weights).sum()
+
+
+def use_plain_attention(model: Any) -> None:
+    """Switches a model to `plain_attention`."""
+    AttentionInterface.register("plain", plain_attention)
+    model.set_attn_implementation("plain")
+
+
+def plain_attention(
+    module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float = 1.0, **_: Any
+) -> tuple[torch.Tensor, None]:
+    """Causal attention as two matrix products: on a CPU faster, with its gradient, than fused.
+
+    The queries stand at the end of the keys. Heads that share keys are folded into the length.
+    """
+    batch, heads, length, size = query.shape
+    groups, seen = key.shape[1], key.shape[2]
+    folded = query.reshape(batch * groups, heads // groups * length, size)
+    scores = torch.bmm(folded * scaling, key.reshape(batch * groups, seen, size).transpose(1, 2))
+    future = query.new_full((length, seen), -torch.inf).triu(seen - length + 1)
+    scores = scores.view(-1, heads // groups, length, seen) + future
+    weights = scores.softmax(dim=-1).view(batch * groups, -1, seen)
+    mixed = torch.bmm(weights, value.reshape(batch * groups, seen, size))
+    return mixed.view(batch, heads, length, size).transpose(1, 2).contiguous(), None
+
+
+def attends_plainly(model: Any) -> bool:
+    """Whether every layer attends to all that came before, in the plain way."""
+    from toolshift.agents.decode import Decoder
+
+    return Decoder.fits(model)

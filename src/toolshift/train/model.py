@@ -1,0 +1,305 @@
+"""Models to train: found, checked before anything expensive, and loaded with LoRA or in full."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolshift.agents.local import check_base, load_tokenizer, tool_role
+from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
+from toolshift.errors import UsageError
+from toolshift.train.presets import SCRATCH, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base model on disk, checked.
+
+    Attributes:
+        directory: the transformers model directory.
+        tokenizer: with the chat template that an agent is run with.
+        template: the chat template for training: the same text, with generation markers.
+        tool_role: the role in which that template takes results.
+        sha256: of the weights.
+    """
+
+    directory: Path
+    tokenizer: Any
+    template: str
+    tool_role: Any
+    sha256: str
+
+
+def require_training() -> None:
+    """Checks that the packages of the extra `train` are there.
+
+    Raises:
+        UsageError: with the command that installs them.
+    """
+    import importlib.util
+
+    for package in ("torch", "transformers", "peft", "accelerate", "trl", "datasets"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(
+                f"training needs {package}, which is not installed; run: "
+                "pip install 'toolshift[train]'"
+            )
+
+
+def find_base(settings: Settings) -> Base:
+    """Finds the base model and checks it and the first adapter, without loading weights.
+
+    Raises:
+        UsageError: where the model or its chat template is missing, the template cannot be
+            trained with, or the adapter fits another model.
+    """
+    require_training()
+    directory = _directory(settings.model)
+    with quiet():
+        tokenizer = load_tokenizer(directory, compact=settings.model in {SMOL, SCRATCH})
+    if not tokenizer.is_fast:
+        raise UsageError(f"the tokenizer in {directory} is not a fast one: it cannot mark spans")
+    if settings.adapter:
+        check_adapter(Path(settings.adapter), directory)
+    template = training_template(tokenizer, directory)
+    return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
+
+
+def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
+    """The tokenizer's chat template with generation markers.
+
+    Templates of well-known models that lack the markers are replaced by TRL's versions of them.
+
+    Raises:
+        UsageError: where there are no markers, and TRL has none for this template.
+    """
+    from trl.chat_template_utils import get_training_chat_template, has_generation_markers
+
+    template = tokenizer.chat_template
+    if isinstance(template, dict):
+        template = template["default"]
+    if has_generation_markers(template):
+        return str(template)
+    try:
+        return str(get_training_chat_template(tokenizer) or template)
+    except Exception as fault:  # a template raises whatever it likes
+        raise UsageError(
+            f"the chat template of {where} does not mark what the assistant says. Write "
+            "{% generation %} and {% endgeneration %} around the content of its messages, the end "
+            "token included, in chat_template.jinja or tokenizer_config.json. "
+            f"(TRL has no marked version of it: {str(fault).splitlines()[0]})"
+        ) from None
+
+
+def check_adapter(adapter: Path, directory: Path) -> None:
+    """Checks an adapter against a base model, by its config and the shapes of its matrices.
+
+    Raises:
+        UsageError: where it was trained on other weights or another architecture.
+    """
+    from safetensors import safe_open
+
+    check_base(adapter, directory)
+    weights = adapter / "adapter_model.safetensors"
+    if not weights.exists():
+        raise UsageError(f"no adapter in {adapter}: adapter_model.safetensors is missing")
+    shapes = _linear_shapes(directory)
+    with safe_open(weights, "np") as file:
+        for name in file.keys():  # noqa: SIM118 (not a dict)
+            inner, _, rest = name.removeprefix("base_model.model.").rpartition(".lora_")
+            if not inner or not rest.startswith(("A.", "B.")):
+                continue
+            side = 1 if rest.startswith("A.") else 0
+            found = file.get_slice(name).get_shape()[side]
+            if inner not in shapes or shapes[inner][side] != found:
+                has = f"{shapes[inner][side]} wide there" if inner in shapes else "not there"
+                raise UsageError(
+                    f"the adapter {adapter} fits another architecture than {directory}: {inner} "
+                    f"is {found} wide in the adapter and {has}; give its own base model"
+                )
+
+
+def _linear_shapes(directory: Path) -> dict[str, tuple[int, int]]:
+    """The (out, in) shapes of a model's linear layers, from its config alone."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with quiet(), torch.device("meta"):
+        config = AutoConfig.from_pretrained(directory)
+        model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    return {
+        name: (module.out_features, module.in_features)
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear)
+    }
+
+
+def load(settings: Settings, base: Base) -> Any:
+    """Loads the model that is trained.
+
+    With LoRA the base is in `settings.precision` and frozen. The adapter is kept in float32 and
+    rounded where it is used, so that the model computes in one type throughout, as it will when
+    the rounded adapter is shipped. In full training all weights are in float32, and the trainer
+    computes under autocast.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    dtype = torch.float32 if settings.full else getattr(torch, settings.precision)
+    with quiet():
+        model: Any = AutoModelForCausalLM.from_pretrained(base.directory, dtype=dtype)
+        if settings.full:
+            return _merged(model, settings.adapter) if settings.adapter else model
+        return _adapted(model, settings)
+
+
+def _merged(model: Any, adapter: str) -> Any:
+    from peft import PeftModel
+
+    merged = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    return merged.requires_grad_(True)  # which peft had taken from the base
+
+
+def _adapted(model: Any, settings: Settings) -> Any:
+    import torch
+    from peft import LoraConfig, PeftModel, get_peft_model
+    from peft.tuners.lora import LoraLayer
+
+    torch.manual_seed(settings.seed)
+    if settings.adapter:
+        adapted = PeftModel.from_pretrained(model, settings.adapter, is_trainable=True)
+        # Else peft looks the base up on the hub, by the name under which the adapter knows it.
+        adapted.peft_config["default"].base_model_name_or_path = model.name_or_path
+    else:
+        config = LoraConfig(
+            r=settings.rank,
+            lora_alpha=2 * settings.rank,
+            target_modules=_targets(model),
+            task_type="CAUSAL_LM",
+        )
+        adapted = get_peft_model(model, config)
+    for module in adapted.modules():
+        if isinstance(module, LoraLayer):
+            module.cast_input_dtype_enabled = False
+            for matrices in (module.lora_A, module.lora_B):
+                for name, linear in matrices.items():
+                    matrices[name] = rounded(linear)
+    return adapted
+
+
+def _targets(model: Any) -> list[str] | str:
+    """The linear layers to adapt: those of the usual names, or else all but the head."""
+    names = {name.rpartition(".")[2] for name, _ in model.named_modules()}
+    usual = [name for name in EVERY_LINEAR if name in names]
+    return usual if len(usual) >= 4 else "all-linear"
+
+
+def rounded(linear: Any) -> Any:
+    """A linear layer with float32 weights that are rounded to the type of what comes in."""
+    import torch
+
+    class Rounded(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.linear(x, self.weight.to(x.dtype))
+
+    made = Rounded(linear.in_features, linear.out_features, bias=False, device="meta")
+    made.weight = torch.nn.Parameter(linear.weight.detach().float(), linear.weight.requires_grad)
+    return made
+
+
+def _directory(model: str) -> Path:
+    """The directory of a model that is named as `Settings.model` is."""
+    if model == SMOL:
+        return smol_directory()
+    if model == SCRATCH:
+        return scratch_directory()
+    if (Path(model) / "config.json").exists():
+        return Path(model)
+    if Path(model).exists() or model.count("/") != 1:
+        raise UsageError(
+            f"no model in {model}: config.json is missing; give a model directory, a hub name "
+            f"(organisation/model), '{SMOL}' or '{SCRATCH}'"
+        )
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(model, ignore_patterns=["*.bin", "*.gguf", "original/*"]))
+    except Exception as fault:
+        raise UsageError(
+            f"the model {model} cannot be fetched from the hub ({type(fault).__name__}): download "
+            "it where there is a connection, and give its directory"
+        ) from None
+
+
+def scratch_directory() -> Path:
+    """A tiny model of SmolLM2's classes and tokenizer with random weights, made on the first call.
+
+    It learns nothing of use: it is there to run the code path in seconds.
+    """
+    target = cache_folder() / "scratch-1"
+    if (target / "model.safetensors").exists():
+        return target
+    smol = smol_directory()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        made = Path(folder) / target.name
+        write_scratch(smol, made)
+        try:
+            made.rename(target)
+        except OSError:  # another process was faster
+            if not (target / "model.safetensors").exists():
+                raise
+    return target
+
+
+def write_scratch(like: Path, target: Path, **changes: Any) -> None:
+    """Writes a small model of another one's classes, with its tokenizer and random weights.
+
+    Args:
+        like: the model directory whose config and tokenizer are taken.
+        target: the new model directory.
+        changes: of the config; by default two layers of width 64.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    small = {
+        "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+    }  # fmt: skip
+    with quiet():
+        config = AutoConfig.from_pretrained(like)
+        for name, value in {**small, **changes}.items():
+            setattr(config, name, value)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            auto: Any = AutoModelForCausalLM
+            model = auto.from_config(config, dtype=torch.float32)
+        model.save_pretrained(target)
+    for file in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        if (like / file).exists():
+            shutil.copyfile(like / file, target / file)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps transformers' bars and the warnings about its own old names away."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
+    finally:
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call]

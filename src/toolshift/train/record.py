@@ -1,0 +1,213 @@
+"""The record of a run: what was asked for, by hashes, and what it took; and how it is resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.errors import UsageError
+from toolshift.files import write
+from toolshift.tool import JSON
+from toolshift.train.follow import SPENT, Spent, checkpoints, read_curves, step_of
+from toolshift.train.model import Base, quiet
+from toolshift.train.presets import Settings
+
+ASKED = "asked.json"
+ADAPTER_RECORD, MODEL_RECORD = "config.json", "training.json"
+"""Where the record stands: beside a whole model, config.json is transformers' own."""
+
+NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
+_MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
+_PACKAGES = ("toolshift", "torch", "transformers", "trl", "peft", "accelerate")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What decides a run: its settings, its rows and its base, by hashes instead of paths."""
+
+    settings: dict[str, Any]
+    data_sha256: str
+    rows: int
+    base: str
+    base_sha256: str
+    adapter_sha256: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        rows: Sequence[Mapping[str, Any]],
+        base: Base,
+        data: Mapping[str, Any] | None = None,
+    ) -> Asked:
+        """Describes a run."""
+        digest = hashlib.sha256()
+        for row in rows:
+            digest.update(JSON.encode([row["messages"], row.get("tools") or []]))
+        start = Path(settings.adapter) / "adapter_model.safetensors"
+        return cls(
+            settings=_named(settings),
+            data_sha256=digest.hexdigest(),
+            rows=len(rows),
+            base=_name(settings.model),
+            base_sha256=base.sha256,
+            adapter_sha256=_sha256(start) if settings.adapter else "",
+            data=dict(data or {}),
+        )
+
+    def differences(self, other: Mapping[str, Any]) -> list[str]:
+        """The names of what differs and decides the steps."""
+        mine = asdict(self)
+        found = [
+            name
+            for name, value in mine["settings"].items()
+            if name not in _MAY_CHANGE and value != other["settings"].get(name)
+        ]
+        return found + [
+            name
+            for name in ("data_sha256", "base_sha256", "adapter_sha256")
+            if mine[name] != other.get(name)
+        ]
+
+
+def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
+    """Prepares the folder of a run; returns the checkpoint to go on from.
+
+    Raises:
+        UsageError: where the folder holds another run, or no such checkpoint.
+    """
+    kept, before = checkpoints(out), out / ASKED
+    if resume is False:
+        if kept or (out / ADAPTER_RECORD).exists() or (out / MODEL_RECORD).exists():
+            raise UsageError(
+                f"{out} holds a run already: --resume goes on with it; or choose another folder"
+            )
+        start = None
+    else:
+        start = _checkpoint(out, kept, resume)
+        changed = asked.differences(json.loads(before.read_text("utf-8")))
+        if changed:
+            raise UsageError(
+                f"{out} holds a run with other settings or data ({', '.join(changed)}): resume it "
+                "with its own, or choose another folder"
+            )
+    if int(os.environ.get("RANK", "0")) == 0:
+        out.mkdir(parents=True, exist_ok=True)
+        if start is None:
+            (out / "curves.jsonl").unlink(missing_ok=True)
+        write(before, json.dumps(asdict(asked), indent=1).encode())
+    return start
+
+
+def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
+    if not kept:
+        raise UsageError(f"{out} holds no checkpoint to go on from; leave --resume out")
+    if resume is True:
+        return kept[-1]
+    for path in kept:
+        if step_of(path) == resume:
+            return path
+    steps = ", ".join(str(step_of(path)) for path in kept)
+    raise UsageError(f"{out} holds no checkpoint of step {resume}; there are: {steps}")
+
+
+def spent_at(checkpoint: Path | None) -> Spent:
+    """What a run had cost at a checkpoint."""
+    if checkpoint is None:
+        return Spent()
+    return Spent(**json.loads((checkpoint / SPENT).read_text("utf-8")))
+
+
+def finish(trainer: Any, asked: Asked, left_out: int) -> None:
+    """Writes the result of a run: adapter or model, tokenizer, chat template and record."""
+    import torch
+
+    out, settings = Path(trainer.args.output_dir), trainer.settings
+    kept = getattr(torch, settings.precision)
+    # What was trained is kept in float32, and rounded where it is used; this is what was used.
+    if not trainer.is_fsdp_enabled:
+        trainer.model.to(kept)
+    with quiet():
+        trainer.save_model(str(out))
+    if not trainer.is_world_process_zero():
+        return
+    _forget_path(out / "adapter_config.json", asked.base)
+    (out / "training_args.bin").unlink(missing_ok=True)
+    (out / "README.md").unlink(missing_ok=True)
+    made = {**asdict(asked), **_how_it_went(trainer, left_out)}
+    name = MODEL_RECORD if settings.full else ADAPTER_RECORD
+    write(out / name, json.dumps(made, indent=1).encode())
+
+
+def _forget_path(config: Path, base: str) -> None:
+    """Names an adapter's base instead of the folder in which it stood."""
+    if config.exists():
+        said = json.loads(config.read_text("utf-8"))
+        write(config, json.dumps({**said, "base_model_name_or_path": base}, indent=2).encode())
+
+
+def _how_it_went(trainer: Any, left_out: int) -> dict[str, Any]:
+    import torch
+
+    losses = [line["loss"] for line in read_curves(trainer.curves.file) if "loss" in line]
+    spent = trainer.spent
+    return {
+        "evidence": "" if trainer.settings.evidence else NO_EVIDENCE,
+        "method": getattr(trainer, "method", "sft"),
+        "steps": trainer.state.global_step,
+        "rows_left_out": left_out,
+        "tokens": spent.tokens,
+        "wall_seconds": round(spent.wall, 1),
+        "cpu_seconds": round(spent.cpu, 1),
+        "last_loss": round(sum(losses[-10:]) / max(len(losses[-10:]), 1), 5),
+        "versions": {name: _version(name) for name in _PACKAGES},
+        "hardware": {
+            "machine": platform.machine(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "processes": trainer.accelerator.num_processes,
+            "device": _device(trainer.args.device),
+        },
+    }
+
+
+def _device(device: Any) -> str:
+    import torch
+
+    return torch.cuda.get_device_name(0) if device.type == "cuda" else str(device.type)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except Exception:  # run from a source tree that is not installed
+        return ""
+
+
+def _named(settings: Settings) -> dict[str, Any]:
+    """The settings without private paths."""
+    plain: dict[str, Any] = msgspec.to_builtins(settings)
+    return {
+        **plain,
+        "model": _name(settings.model),
+        "adapter": Path(settings.adapter).name if settings.adapter else "",
+    }
+
+
+def _name(model: str) -> str:
+    return Path(model).resolve().name if Path(model).exists() else model
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

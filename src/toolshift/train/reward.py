@@ -1,0 +1,194 @@
+"""What an episode earns in training: the grader's verdict, and terms that may be added to it.
+
+The default is the verdict alone. A process term pays for the way instead of the end, and whatever
+is paid for beside the end may be had without it; so each term below says what it could distort,
+and none is on unless it is asked for. The parts are kept apart in the curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from toolshift.episode import Episode
+from toolshift.errors import UsageError
+from toolshift.grade import Grade, grade
+
+
+class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much each term counts; 0 leaves it out. Terms are described at their functions.
+
+    Attributes:
+        solved: for a solvable scene that is solved.
+        refused: for an unsolvable scene that is refused rightly; 0 asks whether refusal survives
+            where nothing pays for it.
+        unreadable: taken off for calls that cannot be read.
+        failed: taken off for failed calls that were the agent's own fault.
+        recovered: for getting over failures that the interface provoked.
+        surplus: taken off for calls beyond what the oracle needs, where the episode passed.
+        over_refusal: taken off for refusing a solvable scene.
+        blind_refusal: taken off for refusing an unsolvable scene before there was evidence.
+        forced: taken off for answering an unsolvable scene.
+    """
+
+    solved: float = 1.0
+    refused: float = 1.0
+    unreadable: float = 0.0
+    failed: float = 0.0
+    recovered: float = 0.0
+    surplus: float = 0.0
+    over_refusal: float = 0.0
+    blind_refusal: float = 0.0
+    forced: float = 0.0
+
+
+class Earned(NamedTuple):
+    """What one episode earned.
+
+    Attributes:
+        total: the sum; None where the episode is void (see `Grade.void`): it teaches nothing.
+        parts: the terms that count, each with its weight.
+        grade: the verdict.
+    """
+
+    total: float | None
+    parts: dict[str, float]
+    grade: Grade
+
+
+Term = Callable[[Episode, Grade], float]
+Pay = Callable[[Episode], Earned]
+"""Says what a finished episode earned: `earn`, or a function of your own."""
+
+
+def solved(episode: Episode, verdict: Grade) -> float:
+    """1 for the right answers with the right effects in a solvable scene.
+
+    The outcome itself. It cannot tell a good way from a lucky one.
+    """
+    return float(verdict.solvable and verdict.passed)
+
+
+def refused(episode: Episode, verdict: Grade) -> float:
+    """1 for a refusal of an unsolvable scene after the evidence, and without a write.
+
+    The outcome itself, on the other side. Too large a share of unsolvable scenes makes refusing
+    a good guess everywhere: watch over-refusal in the curves.
+    """
+    return float(not verdict.solvable and verdict.passed)
+
+
+def unreadable(episode: Episode, verdict: Grade) -> float:
+    """Minus the share of calls whose arguments could not be read.
+
+    For a start from a model that hardly writes calls: its outcomes are all 0 and teach nothing.
+    It may teach to call less, or to answer in prose.
+    """
+    calls = [step for step in episode.steps if step.kind == "call"]
+    broken = sum(not isinstance(step.arguments, dict) for step in calls)
+    return -broken / len(calls) if calls else 0.0
+
+
+def failed(episode: Episode, verdict: Grade) -> float:
+    """Minus the share of calls that failed by the agent's own fault.
+
+    Unknown names, wrong arguments, things that are not there. It may teach timidity: under a
+    shift, a call that fails is often how one learns.
+    """
+    own = verdict.errors - verdict.provoked
+    return -own / verdict.calls if verdict.calls else 0.0
+
+
+def recovered(episode: Episode, verdict: Grade) -> float:
+    """The share of the failures that the interface provoked after which a call succeeded.
+
+    For scenes with disturbances, whose outcome is reached too rarely to be learned from. It pays
+    for any call that succeeds, also a useless one, so keep it well below the outcome. It is 0
+    where nothing was provoked, which favours no scene: rewards are compared within one scene.
+    """
+    calls = [step for step in episode.steps if step.kind == "call"]
+    provoked = [number for number, step in enumerate(calls) if step.provoked]
+    got_over = [n for n in provoked if any(step.ok for step in calls[n + 1 :])]
+    return len(got_over) / len(provoked) if provoked else 0.0
+
+
+def surplus(episode: Episode, verdict: Grade) -> float:
+    """Minus the calls beyond the oracle's, as a share of the oracle's, at most 1; passes only.
+
+    For economy. Only passes pay it, or giving up early would be cheapest. It may teach to skip a
+    check that this scene did not need and the next one does.
+    """
+    if not verdict.passed:
+        return 0.0
+    more = verdict.calls - verdict.provoked - verdict.oracle_calls
+    return -min(1.0, max(0, more) / max(1, verdict.oracle_calls))
+
+
+def over_refusal(episode: Episode, verdict: Grade) -> float:
+    """-1 for refusing a solvable scene.
+
+    Below a failure that tried. It counters a drift into refusing everything, and may teach
+    forced completion instead.
+    """
+    return -float(verdict.solvable and verdict.refused)
+
+
+def blind_refusal(episode: Episode, verdict: Grade) -> float:
+    """-1 for refusing an unsolvable scene without evidence, or after a write.
+
+    The outcome already withholds its pay; this makes guessing cost. It may teach never to refuse.
+    """
+    return -float(not verdict.solvable and verdict.refused and not verdict.passed)
+
+
+def forced(episode: Episode, verdict: Grade) -> float:
+    """-1 for answering an unsolvable scene.
+
+    The research's failure by name. The outcome withholds its pay already; with this, a wrong
+    refusal is the better guess of the two, so over-refusal may grow.
+    """
+    return -float(not verdict.solvable and verdict.end == "answered")
+
+
+TERMS: dict[str, Term] = {
+    "solved": solved,
+    "refused": refused,
+    "unreadable": unreadable,
+    "failed": failed,
+    "recovered": recovered,
+    "surplus": surplus,
+    "over_refusal": over_refusal,
+    "blind_refusal": blind_refusal,
+    "forced": forced,
+}
+"""Every term by the name of its weight."""
+
+
+def earn(episode: Episode, weights: Weights = Weights()) -> Earned:
+    """Grades a finished episode, and says what it earned."""
+    verdict = grade(episode)
+    parts = {
+        name: weight * term(episode, verdict)
+        for name, term in TERMS.items()
+        if (weight := getattr(weights, name))
+    }
+    return Earned(None if verdict.void else sum(parts.values()), parts, verdict)
+
+
+def check(weights: Weights) -> None:
+    """Checks the weights of a reward.
+
+    Raises:
+        UsageError: for a negative weight, or where nothing is left to earn.
+    """
+    for name in TERMS:
+        weight = getattr(weights, name)
+        if not 0 <= weight < float("inf"):
+            raise UsageError(
+                f"the reward's weight {name} is {weight:g}: weights are 0 or more; a term that is "
+                "taken off is negative by itself"
+            )
+    if not weights.solved and not weights.refused:
+        raise UsageError("the reward pays for no outcome: give solved or refused a weight above 0")

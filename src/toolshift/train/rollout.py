@@ -1,0 +1,299 @@
+"""Episodes rolled out by a live model: many at once, no prefix computed twice, every token kept.
+
+A policy-gradient step needs the tokens as they were sampled, so a conversation is one growing
+sequence: the first prompt, the model's tokens word for word, what the environment adds, and so on.
+Where the tools on offer change in mid-episode, the system message that lists them changes too, and
+the sequence begins anew with the conversation written out under the new list. Only the last such
+sequence is trained on: what was said under an earlier list is context there, as it is in the rows
+of `toolshift.train.data`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+from toolshift import seed as seeds
+from toolshift.agent import Reply, Turn, Usage
+from toolshift.agents.prompt import Layout, parse_reply, to_plain_messages
+from toolshift.episode import Episode
+from toolshift.scene import Scene
+
+CUT_OFF = "the episode grew longer than the tokens allowed for it"
+
+
+class Play(NamedTuple):
+    """One episode to roll out: its scene, and the seed of all that is sampled in it."""
+
+    scene: Scene
+    seed: int
+
+
+class Said(NamedTuple):
+    """What a model said in one turn.
+
+    Attributes:
+        tokens: as sampled, with the stop token at the end where there is one.
+        logprobs: of the tokens, at the temperature of the sampling.
+        ended: whether the last token is a stop token; else the limit was reached.
+    """
+
+    tokens: list[int]
+    logprobs: list[float]
+    ended: bool
+
+
+class Backend(Protocol):
+    """What completes prompts: a torch model here, or an inference server."""
+
+    def say(
+        self,
+        prompts: Sequence[Sequence[int]],
+        seeds: Sequence[int],
+        limit: int,
+        temperature: float,
+    ) -> list[Said]:
+        """Completes each prompt by at most `limit` tokens, sampled with its own seed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long rollouts may grow.
+
+    Attributes:
+        turn: tokens of one reply.
+        episode: tokens after the first prompt; an episode that grows beyond has failed.
+        batch: episodes that are decoded together.
+    """
+
+    turn: int = 96
+    episode: int = 1536
+    batch: int = 32
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One finished episode with its tokens, as GRPO needs them.
+
+    Attributes:
+        prompt_ids: what the model was given at first (under the last list of tools).
+        completion_ids: all that follows.
+        logprobs: of the model's tokens in `completion_ids`; 0 elsewhere.
+        env_mask: 1 where a token is the model's, 0 where it is the environment's.
+        episode: as it was played.
+        views: how many lists of tools the episode showed.
+    """
+
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    logprobs: list[float]
+    env_mask: list[int]
+    episode: Episode
+    views: int
+
+
+@dataclass
+class Spent:
+    """Seconds of wall time that rollouts have taken, by what took them.
+
+    Attributes:
+        sandbox: scenes, episodes and grading.
+        rendering: conversations to text to tokens and back.
+        generation: the model.
+    """
+
+    sandbox: float = 0.0
+    rendering: float = 0.0
+    generation: float = 0.0
+    _last: float = field(default=0.0, repr=False)
+
+    def begin(self) -> None:
+        """Starts the clock."""
+        self._last = time.perf_counter()
+
+    def on(self, what: Literal["sandbox", "rendering", "generation"]) -> None:
+        """Adds the time since the last call to one account."""
+        now = time.perf_counter()
+        setattr(self, what, getattr(self, what) + now - self._last)
+        self._last = now
+
+
+class Scribe:
+    """Writes conversations out as tokens, by the model's own chat template.
+
+    Args:
+        tokenizer: a fast transformers tokenizer with a chat template.
+        layout: how tools are listed.
+        tool_role: the role of results; see `agents.prompt.to_plain_messages`.
+        stop: the tokens that end a reply; the first closes one that was cut off.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        layout: Layout,
+        tool_role: Literal["tool", "user"],
+        stop: Sequence[int],
+    ) -> None:
+        self.tokenizer, self.layout, self.tool_role = tokenizer, layout, tool_role
+        own = tokenizer.eos_token_id
+        self.stop = tuple(sorted(stop, key=lambda token: token != own))
+        self._ends = tuple(tokenizer.convert_ids_to_tokens(list(self.stop)))
+
+    def messages(self, turn: Turn) -> list[dict[str, str]]:
+        """The plain messages of a turn; the first holds the tools."""
+        return to_plain_messages(turn, self.layout, self.tool_role)
+
+    def opening(self, messages: list[dict[str, str]]) -> list[int]:
+        """The tokens of a whole conversation, up to where the model speaks."""
+        return self._tokens(self._text(messages, prompt=True))
+
+    def following(self, messages: list[dict[str, str]]) -> list[int] | None:
+        """The tokens after the stop token of the last reply, up to where the model speaks again.
+
+        Returns:
+            None where the template does not write a longer conversation as a longer text.
+        """
+        last = max(n for n, each in enumerate(messages) if each["role"] == "assistant")
+        before = self._text(messages[: last + 1], prompt=False)
+        whole = self._text(messages, prompt=True)
+        if not whole.startswith(before):
+            return None
+        end = max(
+            (before.rfind(mark) + len(mark) for mark in self._ends if mark in before), default=0
+        )
+        return self._tokens(whole[end or len(before) :])
+
+    def read(self, said: Said) -> Reply:
+        """The reply that a model's tokens are."""
+        text = self.tokenizer.decode(said.tokens, skip_special_tokens=True)
+        return parse_reply(text)
+
+    def _text(self, messages: list[dict[str, str]], prompt: bool) -> str:
+        return str(
+            self.tokenizer.apply_chat_template(
+                messages, add_generation_prompt=prompt, tokenize=False
+            )
+        )
+
+    def _tokens(self, text: str) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def roll_out(
+    backend: Backend,
+    scribe: Scribe,
+    plays: Sequence[Play],
+    temperature: float = 1.0,
+    limits: Limits = Limits(),
+    spent: Spent | None = None,
+) -> list[Rollout]:
+    """Plays every episode to its end, all of them at once.
+
+    What is sampled in an episode depends on its own seed, never on what is decoded beside it;
+    only the rounding of floats does.
+
+    Args:
+        backend: the model.
+        scribe: writes conversations for that model.
+        plays: scenes and seeds.
+        temperature: of the sampling; 0 takes the likeliest token.
+        limits: lengths, and the size of a batch.
+        spent: where the time taken is added up.
+    """
+    clock = spent or Spent()
+    clock.begin()
+    tracks = [_Track(play) for play in plays]
+    clock.on("sandbox")
+    for track in tracks:
+        track.begin(scribe)
+    clock.on("rendering")
+    while going := [track for track in tracks if not track.episode.end]:
+        going.sort(key=lambda track: len(track.tokens))
+        for begin in range(0, len(going), limits.batch):
+            _one_turn(
+                backend, scribe, going[begin : begin + limits.batch], temperature, limits, clock
+            )
+    return [track.finished() for track in tracks]
+
+
+def _one_turn(
+    backend: Backend,
+    scribe: Scribe,
+    tracks: list[_Track],
+    temperature: float,
+    limits: Limits,
+    clock: Spent,
+) -> None:
+    asked = [track.tokens for track in tracks]
+    drawn = [seeds.derive(track.play.seed, track.episode.turn) for track in tracks]
+    spoken = backend.say(asked, drawn, limits.turn, temperature)
+    clock.on("generation")
+    for track, said in zip(tracks, spoken, strict=True):
+        reply = scribe.read(said)
+        clock.on("rendering")
+        turn = track.take(said, reply, limits.episode)
+        clock.on("sandbox")
+        if turn is not None:
+            track.hear(scribe, turn, said.ended)
+        clock.on("rendering")
+
+
+class _Track:
+    """One episode on its way, and its sequence of tokens."""
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+        self.episode = Episode(play.scene)
+        self.first = self.episode.observation
+        self.views = 0
+
+    def begin(self, scribe: Scribe) -> None:
+        self._open(scribe, scribe.messages(self.first))
+
+    def take(self, said: Said, reply: Reply, most: int) -> Turn | None:
+        """Carries out what was said; returns what the model is to see next, None at the end."""
+        usage = Usage(len(self.tokens), len(said.tokens))
+        self._add(said.tokens, said.logprobs, 1)
+        self.episode.take(Reply(text=reply.text, calls=reply.calls, usage=usage))
+        if not self.episode.end and len(self.tokens) - self.given > most:
+            self.episode.crash(CUT_OFF)
+        return None if self.episode.end else self.episode.observation
+
+    def hear(self, scribe: Scribe, turn: Turn, ended: bool) -> None:
+        """Adds what the environment has said, or begins anew under another list of tools."""
+        messages = scribe.messages(turn)
+        added = scribe.following(messages) if messages[0] == self.head else None
+        if added is None:
+            self._open(scribe, messages)
+            return
+        closed = added if ended else [scribe.stop[0], *added]
+        self._add(closed, [0.0] * len(closed), 0)
+
+    def finished(self) -> Rollout:
+        """The tokens up to the last one that is the model's."""
+        given = self.given
+        return Rollout(
+            self.tokens[:given],
+            self.tokens[given:],
+            self.logprobs,
+            self.mask,
+            self.episode,
+            self.views,
+        )
+
+    def _open(self, scribe: Scribe, messages: list[dict[str, str]]) -> None:
+        self.views += 1
+        self.head = messages[0]
+        self.tokens = scribe.opening(messages)
+        self.given = len(self.tokens)
+        self.logprobs: list[float] = []
+        self.mask: list[int] = []
+
+    def _add(self, tokens: list[int], logprobs: list[float], own: int) -> None:
+        self.tokens = self.tokens + tokens
+        self.logprobs += logprobs
+        self.mask += [own] * len(tokens)

@@ -1,0 +1,126 @@
+"""How likely a model finds tokens: log-probabilities computed only where they are wanted.
+
+The same two savings as in `toolshift.train.loss`: the head at wanted tokens only, and the opening
+that rows have in common once (the samples of a group share a prompt of hundreds of tokens). TRL's
+own path computes the head at every token on a CPU and every prompt again; the values are equal.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils.checkpoint import checkpoint
+from transformers.cache_utils import DynamicCache
+
+from toolshift.train.loss import _ODD_HEADS
+
+CHUNK = 1024
+"""Tokens whose logits exist at once: 200 MB for a vocabulary of 49,000."""
+
+
+class Layout(NamedTuple):
+    """Rows pushed to the left, and which of their tokens are wanted.
+
+    Attributes:
+        ids: token ids, shape (rows, width), padded on the right.
+        scored: which tokens are to be scored, shape (rows, width).
+        shared: how many first tokens all rows have in common, none of them scored.
+    """
+
+    ids: torch.Tensor
+    scored: torch.Tensor
+    shared: int
+
+
+def add_scores(model: Any, temperature: float, share: bool) -> None:
+    """Teaches a model to score tokens: `model(input_ids=ids, scored=mask, shared=n)`.
+
+    The result is log-probabilities and entropies (without gradient) of the scored tokens, row by
+    row; both of shape (scored tokens,). Patching the forward keeps the computation inside whatever
+    wraps the model (autocast, data parallel).
+
+    Args:
+        model: a transformers causal language model, below any adapter.
+        temperature: by which logits are divided, as in the sampling.
+        share: whether the first `shared` tokens may be computed once.
+    """
+    forward = model.forward
+    config = model.config.get_text_config()
+    direct = not any(getattr(config, name, None) for name in _ODD_HEADS)
+
+    def scores_or_forward(
+        self: Any, *args: Any, scored: Any = None, shared: int = 0, **kwargs: Any
+    ) -> Any:
+        if scored is None:
+            return forward(*args, **kwargs)
+        ids = kwargs["input_ids"]
+        if direct:
+            return _direct(self, Layout(ids, scored, shared if share else 0), temperature)
+        wanted = scored[:, 1:]
+        logits = forward(input_ids=ids, use_cache=False).logits[:, :-1][wanted]
+        return _of_logits(logits, ids[:, 1:][wanted], temperature)
+
+    model.forward = MethodType(scores_or_forward, model)
+
+
+def _direct(model: Any, rows: Layout, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
+    backbone, cache, (ids, scored, shared) = model.base_model, None, rows
+    if shared:
+        cache = DynamicCache(config=model.config)
+        backbone(input_ids=ids[:1, :shared], past_key_values=cache, use_cache=True)
+        cache.batch_repeat_interleave(len(ids))
+        ids, scored = ids[:, shared:], scored[:, shared:]
+    hidden = backbone(input_ids=ids, past_key_values=cache, use_cache=cache is not None)[0]
+    wanted = scored[:, 1:]
+    states, targets = hidden[:, :-1][wanted], ids[:, 1:][wanted]
+    head = model.get_output_embeddings()
+
+    def part(some: torch.Tensor, their: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return _of_logits(head(some), their, temperature)
+
+    pieces = list(zip(torch.split(states, CHUNK), torch.split(targets, CHUNK), strict=True))
+    if len(pieces) == 1:
+        return part(*pieces[0])
+    found = [checkpoint(part, *piece, use_reentrant=False) for piece in pieces]
+    return torch.cat([logps for logps, _ in found]), torch.cat([each for _, each in found])
+
+
+def _of_logits(
+    logits: torch.Tensor, targets: torch.Tensor, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    logps = (logits.float() / temperature).log_softmax(dim=-1)
+    with torch.no_grad():
+        entropies = -(logps.exp() * logps).sum(dim=-1)
+    return logps.gather(1, targets[:, None])[:, 0], entropies
+
+
+def lay_out(ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Layout:
+    """Takes the padding between prompts and edges away.
+
+    Args:
+        ids: prompts padded on the left, completions on the right; shape (rows, length).
+        real: 1 where a token is no padding, same shape.
+        own: which of the last tokens are wanted, shape (rows, completion length).
+    """
+    lengths = real.sum(dim=1)
+    begins = real.argmax(dim=1)
+    places = torch.arange(int(lengths.max()), device=ids.device)
+    inside = places[None] < lengths[:, None]
+    sources = (begins[:, None] + places[None]).clamp(max=ids.shape[1] - 1)
+    scored = torch.zeros_like(ids, dtype=torch.bool)
+    scored[:, ids.shape[1] - own.shape[1] :] = own
+    scored = scored.gather(1, sources) & inside
+    ids = ids.gather(1, sources) * inside
+    return Layout(ids, scored, _shared(ids, scored))
+
+
+def _shared(ids: torch.Tensor, scored: torch.Tensor) -> int:
+    if len(ids) == 1:
+        return 0
+    # The token before the first scored one predicts it, so it belongs to the rest.
+    firsts = torch.where(scored.any(dim=1), scored.int().argmax(dim=1), ids.shape[1])
+    limit = max(0, int(firsts.min()) - 1)
+    same = (ids[:, :limit] == ids[:1, :limit]).all(dim=0)
+    return limit if bool(same.all()) else int(same.int().argmin())

@@ -1,0 +1,311 @@
+"""Supervised fine-tuning: what the assistant says is learned, all else is context.
+
+    from toolshift.train.presets import preset
+    from toolshift.train.sft import train
+
+    train(rows, preset("small", seed=1), Path("runs/static"))
+
+TRL's trainer runs the loop (devices, mixed precision, FSDP, checkpoints); ours differs in the
+loss (`toolshift.train.loss`), in which rows go together (`toolshift.train.batches`), and in what it
+writes. PAFT is the same training on other rows: a share of them is the oracle's in shifted scenes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import PrinterCallback
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
+
+from toolshift.errors import UsageError
+from toolshift.train import record
+from toolshift.train.batches import (
+    Batches,
+    Encoder,
+    Example,
+    Weigh,
+    check_rows,
+    collate,
+    encode_rows,
+)
+from toolshift.train.follow import (
+    Checkpoints,
+    Curves,
+    Evaluate,
+    Evaluations,
+    Progress,
+    Spent,
+    Stop,
+    step_of,
+)
+from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
+from toolshift.train.model import Base, find_base, load, quiet
+from toolshift.train.presets import Settings, check
+
+Watch = Callable[[int, int], None]
+
+
+def train(
+    rows: Sequence[Mapping[str, Any]],
+    settings: Settings,
+    out: Path,
+    *,
+    resume: bool | int = False,
+    data: Mapping[str, Any] | None = None,
+    weigh: Weigh | None = None,
+    evaluate: Callable[[Base], Evaluate] | None = None,
+    watch: Watch | None = None,
+) -> Path:
+    """Trains a model on rows, and writes it.
+
+    Args:
+        rows: as `toolshift.train.data` makes and reads them: `messages`, `tools`.
+        settings: everything else that decides the run; see `toolshift.train.presets`.
+        out: the folder for the adapter or model, its tokenizer, settings, curves and checkpoints.
+        resume: go on from the last checkpoint in `out`, or from that of a step.
+        data: how the rows were made, for the record.
+        weigh: changes how much each token weighs in the loss.
+        evaluate: makes, from the base, what evaluates the live model every `eval_every` steps;
+            by default `toolshift.train.live.evaluation` of the rows' task kinds.
+        watch: told how many rows have been tokenized.
+
+    Returns:
+        `out`: with LoRA an adapter, else a model directory.
+
+    Raises:
+        UsageError: for settings, rows, a model or a folder that cannot work, before anything
+            expensive starts; and where memory runs out or the loss is no longer a number.
+        KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
+    """
+    check(settings)
+    check_rows(rows)
+    base = find_base(settings)
+    asked = record.Asked.of(settings, rows, base, data)
+    start = record.begin(out, asked, resume)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role, weigh)
+    examples = encode_rows(rows, encoder, _most_tokens(settings, base), watch)
+    made = build(examples, settings, out, base, record.spent_at(start))
+    if settings.eval_every:
+        if made.is_fsdp_enabled:
+            raise UsageError(
+                "a model in shards cannot play episodes: set --eval-every 0, keep checkpoints with "
+                "--save-at, and measure those with `toolshift run`"
+            )
+        from toolshift.train.live import evaluation
+
+        judge = (evaluate or evaluation(rows, settings))(base)
+        made.add_callback(Evaluations(settings.eval_every, judge, made.curves))
+    stopped = run(made, start)
+    if stopped:
+        _say_stopped(out, made.state.global_step)
+        raise KeyboardInterrupt
+    record.finish(made, asked, len(rows) - len(examples))
+    return out
+
+
+def build(
+    examples: Sequence[Example], settings: Settings, out: Path, base: Base, spent: Spent
+) -> Trainer:
+    """The trainer of a run, with its model loaded."""
+    return Trainer(load(settings, base), examples, settings, out, base.tokenizer, spent)
+
+
+def run(trainer: Trainer, checkpoint: Path | None = None) -> bool:
+    """Runs a trainer to its end; returns whether it was asked to stop before.
+
+    Raises:
+        UsageError: where memory runs out or the loss is no longer a number.
+    """
+    stop, alone = Stop(), trainer.accelerator.num_processes == 1
+    if alone:  # else one process would stop and the others wait for it
+        trainer.add_callback(stop)
+    if checkpoint is not None and trainer.is_world_process_zero():
+        trainer.curves.cut(step_of(checkpoint))
+    listening = stop.listening() if alone else nullcontext()
+    with listening, quiet(), says_what_to_change(trainer.settings):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    return stop.asked and trainer.state.global_step < trainer.state.max_steps
+
+
+class Trainer(SFTTrainer):
+    """TRL's trainer with our loss and our order of rows.
+
+    Args:
+        model: a causal language model, or a peft model around one.
+        examples: what is learned.
+        settings: of the run.
+        out: where checkpoints go.
+        tokenizer: saved beside each checkpoint.
+        spent: what the run has cost before.
+    """
+
+    loss_is_scaled_for_ga: Any = True  # `compute_loss` divides by the weight of the whole step
+
+    def __init__(
+        self,
+        model: Any,
+        examples: Sequence[Example],
+        settings: Settings,
+        out: Path,
+        tokenizer: Any,
+        spent: Spent,
+    ) -> None:
+        from datasets import Dataset
+
+        self.settings, self.examples, self.spent = settings, examples, spent
+        self.curves = Curves(out, spent)
+        with quiet():
+            super().__init__(
+                model,
+                _config(settings, out),
+                data_collator=self._collate,
+                train_dataset=Dataset.from_dict({"input_ids": list(range(len(examples)))}),
+                processing_class=tokenizer,
+                callbacks=[self.curves, Progress(spent), Checkpoints(settings, out, spent)],
+            )
+        self.remove_callback(PrinterCallback)
+        inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+        alone = self.accelerator.num_processes == 1 and not self.is_fsdp_enabled
+        plain = attends_plainly(inner)
+        add_loss(inner, settings.share and plain and alone and not settings.checkpointing)
+        self.plain_attention = plain and alone and self.args.device.type == "cpu"
+        if self.plain_attention:
+            use_plain_attention(inner)
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The weighted mean of the cross-entropy over all tokens of the optimizer step."""
+        inputs.pop("tokens")
+        # Data parallel training averages the gradients of the processes; this is one sum over all.
+        return model(**inputs) * (self.accelerator.num_processes / num_items_in_batch)
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """One forward and backward pass; stops where the loss is no longer a number."""
+        loss: torch.Tensor = super().training_step(*args, **kwargs)  # type: ignore[no-untyped-call]
+        if not torch.isfinite(loss):
+            raise UsageError(
+                f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the "
+                f"learning rate (it is {self.settings.lr:g}), and go on from the last checkpoint "
+                "or start again"
+            )
+        return loss
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """A short rise of the learning rate, and a half cosine down to nothing."""
+        rise = max(1.0, self.settings.warmup * num_training_steps)
+
+        def factor(step: int) -> float:
+            fall = 0.5 * (1 + math.cos(math.pi * min(1.0, step / num_training_steps)))
+            return min(1.0, (step + 1) / rise) * fall
+
+        if self.lr_scheduler is None:
+            self.lr_scheduler = LambdaLR(optimizer or self.optimizer, factor)  # type: ignore[arg-type]
+            self._created_lr_scheduler = True
+        return self.lr_scheduler
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Nothing: what a run was is in its own record."""
+
+    def _collate(self, batch: Sequence[Any]) -> dict[str, Any]:
+        return collate([self.examples[each["input_ids"]] for each in batch])
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Batches:
+        return Batches(self.examples, self.settings.batch, self.settings.seed)
+
+    def _get_num_items_in_batch(self, batch_samples: Any, device: Any) -> Any:
+        weight = sum(float(batch["weights"][:, 1:].sum()) for batch in batch_samples)
+        tokens = sum(batch["tokens"] for batch in batch_samples)
+        counted = torch.tensor([[weight, tokens]], dtype=torch.float64, device=device)
+        weight, tokens = self.accelerator.gather(counted).sum(dim=0).tolist()
+        self.spent.tokens += int(tokens)
+        return weight
+
+    def _send_telemetry(self) -> None:
+        """Nothing is sent anywhere."""
+
+
+def _config(settings: Settings, out: Path) -> SFTConfig:
+    """TRL's configuration; its defaults are meant for a GPU and for rows that it tokenizes."""
+    on_cpu = not torch.cuda.is_available()
+    return SFTConfig(
+        output_dir=str(out),
+        use_cpu=on_cpu,
+        bf16=settings.full and settings.precision == "bfloat16",
+        per_device_train_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulate,
+        gradient_checkpointing=settings.checkpointing,
+        num_train_epochs=max(settings.epochs, 1),
+        max_steps=settings.steps or -1,
+        learning_rate=settings.lr,
+        adam_beta2=0.99,
+        weight_decay=settings.decay,
+        max_grad_norm=settings.clip,
+        seed=settings.seed,
+        data_seed=settings.seed,
+        logging_steps=1,
+        logging_nan_inf_filter=False,
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        max_length=None,
+        dataloader_pin_memory=not on_cpu,
+        ddp_find_unused_parameters=False,
+        restore_callback_states_from_checkpoint=False,
+    )
+
+
+def _most_tokens(settings: Settings, base: Base) -> int:
+    """The longest row that is learned: as asked for, but never more than the model can take."""
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(base.directory).get_text_config()
+    limits = (settings.max_tokens, getattr(config, "max_position_embeddings", 0) or 0)
+    return min((limit for limit in limits if limit), default=0)
+
+
+@contextmanager
+def says_what_to_change(settings: Settings) -> Iterator[None]:
+    """Turns running out of memory into advice.
+
+    Raises:
+        UsageError: where memory runs out.
+    """
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
+        if isinstance(fault, RuntimeError) and not _is_memory(fault):
+            raise
+        ways = [f"a smaller batch (it is {settings.batch}; --accumulate makes up for it)"]
+        ways += [] if settings.checkpointing else ["--checkpointing"]
+        ways += ["LoRA instead of --full"] if settings.full else []
+        ways.append("--max-tokens, which leaves the longest rows out")
+        raise UsageError(f"memory ran out: try {', or '.join(ways)}") from fault
+
+
+def _is_memory(fault: RuntimeError) -> bool:
+    said = str(fault).lower()
+    return isinstance(fault, torch.OutOfMemoryError) or any(
+        mark in said for mark in ("allocate memory", "out of memory", "alloc_cpu")
+    )
+
+
+def _say_stopped(out: Path, step: int) -> None:
+    print(
+        f"Stopped after step {step}; a checkpoint is in {out}. The same command with --resume "
+        "goes on.",
+        file=sys.stderr,
+        flush=True,
+    )

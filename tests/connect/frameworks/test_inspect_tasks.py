@@ -1,0 +1,167 @@
+"""Inspect runs our scenes and finds what `toolshift run` finds.
+
+These tests need `inspect_ai`; `tests/connect/frameworks/run.py` runs them where it is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import inspect_ai
+import pytest
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.tool import ToolCall
+
+from toolshift import seed as seeds
+from toolshift.agents.catalog import contestants
+from toolshift.connect.inspect.registry import react_to, shifted
+from toolshift.plan import make_plan
+from toolshift.run import run_plan
+from toolshift.run_folder import Record, RunFolder
+from toolshift.suite import select
+from toolshift.tool import JSON
+
+SHIFTS = (
+    "identity_erasure:2,format_drift:3,redirect:2,tool_removed_midway:2,merged_tools:2,"
+    "intent_change:1,rule_update:1,fatal_error:2,contradictory_request:1"
+)
+SMALL = {"shifts": SHIFTS, "tasks": 5}
+AGENTS = ("oracle", "memorises_names", "gives_up", "never_refuses")
+
+
+def run_inspect(folder: Path, model: Any, **how: Any) -> EvalLog:
+    logs = inspect_ai.eval(
+        shifted(**SMALL), model=model, log_dir=str(folder), display="none", **how
+    )
+    assert logs[0].status == "success", logs[0].error
+    return read_eval_log(logs[0].location)
+
+
+def run_ours(folder: Path, agent: Any) -> tuple[dict[str, Record], Any]:
+    plan = make_plan(select("quick", shifts=tuple(SHIFTS.split(",")), tasks=5))
+    report = run_plan(plan, contestants([agent]), folder)
+    return {record.cell: record for record in RunFolder.read(folder).records()}, report
+
+
+def grades(log: EvalLog) -> dict[str, bytes]:
+    assert log.samples
+    found = {}
+    for sample in log.samples:
+        assert sample.scores
+        found[str(sample.id)] = JSON.encode(sample.scores["graded"].metadata["grade"])
+    return found
+
+
+def steps(log: EvalLog) -> dict[str, bytes]:
+    return {str(s.id): JSON.encode(s.store["toolshift"]["steps"]) for s in log.samples or ()}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_scripted_agents_get_the_same_grades_and_drops(agent: str, tmp_path: Path) -> None:
+    ours, report = run_ours(tmp_path / "ours", agent)
+    log = run_inspect(tmp_path / "inspect", f"toolshift/{agent}")
+    assert len(ours) > 40
+    assert grades(log) == {cell: JSON.encode(record.grade) for cell, record in ours.items()}
+    assert log.results
+    named = {
+        name: metric.value for score in log.results.scores for name, metric in score.metrics.items()
+    }
+    for row in report.agents[0].tiers:
+        assert named[row.label] == pytest.approx(row.accuracy.estimate)
+        if row.defined:
+            assert named[f"drop_{row.label}"] == pytest.approx(row.drop.estimate)
+            assert named[f"drop_{row.label}_low"] == pytest.approx(row.drop.low)
+        else:
+            assert math.isnan(row.drop.estimate)
+            assert f"drop_{row.label}" not in named
+
+
+def wanders(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
+    """Calls any tool with any words that it has heard: a policy of what is shown, and no more."""
+    heard = [str(message.get("content")) for message in messages if message["role"] != "assistant"]
+    words = sorted({word.strip('".,:{}[]') for text in heard for word in text.split()} - {""})
+    rng = seeds.rng(*heard, *(tool["function"]["name"] for tool in tools))
+    calls = []
+    for number in range(rng.choice((0, 1, 1, 1, 2))):
+        function = rng.choice(tools)["function"]
+        wanted = function["parameters"]["properties"]
+        arguments = {name: rng.choice(words) for name in wanted if rng.random() < 0.9}
+        spoken = {"name": function["name"], "arguments": JSON.encode(arguments).decode()}
+        calls.append({"id": f"c{len(messages)}_{number}", "type": "function", "function": spoken})
+    text = rng.choice(("Which one do you mean?", "I think so.", f"It is {rng.choice(words)}."))
+    return {"role": "assistant", "content": "" if calls else text, "tool_calls": calls}
+
+
+def test_a_policy_of_what_is_shown_gets_the_same_traces(tmp_path: Path) -> None:
+    import json
+
+    def outputs(messages: Any, tools: Any, *_: Any) -> ModelOutput:
+        said = [{"role": m.role, "content": m.text} for m in messages]
+        shown = [
+            {
+                "function": {
+                    "name": tool.name,
+                    "parameters": tool.parameters.model_dump(exclude_none=True),
+                }
+            }
+            for tool in tools
+        ]
+        message = wanders(said, shown)
+        calls = [
+            ToolCall(
+                id=call["id"],
+                function=call["function"]["name"],
+                arguments=json.loads(call["function"]["arguments"]),
+            )
+            for call in message["tool_calls"]
+        ]
+        spoken = ChatMessageAssistant(content=message["content"], tool_calls=calls or None)
+        return ModelOutput(
+            model="mock",
+            choices=[ChatCompletionChoice(message=spoken)],
+            usage=ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2),
+        )
+
+    ours, _ = run_ours(tmp_path / "ours", wanders)
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    log = run_inspect(tmp_path / "inspect", model)
+    assert steps(log) == {cell: JSON.encode(record.steps) for cell, record in ours.items()}
+    assert grades(log) == {cell: JSON.encode(record.grade) for cell, record in ours.items()}
+    ends = {record.end for record in ours.values()}
+    assert {"answered", "refused"} <= ends
+
+
+def test_the_react_agent_sees_tools_that_change_and_passes(tmp_path: Path) -> None:
+    log = run_inspect(tmp_path, "toolshift/oracle", solver=react_to())
+    assert log.samples
+    assert all(sample.scores["graded"].value == 1 for sample in log.samples if sample.scores)
+    moved = [s for s in log.samples if "tool_removed_midway" in s.metadata["shifts"]]
+    assert moved
+    for sample in moved:
+        offered = [
+            {tool.name for tool in event.tools} for event in sample.events if event.event == "model"
+        ]
+        assert offered[0] != offered[-1]
+
+
+def test_a_log_is_graded_again_to_the_same_scores(tmp_path: Path) -> None:
+    log = run_inspect(tmp_path, "toolshift/memorises_names")
+    from toolshift.connect.inspect.registry import graded
+
+    again = inspect_ai.score(log, graded(), action="overwrite", display="none")
+    assert grades(again) == grades(log)
+
+
+def test_a_limit_of_inspect_counts_as_a_spent_budget(tmp_path: Path) -> None:
+    log = run_inspect(tmp_path, "toolshift/oracle", message_limit=4)
+    ends = {sample.scores["graded"].metadata["grade"]["end"] for sample in log.samples or ()}
+    assert "budget" in ends

@@ -1,0 +1,87 @@
+"""JSON Schemas in the keywords that Inspect keeps: nothing is lost without a word."""
+
+from __future__ import annotations
+
+import jsonschema_rs
+import pytest
+
+from toolshift.connect.inspect.schema import KNOWN, simplify
+from toolshift.tool import input_schema
+from toolshift.worlds import OURS, find_world
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "place": {"$ref": "#/$defs/Place"},
+        "unit": {"const": "km"},
+        "when": {"oneOf": [{"type": "string", "format": "date"}, {"type": "integer"}]},
+        "who": {"allOf": [{"$ref": "#/$defs/Place"}, {"properties": {"age": {"type": "integer"}}}]},
+    },
+    "required": ["place"],
+    "$defs": {
+        "Place": {
+            "type": "object",
+            "properties": {"city": {"$ref": "#/$defs/City"}},
+            "required": ["city"],
+        },
+        "City": {"type": "string", "enum": ["Oslo", "Rome"]},
+    },
+}
+
+
+def test_references_choices_and_constants_are_said_otherwise() -> None:
+    found = simplify(NESTED)
+    assert found.losses == ()
+    properties = found.schema["properties"]
+    assert properties["place"]["properties"]["city"]["enum"] == ["Oslo", "Rome"]
+    assert properties["unit"] == {"enum": ["km"]}
+    assert [one["type"] for one in properties["when"]["anyOf"]] == ["string", "integer"]
+    assert set(properties["who"]["properties"]) == {"city", "age"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"place": {"city": "Oslo"}},
+        {"place": {"city": "Paris"}},
+        {"place": {}},
+        {},
+        {"place": {"city": "Rome"}, "unit": "miles"},
+        {"place": {"city": "Rome"}, "unit": "km", "when": 3},
+        {"place": {"city": "Rome"}, "when": 3.5},
+        {"place": {"city": "Rome"}, "who": {"city": "Rome", "age": "old"}},
+    ],
+)
+def test_what_is_said_otherwise_means_the_same(value: object) -> None:
+    plain = simplify(NESTED).schema
+    assert jsonschema_rs.is_valid(plain, value) == jsonschema_rs.is_valid(NESTED, value)
+
+
+def test_losses_are_named_with_their_place() -> None:
+    tree = {
+        "type": "object",
+        "properties": {
+            "next": {"$ref": "#"},
+            "many": {"type": "array", "items": {"type": "number"}, "minItems": 2},
+            "odd": {"not": {"type": "string"}},
+            "gone": {"$ref": "#/$defs/none"},
+        },
+    }
+    assert simplify(tree).losses == (
+        "/properties/next/properties/next: # leads back to itself",
+        "/properties/next/properties/many: minItems",
+        "/properties/next/properties/odd: not",
+        "/properties/next/properties/gone: #/$defs/none is not in the schema",
+        "/properties/many: minItems",
+        "/properties/odd: not",
+        "/properties/gone: #/$defs/none is not in the schema",
+    )
+
+
+@pytest.mark.parametrize("world", OURS)
+def test_our_own_tools_lose_nothing(world: str) -> None:
+    for tool in find_world(world).truth(0, 30, "dev").tools:
+        found = simplify(input_schema(tool))
+        assert found.losses == ()
+        assert found.schema == input_schema(tool)
+        assert set(found.schema) <= KNOWN

@@ -1,0 +1,322 @@
+"""The model proxy between a real client and a real (scripted) server, over HTTP.
+
+The agent's tools are a clean scene's, hard-wired. The "model" knows what the oracle did there and
+finds the tools by what it is shown: a test passes where everything that was shifted on the way out
+comes back right.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from connect.proxying import ask, proxied, work
+from connect.scripted_model import Part, Reader, ScriptedModel, scripted_model
+from running import Run
+from serving import scripted_server, smol_server, status
+
+from toolshift.connect.callables import open_seat
+from toolshift.connect.model_proxy.app import MOST_ROUNDS
+from toolshift.connect.model_proxy.settings import Shifting, check_stack, prepare
+from toolshift.errors import UsageError
+from toolshift.grade import grade
+from toolshift.suite import read_stack
+
+TASK = "poi/booking/0"
+APPLICABLE = (
+    "tool_name_noise:3",
+    "semantic_rename:3",
+    "identity_erasure:3",
+    "parameter_rename:3",
+    "schema_noise:2",
+    "description_paraphrase:2",
+    "description_removal:2",
+    "distractor_tools:3",
+    "format_drift:1",
+    "format_drift:3",
+    "identity_erasure:2+parameter_rename:2+format_drift:2",
+)
+
+
+def shown_results(server: ScriptedModel) -> list[str]:
+    return [m["content"] for m in server.requests[-1]["messages"] if m["role"] == "tool"]
+
+
+@pytest.mark.parametrize(
+    ("shifts", "stream"), [*zip(APPLICABLE, cycle((False, True)), strict=False)]
+)
+def test_a_shifted_model_still_serves_a_hard_wired_agent(shifts: str, stream: bool) -> None:
+    seat = open_seat(TASK)
+    with scripted_model(Reader(TASK)) as model, proxied(model.url, shifts) as (url, records):
+        said = work(url, seat, stream)
+    verdict = grade(seat.episode)
+    assert verdict.passed
+    assert verdict.errors == 0
+    assert all(request["tools"] != seat.tools() or "format" in shifts for request in model.requests)
+    own = {tool["function"]["name"] for tool in seat.tools()}
+    spoken = {call["function"]["name"] for m in said for call in m.get("tool_calls") or ()}
+    assert spoken <= own
+    if "format_drift" in shifts:
+        reported = [m["content"] for m in said if m["role"] == "tool"]
+        assert shown_results(model) != reported[: len(shown_results(model))]
+        assert any(record["results"] for record in records)
+    hidden = {name for name in own if shifts.startswith("identity_erasure:3")}
+    history = json.dumps(model.requests[-1]["messages"][1:])
+    assert not any(f'"name": "{name}"' in history for name in hidden)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_without_shifts_nothing_is_changed(stream: bool) -> None:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi  \u00e9"}],
+        "tools": open_seat(TASK).tools(),
+        "stream": stream,
+        "odd": [1.0, None],
+    }
+    with scripted_model(Part("oracle", TASK)) as model, proxied(model.url) as (url, _):
+        direct = httpx.post(f"{model.url}/chat/completions", json=body)
+        through = httpx.post(f"{url}/chat/completions", json=body)
+        models = httpx.get(f"{url}/models").json()
+    assert through.content == direct.content
+    assert through.headers["content-type"] == direct.headers["content-type"]
+    assert model.requests[0] == model.requests[1]
+    assert models["data"][0]["id"] == "scripted"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_memorised_name_is_answered_without_the_agent(stream: bool) -> None:
+    """The model calls by the true names, which no longer work; it is told so, and the agent never
+    hears of it; a model that will not learn is cut off."""
+    seat = open_seat(TASK)
+    body = {"model": "m", "messages": [{"role": "user", "content": seat.message}]}
+    body |= {"tools": seat.tools(), "stream": stream}
+    line = Part("oracle", TASK).lines[0]
+    with scripted_model(_Stubborn(line)) as model, proxied(model.url, "identity_erasure:3") as made:
+        url, records = made
+        got = httpx.post(f"{url}/chat/completions", json=body, timeout=20)
+    assert "tool_calls" not in got.text.replace('"tool_calls":null', "")
+    assert '"finish_reason":"length"' in got.text
+    assert len(model.requests) == MOST_ROUNDS
+    assert "unknown_tool" in shown_results(model)[0]
+    assert not records[-1]["carried"]
+
+
+class _Stubborn(Part):
+    def __init__(self, line: dict[str, Any]) -> None:
+        super().__init__("oracle", TASK)
+        self.line = line
+
+    def reply(self, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        return self.line, []
+
+
+class _Curious(Reader):
+    """Tries a memorised name first, then goes on as shown: the answer to it must stay heard."""
+
+    def reply(self, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        said = request["messages"]
+        if not any(message["role"] == "assistant" for message in said):
+            return Part("oracle", TASK).lines[0], []
+        rest = [m for m in said if not (m.get("content") and "unknown_tool" in m["content"])]
+        first = next(n for n, m in enumerate(rest) if m["role"] == "assistant")
+        return super().reply({**request, "messages": rest[:first] + rest[first + 1 :]})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_answered_on_the_way_stays_in_the_history(stream: bool) -> None:
+    seat = open_seat(TASK)
+    with (
+        scripted_model(_Curious(TASK)) as model,
+        proxied(model.url, "identity_erasure:3") as (url, records),
+    ):
+        said = work(url, seat, stream)
+    assert grade(seat.episode).passed
+    assert grade(seat.episode).calls == 3
+    assert "unknown_tool" not in json.dumps(said)
+    assert all("unknown_tool" in json.dumps(r["messages"]) for r in model.requests[1:])
+    assert records[0]["answered"][0]
+    assert not records[0]["answered"][-1]
+
+
+def test_a_conversation_is_shown_alike_by_another_proxy() -> None:
+    """Nothing need be remembered: a second proxy tells the same history in the same words."""
+    shifts = "identity_erasure:3+parameter_rename:3+format_drift:2"
+    with scripted_model(Reader(TASK)) as model:
+        with proxied(model.url, shifts) as (url, _):
+            seat = open_seat(TASK)
+            said = work(url, seat)
+        last = model.requests[-1]
+        with proxied(model.url, shifts) as (url, _):
+            places = [n for n, m in enumerate(said) if m["role"] == "assistant"]
+            ask(url, {"model": "m", "messages": said[: places[-1]], "tools": seat.tools()})
+    again = model.requests[-1]
+    assert again["tools"] == last["tools"]
+    assert _read(again["messages"]) == _read(last["messages"])
+
+
+def _read(messages: list[dict[str, Any]]) -> list[Any]:
+    """Messages with the arguments of calls as data: spaces in JSON are nobody's business."""
+    return [
+        [m.get("content")]
+        + [
+            (c["id"], c["function"]["name"], json.loads(c["function"]["arguments"]))
+            for c in m.get("tool_calls") or ()
+        ]
+        for m in messages
+    ]
+
+
+def test_errors_of_the_model_pass_through_and_a_lost_model_is_said() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+    body |= {"tools": open_seat(TASK).tools()}
+    with scripted_server() as server, proxied(server.url, "identity_erasure:2") as (url, records):
+        server.script = [status(429, '{"error":{"message":"slow down"}}', retry_after="7")]
+        for stream in (False, True):
+            server.script = [status(429, "slow down", Retry_After="7")]
+            got = httpx.post(f"{url}/chat/completions", json=body | {"stream": stream})
+            assert (got.status_code, got.text) == (429, "slow down")
+            assert got.headers["retry-after"] == "7"
+    assert [record["status"] for record in records] == [429, 429]
+    with proxied("http://127.0.0.1:9/v1", "identity_erasure:2") as (url, _):
+        for stream in (False, True):
+            got = httpx.post(f"{url}/chat/completions", json=body | {"stream": stream})
+            assert got.status_code == 502
+            assert "cannot be reached" in got.json()["error"]["message"]
+        assert httpx.get(f"{url}/models").status_code == 502
+
+
+def test_what_cannot_be_done_is_refused_and_said() -> None:
+    body: dict[str, Any] = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    with scripted_model(Part("oracle", TASK)) as model:
+        with proxied(model.url, "semantic_trap:2") as (url, _):
+            got = httpx.post(f"{url}/chat/completions", json=body)
+            assert got.status_code == 400
+            assert "--allow-traps-that-write" in got.json()["error"]["message"]
+            assert httpx.post(f"{url}/responses", json={}).status_code == 501
+            assert httpx.post(f"{url}/chat/completions", content=b"{").status_code == 400
+            many = httpx.post(f"{url}/chat/completions", json=body | {"n": 2})
+            assert many.status_code == 400
+        with proxied(model.url, "merged_tools:2") as (url, _):
+            got = httpx.post(f"{url}/chat/completions", json=body)
+            assert got.status_code == 400
+            assert "not applicable" in got.json()["error"]["message"]
+    assert not model.requests
+
+
+@pytest.mark.parametrize("shift", ["reversed_order:2", "query_typos:1", "fatal_error:1"])
+def test_shifts_of_the_truth_or_the_user_are_refused_at_the_start(shift: str) -> None:
+    with pytest.raises(UsageError, match="not applicable"):
+        check_stack(read_stack(shift))
+
+
+@pytest.mark.parametrize("shift", ["merged_tools:2", "truncation:1", "missing_values:1"])
+def test_what_is_not_truthful_on_these_tools_is_not_applicable(shift: str) -> None:
+    with pytest.raises(UsageError, match="not applicable to the tools"):
+        prepare(open_seat(TASK).tools(), Shifting(read_stack(shift)))
+
+
+def test_foreign_hosts_and_origins_are_refused() -> None:
+    with scripted_model(Part("oracle", TASK)) as model, proxied(model.url) as (url, _):
+        for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+            got = httpx.post(f"{url}/chat/completions", json={}, headers=headers)
+            assert got.status_code in (403, 421)
+    assert not model.requests
+
+
+def test_with_a_token_the_model_gets_the_key_and_never_the_token() -> None:
+    body = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    with (
+        scripted_model(Reader(TASK)) as model,
+        proxied(model.url, "identity_erasure:2", "a-token", "the-key") as (url, _),
+    ):
+        assert httpx.post(f"{url}/chat/completions", json=body).status_code == 401
+        headers = {"authorization": "Bearer a-token"}
+        for path in ("chat/completions", "embeddings"):
+            httpx.post(f"{url}/{path}", json=body, headers=headers)
+    assert [sent["authorization"] for sent in model.headers] == ["Bearer the-key"] * 2
+
+
+def test_the_trace_tells_what_was_spoken_and_carried_and_keeps_no_key(tmp_path: Path) -> None:
+    seat = open_seat(TASK)
+    with (
+        scripted_model(Reader(TASK)) as model,
+        proxied(model.url, "identity_erasure:3+format_drift:1") as (url, records),
+    ):
+        work(url, seat)
+    assert model.headers[0]["authorization"] == "Bearer sk-very-secret-0123456789"
+    text = json.dumps(records)
+    assert "secret" not in text
+    assert "authorization" not in text.lower()
+    spoken = [call["name"] for record in records for call in record["spoken"][0]]
+    carried = [call["name"] for record in records for call in record["carried"]]
+    assert carried == [step.name for step in seat.episode.steps if step.kind == "call"] + [
+        "final_answer"
+    ]
+    assert set(spoken).isdisjoint(carried)
+
+
+@pytest.mark.model
+def test_a_real_server_streams_through() -> None:
+    tools = open_seat(TASK).tools()[:2]
+    body = {
+        "model": "smollm2",
+        "messages": [{"role": "user", "content": "Say hello."}],
+        "tools": tools,
+        "max_tokens": 24,
+        "temperature": 0,
+        "seed": 1,
+    }
+    with smol_server() as upstream, proxied(upstream, "identity_erasure:2") as (url, _):
+        whole = httpx.post(f"{url}/chat/completions", json=body, timeout=120).json()
+        assert whole["choices"][0]["message"]["role"] == "assistant"
+        got = httpx.post(f"{url}/chat/completions", json=body | {"stream": True}, timeout=120)
+        lines = [line[6:] for line in got.text.split("\n\n") if line]
+        assert lines[-1] == "[DONE]"
+        reasons = [
+            choice["finish_reason"]
+            for line in lines[:-1]
+            for choice in json.loads(line)["choices"]
+            if choice["finish_reason"]
+        ]
+        assert len(reasons) == 1
+
+
+def test_the_command_says_at_once_what_is_not_applicable(toolshift: Run) -> None:
+    up = ("model-proxy", "--upstream", "http://127.0.0.1:9/v1", "--port", "0")
+    for shift, said in (("fatal_error:1", "not applicable"), ("identity_erasur", "did you mean")):
+        code, _, err = toolshift(*up, "--shift", shift)
+        assert code == 2
+        assert said in err
+    Path("tools.json").write_text(json.dumps(open_seat(TASK).tools()))
+    code, _, err = toolshift(*up, "--shift", "merged_tools:2", "--tools", "tools.json")
+    assert code == 2
+    assert "not applicable to the tools" in err
+    code, _, err = toolshift("model-proxy", "--upstream", "ftp://x")
+    assert code == 2
+    assert "--upstream" in err
+
+
+def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    with scripted_model(Reader(TASK)) as model:
+        words = ("--upstream", model.url, "--shift", "identity_erasure:3", "--trace", str(trace))
+        command = [sys.executable, "-m", "toolshift", "model-proxy", "--port", "0", *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            url = next(word for word in process.stdout.readline().split() if "http" in word)
+            seat = open_seat(TASK)
+            work(url, seat)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(10)
+    assert grade(seat.episode).passed
+    assert len(trace.read_text().splitlines()) == len(model.requests)

@@ -1,0 +1,61 @@
+"""Traces of the proxy: each call, and no secrets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from connect.test_proxy import shifting, visit
+from mcp import Client
+
+from toolshift.connect.mcp.behind import Shifting
+from toolshift.connect.mcp.trace import Redactor, Trace
+from toolshift.errors import UsageError
+
+
+def test_each_call_is_traced(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+
+    async def work(client: Client) -> Any:
+        await client.call_tool("get_order", {"order_ref": "R-1001"})
+        await client.call_tool("read_note", {"name": "Bearer abcdefgh12345678"})
+
+    for how in (Shifting(), shifting("format_drift:1")):
+        visit(work, how, trace=Trace(file))
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [record["tool"] for record in records] == ["get_order", "read_note"] * 2
+    assert records[2]["true"] == [["get_order", {"order_ref": "R-1001"}, True]]
+    assert "abcdefgh12345678" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"api_key": "hunter2hunter2"},
+        {"nested": [{"Authorization": "hunter2hunter2"}]},
+        {"text": "curl -H 'Authorization: Bearer hunter2hunter2'"},
+        {"text": '{"password": "hunter2hunter2"}'},
+        {"text": "PASSWORD=hunter2hunter2 run"},
+        {"text": "https://me:hunter2hunter2@example.com/"},
+        {"text": "the owned one is hunter2hunter2!"},
+        {"hunter2hunter2": 1},
+    ],
+)
+def test_secrets_are_left_out(secret: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_SECRET", "hunter2hunter2")
+    assert "hunter2hunter2" not in json.dumps(Redactor().clean(secret))
+    monkeypatch.delenv("SHOP_SECRET")
+    if "owned" not in str(secret) and "hunter2hunter2" not in secret:
+        assert "hunter2hunter2" not in json.dumps(Redactor().clean(secret))
+
+
+def test_what_is_no_secret_stays() -> None:
+    plain = {"max_tokens": 5, "author": "Ada", "tokens": [1], "text": "the key: value of a token"}
+    assert Redactor().clean(plain) == plain
+
+
+def test_a_trace_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot write the trace"):
+        Trace(tmp_path)

@@ -1,0 +1,342 @@
+"""The proxy as a program: over stdio and HTTP, before servers and clients that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from connect.shop_server import ORDERS, TOOLS
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+from toolshift.commands.proxy import proxy_command
+from toolshift.connect.mcp.behind import Shifting
+from toolshift.connect.mcp.client import Target
+from toolshift.connect.mcp.web import application
+from toolshift.errors import UsageError
+from toolshift.scene import Applied
+
+HERE = Path(__file__).parent
+SHOP = (sys.executable, str(HERE / "shop_server.py"))
+RAW = (sys.executable, str(HERE / "raw_server.py"))
+LAUNCH = (
+    "import json, sys; from pathlib import Path; "
+    "from toolshift.commands.proxy import proxy_command; asked = json.loads(sys.argv[1]); "
+    "asked['trace'] = asked['trace'] and Path(asked['trace']); proxy_command(**asked)"
+)
+Visit = Callable[[Client], Awaitable[Any]]
+
+
+def options(command: tuple[str, ...] = (), *shifts: str, **more: Any) -> dict[str, Any]:
+    how = {"seed": 0, "pool": "dev", "needed": (), "skip": False, "may_write": False}
+    plain = {"upstream_url": None, "headers": (), "http": None, "trace": None, "dry_run": False}
+    asked = {"command": command, "shifts": shifts, "how": how, "as_json": False}
+    return {**plain, **asked, **more}
+
+
+def program(command: tuple[str, ...], *shifts: str, **more: Any) -> StdioServerParameters:
+    asked = json.dumps(options(command, *shifts, **more), default=str)
+    return StdioServerParameters(command=sys.executable, args=["-c", LAUNCH, asked])
+
+
+def visit(server: Any, work: Visit, **client: Any) -> Any:
+    async def go() -> Any:
+        async with Client(server, **client) as session:
+            return await asyncio.wait_for(work(session), 30)
+
+    return asyncio.run(go())
+
+
+async def ask(client: Client, kind: str) -> Any:
+    try:
+        result = await client.call_tool("act", {"kind": kind})
+    except MCPError as fault:
+        return fault
+    return result.content[0].text
+
+
+# -- over stdio ------------------------------------------------------------------------------------
+
+
+async def shop_transcript(client: Client) -> list[Any]:
+    heard: list[Any] = [client.server_info.model_dump(), client.protocol_version]
+    page = await client.list_tools()
+    heard.append(page.model_dump())
+    for number in range(3):
+        result = await client.call_tool("get_order", {"order_ref": f"R-100{number}"})
+        heard.append(result.model_dump())
+    heard.append((await client.list_resources()).model_dump())
+    heard.append((await client.get_prompt("greet", {"who": "Ada"})).model_dump())
+    return heard
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_transparent_program_is_not_to_be_told_from_the_server(mode: str) -> None:
+    direct = StdioServerParameters(command=SHOP[0], args=list(SHOP[1:]))
+    heard = visit(program(SHOP), shop_transcript, mode=mode)
+    assert heard == visit(direct, shop_transcript, mode=mode)
+
+
+def test_a_shifted_program_serves_over_stdio() -> None:
+    async def order(client: Client) -> Any:
+        tools = (await client.list_tools()).tools
+        name = next(tool.name for tool in tools if tool.description == "Get one order.")
+        return name, await client.call_tool(name, {"order_ref": "R-1001"})
+
+    name, found = visit(program(SHOP, "identity_erasure:3+format_drift:2"), order)
+    assert name != "get_order"
+    assert all(str(value) in found.content[0].text for value in ORDERS[0].values())
+
+
+def test_answers_that_cannot_be_read_are_errors_and_the_next_call_works() -> None:
+    async def all_kinds(client: Client) -> Any:
+        kinds = ("invalid utf-8", "deep", "deep, id last", "noise", "fine")
+        return [await ask(client, kind) for kind in kinds]
+
+    for shifts in ((), ("schema_noise:2",)):
+        latin, deep, last, noise, fine = visit(program(RAW, *shifts), all_kinds)
+        assert latin == "caf\ufffd \ufffd\ufffd"
+        for fault in (deep, last):
+            assert isinstance(fault, MCPError)
+            assert "cannot be read" in fault.message
+        assert (noise, fine) == ("after the noise", "fine")
+
+
+def test_what_this_library_does_not_know_passes() -> None:
+    """Raw lines, for a client of the library would hide what it does not know."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": "one", "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "act"}},
+        {"jsonrpc": "2.0", "id": 3, "method": "strange/method"},
+    ]
+    parameters = program(RAW)
+    with subprocess.Popen(
+        [parameters.command, *parameters.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        heard = []
+        for one in asked:
+            proxy.stdin.write(json.dumps(one) + "\n")
+            proxy.stdin.flush()
+            heard.append(json.loads(proxy.stdout.readline()))
+        proxy.stdin.close()
+        assert proxy.wait(10) == 0, "it ends when its client has gone"
+        assert proxy.stdout.read() == "", "nothing but the protocol on stdout"
+    assert heard[0]["result"]["serverInfo"]["unheard-of"] == {"of": 1}
+    assert heard[1]["result"]["unheardOf"] == [1]
+    assert heard[2] == {
+        "jsonrpc": "2.0",
+        "id": 3,
+        "error": {"code": -32601, "message": "no strange/method"},
+    }
+
+
+@pytest.mark.parametrize("shifts", [(), ("schema_noise:1",)])
+def test_a_server_that_dies_is_said_and_the_proxy_lives(shifts: tuple[str, ...]) -> None:
+    async def kill(client: Client) -> Any:
+        before = await ask(client, "fine")
+        return before, await ask(client, "die"), await ask(client, "fine")
+
+    before, killed, after = visit(program(RAW, *shifts), kill, mode="legacy")
+    assert before == "fine"
+    for fault in (killed, after):
+        assert isinstance(fault, MCPError)
+        assert "has closed the connection" in fault.message
+
+
+def test_a_program_ends_its_server_with_its_client(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = f"import os; open({str(note)!r}, 'w').write(str(os.getpid()))"
+    command = (sys.executable, "-c", f"{code}; exec(open({str(HERE / 'raw_server.py')!r}).read())")
+
+    async def look(client: Client) -> Any:
+        await client.list_tools()
+        os.kill(int(note.read_text()), 0)
+
+    visit(program(command), look)
+    for _ in range(50):
+        try:
+            os.kill(int(note.read_text()), 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("the server outlives its client")
+
+
+def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    visit(program(RAW, "schema_noise:1", trace=file), lambda client: ask(client, "secret"))
+    (record,) = [json.loads(line) for line in file.read_text().splitlines()]
+    assert record["tool"] == "act"
+    assert "hunter2" not in file.read_text()
+
+
+# -- over HTTP -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(target: Target, *stack: Applied) -> Iterator[str]:
+    """The proxy over HTTP, as `--http` serves it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = application(target, Shifting(stack))
+    server = uvicorn.Server(
+        uvicorn.Config(app, "127.0.0.1", port, log_level="error", timeout_graceful_shutdown=1)
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http_a_transparent_proxy_is_not_to_be_told_from_the_server(mode: str) -> None:
+    direct = StdioServerParameters(command=SHOP[0], args=list(SHOP[1:]))
+    with served(Target(command=SHOP)) as url:
+        heard = visit(url, shop_transcript, mode=mode)
+    assert heard == visit(direct, shop_transcript, mode=mode)
+
+
+def test_over_http_each_older_session_has_layers_of_its_own() -> None:
+    async def until_it_moves(client: Client) -> Any:
+        before = {tool.name for tool in (await client.list_tools()).tools}
+        await client.call_tool("read_note", {"name": "x"})
+        return before, {tool.name for tool in (await client.list_tools()).tools}
+
+    with served(Target(command=SHOP), Applied("tool_removed_midway", 3)) as url:
+        for _ in range(2):
+            before, after = visit(url, until_it_moves, mode="legacy")
+            assert before == {tool["name"] for tool in TOOLS}
+            assert after != before
+
+
+def test_an_http_server_can_stand_behind(tmp_path: Path) -> None:
+    with served(Target(command=SHOP)) as behind, served(Target(url=behind)) as url:
+        for mode in ("auto", "legacy"):
+            found = visit(
+                url, lambda c: c.call_tool("get_order", {"order_ref": "R-1002"}), mode=mode
+            )
+            assert found.structured_content == ORDERS[1]
+    stack = (Applied("semantic_rename", 3), Applied("parameter_rename", 3))
+    with served(Target(command=SHOP)) as behind, served(Target(url=behind), *stack) as url:
+        tools = visit(url, lambda client: client.list_tools()).tools
+        assert not {tool.name for tool in tools} & {"get_order", "find_orders"}
+
+
+def test_an_http_server_that_is_not_there_is_said() -> None:
+    with served(Target(url="http://127.0.0.1:9/mcp")) as url:
+        for _ in range(2):
+            with pytest.raises((MCPError, BaseExceptionGroup)):
+                visit(url, lambda client: client.list_tools())
+
+
+def test_a_program_that_cannot_start_is_said_to_http_clients() -> None:
+    head = {"accept": "application/json, text/event-stream"}
+    with served(Target(command=("no-such-program",))) as url:
+        for _ in range(2):
+            answer = httpx.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "x"}, headers=head)
+            assert answer.status_code == 502
+            assert "there is no program 'no-such-program'" in answer.text
+
+
+def test_a_client_that_vanishes_leaves_the_others() -> None:
+    with served(Target(command=SHOP)) as url:
+        head = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {},
+                 "clientInfo": {"name": "x", "version": "1"}}  # fmt: skip
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        session = httpx.post(url, json=body, headers=head).headers["mcp-session-id"]
+        call = {"name": "work", "arguments": {"steps": 3}}
+        port = int(url.split(":")[2].split("/")[0])
+        raw = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+        with socket.create_connection(("127.0.0.1", port)) as gone:
+            lines = [f"{key}: {value}" for key, value in head.items()]
+            lines += [
+                "host: localhost",
+                f"mcp-session-id: {session}",
+                f"content-length: {len(raw)}",
+            ]
+            gone.sendall(
+                ("POST /mcp HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n" + raw).encode()
+            )
+        found = visit(url, lambda c: c.call_tool("get_order", {"order_ref": "R-1001"}))
+        assert found.structured_content == ORDERS[0]
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_foreign_hosts_and_origins_are_refused(version: str) -> None:
+    with served(Target(command=SHOP)) as url:
+        head = {"accept": "application/json, text/event-stream", "content-type": "application/json",
+                "mcp-protocol-version": version}  # fmt: skip
+        body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        for more in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+            assert httpx.post(url, json=body, headers=head | more).status_code in (403, 421)
+
+
+# -- what cannot be asked --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (options(RAW, "rename_tools:2"), "unknown shift 'rename_tools': did you mean"),
+        (options(RAW, "redirect:4"), "severity 4 of redirect"),
+        (options(RAW, "redirect:1", "redirect:2"), "redirect is given twice"),
+        (options(()), "say which server"),
+        (options(RAW, upstream_url="http://localhost"), "say which server"),
+        (options((), upstream_url="localhost:80"), "begins with http"),
+        (options(RAW, headers=("a: b",)), "--header goes with --upstream-url"),
+        (options(RAW, as_json=True), "--json goes with --dry-run"),
+        (options(("no-such-program",)), "there is no program 'no-such-program'"),
+        (options((sys.executable, "-c", "pass"), dry_run=True), "has closed the connection"),
+        (options(RAW, "merged_tools:1", dry_run=True), "merged_tools:1 is not applicable"),
+        (
+            options(RAW, how={**options()["how"], "needed": ["acts"]}, dry_run=True),
+            "unknown tool 'acts': did you mean act",
+        ),
+        (
+            options((), upstream_url="http://localhost", headers=("K: $NOT_SET_ANYWHERE",)),
+            "the environment has no NOT_SET_ANYWHERE",
+        ),
+    ],
+)
+def test_what_cannot_work_is_said(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as fault:
+        proxy_command(**asked)
+    assert said in str(fault.value)
+
+
+def test_a_dry_run_shows_the_tools_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+    shifts = ("parameter_rename:3", "identity_erasure:1")
+    proxy_command(**options(SHOP, *shifts, dry_run=True, as_json=True))
+    shown = json.loads(capsys.readouterr().out)
+    assert [tool["name"] for tool in shown["before"]] == [tool["name"] for tool in TOOLS]
+    listed = visit(program(SHOP, *shifts), lambda client: client.list_tools()).tools
+    assert [tool["name"] for tool in shown["after"]] == [tool.name for tool in listed]
+    proxy_command(**options(SHOP, *shifts, dry_run=True))
+    assert "order_ref -> " in capsys.readouterr().out

@@ -1,0 +1,239 @@
+"""The pytest plugin, in real runs of pytest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from toolshift.agents.catalog import contestants
+from toolshift.plan import make_plan
+from toolshift.run import run_plan
+from toolshift.run_folder import RunFolder
+from toolshift.suite import select
+
+pytest_plugins = ["pytester"]
+SHIFTS = ("identity_erasure:2", "format_drift:2")
+PLUGIN = ("-p", "toolshift.connect.pytest_plugin")
+
+FILE = """
+import pytest
+
+pytestmark = pytest.mark.toolshift(agent="memorises_names", baseline="main", margin=8)
+
+
+def test_gate(shift_result):
+    shift_result.assert_no_worse()
+"""
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plugin") / "main"
+    run_plan(make_plan(select(shifts=SHIFTS, tasks=40)), contestants(["oracle"]), path)
+    return path
+
+
+@pytest.fixture
+def site(
+    pytester: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    """A folder of tests beside a baseline of 40 tasks; no plugins but those that are named."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    (pytester.path / "main").symlink_to(baseline)
+    pytester.makeini("[pytest]\naddopts = --strict-markers\n")
+    return pytester
+
+
+def pytest_in(site: pytest.Pytester, *words: str, apart: bool = False) -> pytest.RunResult:
+    """Runs pytest in this process, or in one apart."""
+    run = site.runpytest_subprocess if apart else site.runpytest_inprocess
+    return run(*PLUGIN, *words)
+
+
+def folders(site: pytest.Pytester, base: str = ".pytest_cache/d/toolshift") -> list[Path]:
+    return [p for p in (site.path / base).iterdir() if not p.name.startswith(".")]
+
+
+def test_one_test_a_tier_and_the_broken_one_fails(site: pytest.Pytester) -> None:
+    site.makepyfile(FILE)
+    done = pytest_in(site, "-v", "--junitxml=out.xml", apart=True)
+    done.assert_outcomes(passed=2, failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "*::test_gate?clean? PASSED*",
+            "*::test_gate?perception? FAILED*",
+            "*::test_gate?interaction? PASSED*",
+            "*::test_gate?overall? FAILED*",
+            "*memorises_names in perception: fail: * points, so it is worse by more than 8",
+            "E*run folder: *",
+        ]
+    )
+    assert (site.path / "out.xml").read_text().count("<failure") == 2
+    [run] = folders(site)
+    assert RunFolder.read(run).plan == RunFolder.read(site.path / "main").plan
+
+
+def test_one_test_a_shift_with_measures_and_the_agent_itself(site: pytest.Pytester) -> None:
+    site.makepyfile(
+        """
+        import pytest
+
+        calls = {"episodes": 0}
+
+        def refuses(messages, tools):
+            calls["episodes"] += 1
+            return {"role": "assistant", "content": "", "tool_calls": [
+                {"id": "1", "function": {"name": "refuse", "arguments": '{"reason": "not_found"}'}}
+            ]}
+
+        @pytest.mark.toolshift(
+            refuses, shifts=["fatal_error:1", "redirect:1"], tasks=4, by="shift", placebo=False
+        )
+        def test_each(shift_result):
+            assert shift_result.accuracy == 0
+            assert shift_result.drop != shift_result.drop  # the agent passes nothing clean
+            if shift_result.label == "redirect":
+                assert shift_result.measures.over_refusal.estimate == 1
+            assert calls["episodes"] == shift_result.measures.episodes or (
+                shift_result.label != "overall"
+            )
+
+        @pytest.mark.toolshift(
+            refuses, shifts=["fatal_error:1", "redirect:1"], tasks=4, by="overall", placebo=False
+        )
+        def test_all(shift_result):
+            shift_result.assert_no_worse()
+        """
+    )
+    done = pytest_in(site)
+    done.assert_outcomes(passed=4, failed=2)
+    done.stdout.fnmatch_lines(["*there is nothing to compare with: give the marker a baseline*"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome"),
+    [("fail", {"failed": 4}), ("skip", {"skipped": 4}), ("xfail", {"xfailed": 4})],
+)
+def test_what_is_inconclusive_is_as_the_project_says(
+    site: pytest.Pytester, policy: str, outcome: dict[str, int]
+) -> None:
+    site.makeini(f"[pytest]\ntoolshift_inconclusive = {policy}\n")
+    site.makepyfile(FILE.replace("memorises_names", "oracle").replace("margin=8", "margin=2"))
+    done = pytest_in(site, "-rsxf")
+    done.assert_outcomes(**outcome)
+    assert "more tasks would decide" in done.stdout.str()
+
+
+def test_the_nearer_marker_overrides(site: pytest.Pytester) -> None:
+    site.makepyfile(
+        FILE
+        + """
+
+@pytest.mark.toolshift(agent="oracle", by="overall", margin=9)
+def test_other(shift_result):
+    assert shift_result.agent == "oracle"
+    shift_result.assert_no_worse()
+"""
+    )
+    pytest_in(site, "-k", "other").assert_outcomes(passed=2, deselected=4)
+
+
+def test_the_workers_of_xdist_share_one_run(site: pytest.Pytester) -> None:
+    site.makepyfile(
+        mine="""
+        from pathlib import Path
+
+        def refuses(messages, tools):
+            with Path("calls").open("a") as file:
+                file.write("x")
+            return {"role": "assistant", "content": "", "tool_calls": [
+                {"id": "1", "function": {"name": "refuse", "arguments": '{"reason": "not_found"}'}}
+            ]}
+        """,
+        test_mine=FILE.replace("memorises_names", "mine:refuses").replace(
+            "margin=8", "margin=8, inconclusive='skip'"
+        ),
+    )
+    done = pytest_in(site, "-p", "xdist.plugin", "-n", "2", apart=True)
+    done.assert_outcomes(failed=4)
+    [run] = folders(site)
+    cells = len(RunFolder.read(run).plan.cells)
+    assert (site.path / "calls").read_text() == "x" * cells
+
+
+def test_a_new_session_runs_again_unless_told_to_resume(site: pytest.Pytester) -> None:
+    site.makepyfile(FILE.replace("memorises_names", "oracle"))
+    out = ("--toolshift-out", "kept")
+    pytest_in(site, *out).assert_outcomes(passed=4)
+    [run] = folders(site, "kept")
+    started = (run / "manifest.json").stat().st_mtime_ns
+    pytest_in(site, *out, "--toolshift-resume").assert_outcomes(passed=4)
+    assert (run / "manifest.json").stat().st_mtime_ns == started
+    pytest_in(site, *out).assert_outcomes(passed=4)
+    assert (run / "manifest.json").stat().st_mtime_ns > started
+
+
+def test_a_run_that_is_not_ours_is_left_alone(site: pytest.Pytester) -> None:
+    site.makepyfile(FILE.replace("memorises_names", "oracle"))
+    out = ("--toolshift-out", "kept")
+    pytest_in(site, *out).assert_outcomes(passed=4)
+    [run] = folders(site, "kept")
+    (run.parent / f".{run.name}.session").unlink()
+    done = pytest_in(site, *out)
+    done.assert_outcomes(errors=4)
+    done.stdout.fnmatch_lines(["*was not made by this plugin*"])
+    assert RunFolder.read(run).manifest.suite
+
+
+MISTAKES = {
+    'agent="oracel", tasks=2': "did you mean oracle",
+    'agent="oracle", taks=2': "did you mean tasks",
+    'agent="oracle", by="tiers"': "did you mean tier",
+    'agent="oracle", suite="quik"': "did you mean quick",
+    'agent="oracle", inconclusive="pass"': "unknown inconclusive",
+    'agent="oracle", baseline="nowhere"': "holds no run",
+    'agent="oracle", baseline="main", tasks=3': "is of another selection (tasks, arms)",
+    "": "mark the test with",
+}
+
+
+def test_a_mistake_is_one_sentence_and_spares_other_tests(site: pytest.Pytester) -> None:
+    marked = [
+        f"""
+@pytest.mark.toolshift({arguments})
+def test_mistake_{place}(shift_result):
+    pass
+"""
+        for place, arguments in enumerate(MISTAKES)
+    ]
+    site.makepyfile("import pytest\n" + "".join(marked) + "\ndef test_good():\n    pass\n")
+    done = pytest_in(site)
+    outcomes = done.parseoutcomes()
+    assert outcomes["passed"] == 1
+    assert outcomes["errors"] >= len(MISTAKES)
+    text = done.stdout.str()
+    for said in MISTAKES.values():
+        assert said in text
+    assert "Traceback" not in text
+    assert "During handling" not in text
+
+
+def test_pytest_finds_the_plugin() -> None:
+    [entry] = entry_points(group="pytest11", name="toolshift")
+    assert entry.value == "toolshift.connect.pytest_plugin"
+
+
+def test_the_plugin_is_described_and_imports_nothing_heavy(site: pytest.Pytester) -> None:
+    done = pytest_in(site, "--markers")
+    done.stdout.fnmatch_lines(["@pytest.mark.toolshift(agent, *"])
+    heavy = "numpy", "scipy", "msgspec", "toolshift.gate", "toolshift.connect.pytest_runs"
+    code = (
+        "import sys, pytest; import toolshift.connect.pytest_plugin; "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

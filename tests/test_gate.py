@@ -1,0 +1,279 @@
+"""The gate on real run folders: its verdicts, what makes it inconclusive, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from running import Run
+
+import toolshift.cli.gate  # noqa: F401  registers the command
+from toolshift.agents.catalog import contestants
+from toolshift.cell import Cell
+from toolshift.errors import UsageError
+from toolshift.gate import Family, Gate, judge
+from toolshift.measure.gating import change_interval, decide, more_tasks
+from toolshift.measure.statistics import non_inferiority
+from toolshift.plan import make_plan
+from toolshift.run import run_plan
+from toolshift.run_folder import Record, RunFolder
+from toolshift.suite import select
+from toolshift.tool import JSON
+
+ROOT = Path(__file__).parents[1]
+TASKS = 80
+SHIFTS = ("identity_erasure:2", "redirect:2")
+Change = Callable[[Cell, Record], Record | None]
+
+
+def play(path: Path, agent: str, tasks: int = TASKS, shifts: tuple[str, ...] = SHIFTS) -> RunFolder:
+    plan = make_plan(select(shifts=shifts, tasks=tasks))
+    run_plan(plan, contestants([agent]), path)
+    return RunFolder.read(path)
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return play(tmp_path_factory.mktemp("gate") / "main", "oracle")
+
+
+def changed(baseline: RunFolder, path: Path, change: Change) -> RunFolder:
+    """A copy of a run in which some episodes ended otherwise, or are missing."""
+    run_plan(baseline.plan, contestants(["oracle"]), path)
+    folder = RunFolder.read(path)
+    kept = [change(folder.cell(record), record) for record in folder.records()]
+    folder.write("episodes.jsonl", b"".join(JSON.encode(one) + b"\n" for one in kept if one))
+    return folder
+
+
+def failed(record: Record) -> Record:
+    grade = msgspec.structs.replace(record.grade, passed=False, cause="wrong_tool")
+    return msgspec.structs.replace(record, grade=grade)
+
+
+def void(record: Record) -> Record:
+    grade = msgspec.structs.replace(record.grade, passed=False, void=True, cause="infrastructure")
+    return msgspec.structs.replace(record, end="infrastructure", grade=grade)
+
+
+def two_tasks(cell: Cell) -> bool:
+    return cell.kind in ("listing", "hours") and cell.index == 3
+
+
+def family(gate: Gate, label: str) -> Family:
+    return next(each for each in (*gate.families, *gate.shifts) if each.label == label)
+
+
+# -- verdicts ----------------------------------------------------------------------------------
+
+
+def test_the_same_agent_passes_in_every_family(baseline: RunFolder) -> None:
+    gate = judge(baseline, baseline, 5)
+    assert [each.label for each in gate.families] == [
+        "clean", "perception", "interaction", "overall",
+    ]  # fmt: skip
+    assert {each.verdict for each in gate.families} == {"pass"}
+    assert gate.verdict == "pass"
+    assert gate.exit_code() == 0
+
+
+def test_a_weakness_fails_its_tier_and_no_other(baseline: RunFolder, tmp_path: Path) -> None:
+    gate = judge(baseline, play(tmp_path / "new", "memorises_names"), 5)
+    assert family(gate, "perception").verdict == "fail"
+    assert family(gate, "clean").verdict == "pass"
+    assert gate.verdict == "fail"
+    assert "perception" in gate.sentence
+    assert "clean" not in gate.sentence
+    assert gate.exit_code() == 1
+
+
+def test_a_loss_of_clean_accuracy_alone_fails(baseline: RunFolder, tmp_path: Path) -> None:
+    worse = changed(
+        baseline,
+        tmp_path / "new",
+        lambda cell, r: r if cell.shifts or cell.index % 3 else failed(r),
+    )
+    gate = judge(baseline, worse, 5)
+    assert family(gate, "clean").verdict == "fail"
+    assert family(gate, "perception").verdict == "pass"
+    assert gate.exit_code() == 1
+
+
+def test_few_tasks_are_inconclusive_and_the_number_asked_for_decides(tmp_path: Path) -> None:
+    few = play(tmp_path / "few", "oracle", tasks=20, shifts=("redirect:2",))
+    gate = judge(few, few, 5)
+    assert gate.verdict == "inconclusive"
+    assert gate.exit_code() == 3
+    assert (gate.exit_code("pass"), gate.exit_code("fail")) == (0, 1)
+    asked = max(each.more_tasks or 0 for each in gate.families)
+    assert f"about {asked:,} more tasks" in gate.sentence
+    many = play(tmp_path / "many", "oracle", tasks=20 + asked, shifts=("redirect:2",))
+    assert judge(many, many, 5).verdict == "pass"
+
+
+def test_a_change_at_the_margin_asks_for_no_number() -> None:
+    changes = np.array([-1.0] * 5 + [0.0] * 95)
+    assert decide(changes, 0.05) == "inconclusive"
+    assert more_tasks(changes, 0.05) is None
+    assert more_tasks(changes, 0.15) is not None
+    assert more_tasks(np.array([]), 0.05) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.25, 1.0]), min_size=1, max_size=120),
+    st.sampled_from([0.02, 0.05, 0.1, 0.3]),
+)
+def test_the_quick_verdict_is_that_of_the_interval(values: list[float], margin: float) -> None:
+    changes = np.array(values)
+    interval = change_interval(changes)
+    if min(abs(interval.low + margin), abs(interval.high + margin)) > 1e-6:
+        assert decide(changes, margin) == non_inferiority(interval, margin)
+
+
+# -- what is void or missing -------------------------------------------------------------------
+
+
+def test_void_episodes_never_pass_in_silence(baseline: RunFolder, tmp_path: Path) -> None:
+    """Two of 80 are under the limit, but as failures they would be too much."""
+    flaky = changed(baseline, tmp_path / "new", lambda cell, r: void(r) if two_tasks(cell) else r)
+    gate = judge(baseline, flaky, 5, max_void=5)
+    clean = family(gate, "clean")
+    assert (clean.scenes, clean.scored) == (80, 78)
+    assert clean.change.estimate == 0
+    assert clean.worst
+    assert clean.worst.estimate < 0
+    assert clean.verdict == "inconclusive"
+    assert "as failures" in clean.sentence
+    assert judge(baseline, flaky, 20, max_void=5).verdict == "pass"
+
+
+@pytest.mark.parametrize("loss", ["void", "missing"])
+def test_too_many_lost_episodes_decide_nothing(
+    baseline: RunFolder, tmp_path: Path, loss: str
+) -> None:
+    broken = changed(
+        baseline,
+        tmp_path / "new",
+        lambda cell, r: (void(r) if loss == "void" else None) if cell.index % 2 else r,
+    )
+    gate = judge(baseline, broken, 40)
+    assert gate.verdict == "inconclusive"
+    assert "void or missing" in family(gate, "overall").sentence
+
+
+def test_void_episodes_of_the_baseline_are_no_fault_of_the_candidate(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    flaky = changed(baseline, tmp_path / "old", lambda cell, r: void(r) if two_tasks(cell) else r)
+    gate = judge(flaky, baseline, 5, max_void=5)
+    assert family(gate, "clean").worst is None
+    assert gate.verdict == "pass"
+
+
+def test_a_family_that_the_candidate_leaves_out_is_not_passed(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    part = play(tmp_path / "new", "oracle", shifts=("redirect:2",))
+    gate = judge(baseline, part, 5)
+    assert family(gate, "perception").verdict == "inconclusive"
+    assert gate.exit_code() == 3
+    assert any("not in the plan" in note for note in gate.notes)
+
+
+def test_a_baseline_that_passes_little_is_noted(baseline: RunFolder, tmp_path: Path) -> None:
+    low = changed(baseline, tmp_path / "old", lambda cell, r: failed(r) if cell.index % 9 else r)
+    gate = judge(low, baseline, 5)
+    assert gate.verdict == "pass"
+    assert any("little can be lost" in note for note in gate.notes)
+
+
+def test_runs_without_a_common_scene_are_refused(baseline: RunFolder, tmp_path: Path) -> None:
+    plan = make_plan(select(shifts=("redirect:2",), tasks=2, seed=9))
+    run_plan(plan, contestants(["oracle"]), tmp_path / "new")
+    with pytest.raises(UsageError, match="no scene in common"):
+        judge(baseline, RunFolder.read(tmp_path / "new"), 5)
+
+
+# -- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_runs_the_plan_of_the_baseline(toolshift: Run, baseline: RunFolder) -> None:
+    words = ("gate", "--agent", "memorises_names", "--baseline", baseline.path, "--margin", "5")
+    files = ("--junit", "out/gate.xml", "--markdown", "out/gate.md")
+    code, out, _ = toolshift(*words, "--out", "new", *files)
+    assert code == 1
+    assert "Gate fail: worse by more than 5 points: perception" in out
+    assert RunFolder.read(Path("new")).plan == baseline.plan
+    assert "<failure" in Path("out/gate.xml").read_text()
+    assert "ToolShift gate: fail" in Path("out/gate.md").read_text()
+    code, out, _ = toolshift("gate", "new", "--baseline", baseline.path, "--margin", "5", "--json")
+    assert code == 1
+    assert json.loads(out)["verdict"] == "fail"
+
+
+def test_a_stopped_gate_goes_on_where_it_was(toolshift: Run, baseline: RunFolder) -> None:
+    words = ("gate", "--agent", "oracle", "--baseline", baseline.path, "--margin", "5")
+    assert toolshift(*words, "--out", "new")[0] == 0
+    episodes = Path("new/episodes.jsonl")
+    whole = episodes.read_bytes()
+    episodes.write_bytes(b"".join(whole.splitlines(keepends=True)[:50]))
+    assert toolshift("gate", "new", *words[3:])[0] == 3  # unfinished
+    assert toolshift(*words, "--out", "new")[0] == 0
+    assert episodes.read_bytes() == whole
+
+
+def test_what_an_inconclusive_gate_counts_as_can_be_chosen(toolshift: Run) -> None:
+    words = ("--shift", "redirect:2", "--tasks", "4", "--no-placebo")
+    assert toolshift("run", "--agent", "oracle", *words, "--out", "old")[0] == 0
+    gate = ("gate", "old", "--baseline", "old", "--margin", "5")
+    assert toolshift(*gate)[0] == 3
+    assert toolshift(*gate, "--inconclusive", "pass")[0] == 0
+    assert toolshift(*gate, "--inconclusive", "fail")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--margin", "0"), "above 0 and under 100"),
+        (("--margin", "nan"), "above 0 and under 100"),
+        (("--margin", "5", "--by", "tiers"), "did you mean tier"),
+        (("--margin", "5", "--max-void", "101"), "from 0 to 100"),
+        (("--margin", "5"), "name the candidate"),
+        (("--margin", "5", "--agent", "oracel", "--out", "new"), "did you mean oracle"),
+        (("--margin", "5", "--baseline-agent", "x", "--agent", "oracle"), "unknown agent"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(
+    toolshift: Run, baseline: RunFolder, words: tuple[str, ...], said: str
+) -> None:
+    code, _, err = toolshift("gate", "--baseline", baseline.path, *words)
+    assert code == 2
+    assert said in err
+
+
+def test_the_baseline_is_not_run_over(toolshift: Run, baseline: RunFolder) -> None:
+    words = ("gate", "--agent", "oracle", "--margin", "5")
+    code, _, err = toolshift(*words, "--baseline", baseline.path, "--out", baseline.path)
+    assert code == 2
+    assert "is the baseline" in err
+
+
+def test_the_simulation_of_the_errors_runs() -> None:
+    script = ROOT / "benchmarks" / "gate_error.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--quick", "--builds", "30"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"failing": 0' in done.stdout

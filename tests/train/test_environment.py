@@ -1,0 +1,94 @@
+"""Scenes as TRL environments: the tools as methods, the verdict as the reward."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from transformers.utils import get_json_schema
+
+from toolshift.episode import Episode
+from toolshift.errors import UsageError
+from toolshift.scene import make_scene
+from toolshift.shift import apply
+from toolshift.train.environment import environment_class, environments
+from toolshift.worlds import find_world
+
+
+def scene(kind="hours", index=0):
+    return make_scene(find_world("poi"), kind, index)
+
+
+def methods_of(environment):
+    named = inspect.getmembers(type(environment), predicate=inspect.isfunction)
+    return {n for n, _ in named if n not in ("reset", "get_reward") and not n.startswith("_")}
+
+
+def play(made, number):
+    """The oracle's steps, called as TRL would call them."""
+    row = made.rows[number]
+    environment = made.factories[row["environment"]]()
+    assert environment.reset(**row) is None
+    one = environment._episode.scene
+    said = []
+    for step in one.rehearsal:
+        if step.kind == "call":
+            said.append(getattr(environment, step.name)(**step.arguments))
+            assert said[-1] == step.text
+        else:
+            said.append(environment.final_answer(answer=step.said))
+    return environment, said
+
+
+def test_each_list_of_tools_is_a_class_and_scenes_share_it():
+    renamed = apply(scene(), "semantic_rename", 2)
+    made = environments([scene(), scene("listing"), renamed])
+    names = [row["environment"] for row in made.rows]
+    assert names[0] == names[1] != names[2]
+    for number, one in ((0, scene()), (2, renamed)):
+        shown = {tool["function"]["name"] for tool in Episode(one).observation.tools}
+        assert methods_of(made.factories[names[number]]()) == shown
+
+
+def test_the_oracle_earns_one_through_the_methods():
+    made = environments([scene(), scene("look_then_book")])
+    environment, _ = play(made, 0)
+    assert environment.get_reward() == 1.0
+    environment, said = play(made, 1)
+    assert environment.get_reward() == 1.0
+    second = scene("look_then_book").asks[1].text
+    assert any(second in each for each in said)  # the further request, as a result
+
+
+def test_an_unfinished_episode_earns_nothing():
+    made = environments([scene()])
+    environment = made.factories[made.rows[0]["environment"]]()
+    environment.reset(**made.rows[0])
+    assert environment.get_reward() == 0.0
+    environment.reset(**made.rows[0])
+    environment.final_answer("BCDF-GHJK")
+    assert environment.get_reward() == 0.0
+
+
+def test_transformers_reads_the_schemas_back():
+    made = environments([scene("booking")])
+    environment = made.factories[made.rows[0]["environment"]]()
+    for tool in Episode(scene("booking")).observation.tools:
+        shown = tool["function"]
+        read = get_json_schema(getattr(environment, shown["name"]))["function"]
+        assert read["description"].split() == shown["description"].split()
+        assert set(read["parameters"].get("properties", {})) == set(
+            shown["parameters"].get("properties", {})
+        )
+        assert set(read["parameters"].get("required", ())) == set(
+            shown["parameters"].get("required", ())
+        )
+
+
+def test_names_that_no_method_can_have_are_refused():
+    tools = [{"function": {"name": "get-hours", "description": "x", "parameters": {}}}]
+    with pytest.raises(UsageError, match="'get-hours' cannot be one"):
+        environment_class("Tools", tools, [])

@@ -1,0 +1,284 @@
+"""GRPO end to end: what is computed, what is learned, and that a run can be gone on from."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+import msgspec  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from train import tiny  # noqa: E402
+
+from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.errors import UsageError  # noqa: E402
+from toolshift.grade import grade  # noqa: E402
+from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
+from toolshift.train.grpo import build, dev_arms, train  # noqa: E402
+from toolshift.train.grpo_settings import check, preset  # noqa: E402
+from toolshift.train.model import find_base  # noqa: E402
+from toolshift.train.presets import Settings  # noqa: E402
+from toolshift.train.reward import Earned, Weights  # noqa: E402
+from toolshift.train.scenes import Mix  # noqa: E402
+from toolshift.train.sft import train as train_sft  # noqa: E402
+
+torch.set_num_threads(1)  # tests run beside each other
+MIX = Mix(kinds=("hours", "listing"), size=200)
+SCRIPT = Path(__file__)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture(scope="module")
+def adapter(model, tmp_path_factory):
+    out = tmp_path_factory.mktemp("adapters") / "sft"
+    settings = Settings(model=str(model), rank=4, steps=1, batch=2, save_every=0, threads=1)
+    return train_sft(tiny.rows(2), settings, out)
+
+
+def settings(model, **changes):
+    given = {"model": str(model), "full": True, "steps": 2, "threads": 1, **changes}
+    return preset("smoke", **given)
+
+
+def letters(episode):
+    """Pays for small letters: something that an untrained model can be taught in seconds."""
+    said = "".join(step.said for step in episode.steps)
+    share = sum(letter.islower() for letter in said) / max(1, len(said))
+    return Earned(share, {"letters": share}, grade(episode))
+
+
+def weights(out):
+    whole = out / "model.safetensors"
+    return load_file(whole if whole.exists() else out / "adapter_model.safetensors")
+
+
+def same(one, other, tolerance=0.0):
+    one, other = weights(one), weights(other)
+    return all(torch.allclose(one[name], other[name], atol=tolerance, rtol=0) for name in one)
+
+
+def steps_of(out):
+    return [line for line in read_curves(out / "curves.jsonl") if "reward" in line]
+
+
+# --- what is computed ------------------------------------------------------------------------
+
+
+def test_scores_and_gradients_are_those_of_plain_forward_passes(model, tmp_path):
+    asked = settings(model)
+    trainer = build(MIX, asked, tmp_path, find_base(asked), Spent())
+    generator = torch.Generator().manual_seed(0)
+    opening = torch.randint(3, 600, (20,), generator=generator).tolist()
+    rows = [([*opening, 5, 6], [7, 8, 9, 10]), ([*opening, 5], [11, 12])]
+    width = max(len(prompt) for prompt, _ in rows)
+    ids = torch.tensor([[0] * (width - len(p)) + p + c + [0] * (4 - len(c)) for p, c in rows])
+    real = torch.tensor(
+        [[0] * (width - len(p)) + [1] * len(p + c) + [0] * (4 - len(c)) for p, c in rows]
+    )
+    trainer._own = own = torch.tensor([[1, 0, 1, 1], [1, 1, 0, 0]]).bool()
+    logps, entropies, _ = trainer._get_per_token_logps_and_entropies(
+        trainer.model, ids, real, 4, compute_entropy=True
+    )
+    logps.sum().backward()
+    plain = load_model(model, "float32").train()
+    total = 0.0
+    for row, (prompt, completion) in enumerate(rows):
+        logits = plain(torch.tensor([prompt + completion])).logits[0].log_softmax(-1)
+        for place, token in enumerate(completion):
+            likely = logits[len(prompt) + place - 1]
+            if own[row, place]:
+                total = total + likely[token]
+                assert logps[row, place].item() == pytest.approx(likely[token].item(), abs=1e-5)
+                entropy = -(likely.exp() * likely).sum().item()
+                assert entropies[row, place].item() == pytest.approx(entropy, abs=1e-4)
+            else:
+                assert logps[row, place] == 0
+    total.backward()
+    for name, weight in plain.named_parameters():
+        grad = trainer.model.get_parameter(name).grad
+        assert torch.allclose(grad, weight.grad, atol=1e-5), name
+
+
+def test_what_is_paid_becomes_more_likely(model, tmp_path):
+    asked = settings(model, steps=12, groups=2, group=8, batch=16, lr=0.02, save_every=0)
+    train(MIX, asked, tmp_path / "run", pay=letters)
+    rewards = [line["reward"] for line in steps_of(tmp_path / "run")]
+    assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.08
+    # What was sampled and what was scored are the same distribution.
+    assert max(line["drift"] for line in steps_of(tmp_path / "run")) < 1e-3
+
+
+def test_where_all_earn_alike_nothing_is_changed(model, tmp_path):
+    train(MIX, settings(model), tmp_path / "run")
+    assert [line["flat_groups"] for line in steps_of(tmp_path / "run")] == [1.0, 1.0]
+    assert same(tmp_path / "run", model)
+
+
+# --- batches, processes, resuming ------------------------------------------------------------
+
+
+def test_the_layout_of_batches_changes_nothing(model, tmp_path):
+    asked = settings(model, groups=2, group=2, lr=1e-3, save_every=0)
+    for batch, rollout_batch in ((4, 32), (2, 1)):
+        changed = msgspec.structs.replace(asked, batch=batch, rollout_batch=rollout_batch)
+        train(MIX, changed, tmp_path / str(batch), pay=letters)
+    assert not same(tmp_path / "4", model)
+    assert same(tmp_path / "4", tmp_path / "2", 1e-4)
+    one, other = steps_of(tmp_path / "4"), steps_of(tmp_path / "2")
+    assert [line["reward"] for line in one] == [line["reward"] for line in other]
+
+
+def test_a_resumed_run_is_the_same_run(model, tmp_path):
+    asked = settings(model, steps=3, eval_every=2, save_at=(1,), lr=1e-3)
+    train(MIX, asked, tmp_path / "whole", pay=letters)
+    lines = steps_of(tmp_path / "whole")
+    whole = weights(tmp_path / "whole")
+    train(MIX, asked, tmp_path / "whole", resume=1, pay=letters)
+    again = weights(tmp_path / "whole")
+    assert all(torch.equal(again[name], whole[name]) for name in whole)
+    timed = {"seconds", "rollout_seconds", "sandbox_seconds"}
+    for one, other in zip(lines, steps_of(tmp_path / "whole"), strict=True):
+        assert {k: one[k] for k in one.keys() - timed} == {k: other[k] for k in one.keys() - timed}
+    looks = [
+        line for line in read_curves(tmp_path / "whole" / "curves.jsonl") if "reward" not in line
+    ]
+    assert [line["step"] for line in looks] == [0, 2, 3]
+    assert looks[0]["clean_passed"] == 0.0
+    record = json.loads((tmp_path / "whole" / "training.json").read_text("utf-8"))
+    assert record["method"] == "grpo"
+    assert record["evidence"].startswith("no evidence")
+    assert record["data"]["mix"]["kinds"] == ["hours", "listing"]
+
+
+def test_ctrl_c_keeps_the_steps_that_are_done(model, tmp_path, capfd):
+    asked = settings(model, steps=3, save_every=0, lr=1e-3)
+    train(MIX, asked, tmp_path / "whole", pay=letters)
+    paid = []
+
+    def interrupt(episode):
+        paid.append(episode)
+        if len(paid) == 5:  # in the second step
+            os.kill(os.getpid(), signal.SIGINT)
+        return letters(episode)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(MIX, asked, tmp_path / "run", pay=interrupt)
+    assert [path.name for path in checkpoints(tmp_path / "run")] == ["checkpoint-2"]
+    assert "--resume goes on" in capfd.readouterr().err
+    train(MIX, asked, tmp_path / "run", resume=True, pay=letters)
+    assert same(tmp_path / "run", tmp_path / "whole")
+
+
+def test_two_processes_train_as_one_does(tmp_path):
+    """The few-layer Qwen2 of the `paper` preset's classes, under accelerate."""
+    model = tiny.qwen(tmp_path / "qwen")
+    command = [
+        *(sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"),
+        *("--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"),
+        *("--main_process_port", "0", str(SCRIPT), str(model), str(tmp_path / "two")),
+    ]
+    paths = os.pathsep.join([str(SCRIPT.parents[1]), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    train(MIX, for_two(model, batch=4), tmp_path / "one", pay=letters)
+    rewards = [[line["reward"] for line in steps_of(tmp_path / run)] for run in ("one", "two")]
+    assert rewards[0] == pytest.approx(rewards[1], abs=1e-5)
+    assert same(tmp_path / "one", tmp_path / "two", 1e-4)
+
+
+def for_two(model, batch):
+    return settings(model, groups=4, group=2, batch=batch, lr=1e-3, save_every=0)
+
+
+# --- adapters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.1])
+def test_an_adapter_is_gone_on_from_and_can_be_run(model, adapter, tmp_path, beta):
+    asked = settings(model, full=False, adapter=str(adapter), rank=4, lr=0.01, beta=beta)
+    asked = msgspec.structs.replace(asked, precision="bfloat16", save_every=0)
+    out = train(MIX, asked, tmp_path / "run", pay=letters)
+    assert not same(out, adapter)
+    assert LocalAgent(model, adapter=out).adapter == out
+    if beta:
+        assert steps_of(out)[0]["kl"] == pytest.approx(0, abs=1e-6)
+
+
+# --- evaluation ------------------------------------------------------------------------------
+
+
+def test_an_evaluation_has_unsolvable_scenes_even_where_the_training_has_none():
+    arms = dev_arms(MIX, 12)
+    assert set(arms) == {"clean", "limits"}
+    assert all(scene.solvable for scene in arms["clean"])
+    assert 0 < sum(scene.solvable for scene in arms["limits"]) < 12
+    assert all(scene.task.pool == "dev" for those in arms.values() for scene in those)
+    shifted = dev_arms(msgspec.structs.replace(MIX, alpha=0.3, shifts=("SBP",)), 4)["shifted"]
+    assert all(scene.shifts for scene in shifted)
+
+
+# --- what is refused -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"group": 1}, "group is 1: GRPO compares"),
+        ({"temperature": 0.0}, "temperature must be above 0"),
+        ({"beta": -1.0}, "beta must be 0 or more"),
+        ({"batch": 3}, "4 episodes, which batches of 3 do not divide"),
+        ({"objective": "gpo"}, "unknown objective 'gpo'"),
+        ({"reward": Weights(failed=-1)}, "weight failed is -1"),
+        ({"vllm": True}, "pip install vllm"),
+        ({"steps": 0}, "at least 1|nothing would be trained"),
+        ({"full": True, "beta": 0.1, "adapter": "some"}, "train with LoRA"),
+    ],
+)
+def test_settings_out_of_range(changes, message):
+    with pytest.raises(UsageError, match=message):
+        preset("smoke", **changes)
+
+
+def test_nothing_is_loaded_for_what_cannot_work(model, adapter, tmp_path, monkeypatch):
+    monkeypatch.setattr("toolshift.train.grpo.load", partial(pytest.fail, "weights were loaded"))
+    with pytest.raises(UsageError, match="alpha is a share"):
+        train(Mix(alpha=1.5), settings(model), tmp_path / "run")
+    other = tiny.qwen(tmp_path / "qwen")
+    with pytest.raises(UsageError, match=r"other weights|another architecture"):
+        train(MIX, settings(other, full=False, adapter=str(adapter)), tmp_path / "run")
+    bare = tiny.qwen(tmp_path / "bare")
+    (bare / "chat_template.jinja").unlink()
+    with pytest.raises(UsageError, match="no chat template"):
+        train(MIX, settings(bare), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_loss_that_is_no_number_stops_with_what_to_change(model, tmp_path):
+    asked = settings(model, steps=4, lr=1e30, save_every=0)
+    with pytest.raises(UsageError, match=r"learning rate"):
+        train(MIX, asked, tmp_path / "run", pay=letters)
+
+
+def test_the_presets_are_in_range():
+    check(preset("smoke"))
+    check(preset("small"))
+    with pytest.raises(UsageError, match="unknown preset 'big'"):
+        preset("big")
+
+
+if __name__ == "__main__":  # one of the two processes
+    train(MIX, for_two(Path(sys.argv[1]), batch=4), Path(sys.argv[2]), pay=letters)

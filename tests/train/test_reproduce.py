@@ -1,0 +1,88 @@
+"""Studies: stages are keyed by what decides them, kept, and added up over seeds."""
+
+import json
+from math import isnan, nan
+from pathlib import Path
+
+import pytest
+
+from toolshift.errors import UsageError
+from toolshift.train.experiments import SCALES, STUDIES, find_study
+from toolshift.train.findings import ArmResult, Findings, page
+from toolshift.train.reproduce import stages
+from toolshift.train.scenes import check
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_arm_can_be_drawn_and_compared(name):
+    study = STUDIES[name]
+    names = [arm.name for arm in study.arms]
+    assert len(names) == len(set(names))
+    for arm in study.arms:
+        check(arm.mixed(SCALES["small"], 0))
+        assert not arm.init or arm.init in names
+    for pair in study.contrasts:
+        assert set(pair) <= set(names)
+
+
+def test_the_same_arm_is_one_stage_in_all_studies():
+    kept = {
+        study: {s.arm.name: s.folder for s in stages(STUDIES[study], "small", 1, Path("w"), ())}
+        for study in ("contrast", "more", "alpha")
+    }
+    assert kept["contrast"]["static"] == kept["more"]["static"] == kept["alpha"]["static"]
+    assert kept["contrast"]["paft"] == kept["alpha"]["paft"]
+    assert len(set(kept["more"].values())) == 3
+
+
+def test_what_an_arm_starts_from_comes_before_it_and_decides_it():
+    made = stages(find_study("beyond"), "small", 1, Path("w"), ("paft-mild-first",))
+    assert [stage.arm.name for stage in made] == ["paft-mild", "paft-mild-first"]
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(UsageError, match="did you mean contrast"):
+        find_study("contrst")
+    with pytest.raises(UsageError, match="did you mean paft"):
+        stages(find_study("contrast"), "small", 1, Path("w"), ("pafd",))
+    with pytest.raises(UsageError, match="did you mean small"):
+        stages(find_study("contrast"), "smal", 1, Path("w"), ())
+
+
+def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
+    from toolshift.train.findings import MEASURES
+
+    measures = {measure: [0.5] * len(clean) for measure in MEASURES}
+    measures |= {"clean": clean, "perception": change, "refusal_rate": [nan] * len(clean)}
+    seeds = list(range(len(clean)))
+    return ArmResult(
+        name, name, seeds, measures, {"redirect": clean}, {"repetition": 3}, [1.0], [9]
+    )
+
+
+def test_the_page_gives_intervals_over_seeds_and_says_what_is_exploratory():
+    arms = [_arm("a", [0.9, 0.92, 0.94], [-50, -52, -54]), _arm("b", [0.9], [nan])]
+    found = Findings("s", "Why?", "small", True, 3, arms, {}, ["b, seed 1"])
+    text = page(found, "toolshift reproduce s")
+    assert "92 [87, 97]" in text  # t interval: 92 +- 4.30 * 2 / sqrt(3)
+    assert "n.d." in text
+    assert "Exploratory" in text
+    assert "Not run yet: b, seed 1" in text
+
+
+@pytest.mark.model
+def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
+    words = ("reproduce", "rl", "--preset", "smoke", "--seeds", "1", "--arm", "grpo-shifted")
+    where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
+    code, out, err = toolshift(*words, *where, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert [arm["arm"] for arm in found["arms"]] == ["refuses", "grpo-shifted"]
+    assert not found["evidence"]
+    assert "No evidence" in (tmp_path / "page" / "README.md").read_text()
+    assert all(not isnan(arm["measures"]["clean"][0]) for arm in found["arms"])
+    before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json"))
+    code, _, err = toolshift(*words, *where)
+    assert code == 0
+    assert "2 stages, 2 of them done" in err
+    assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json")) == before

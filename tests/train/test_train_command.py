@@ -1,0 +1,77 @@
+"""`toolshift train sft` and `toolshift train paft`, from their options to their results."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+import click  # noqa: E402
+from train import tiny  # noqa: E402
+
+from toolshift.commands.train import paft_command, sft_command, steps_of  # noqa: E402
+from toolshift.errors import UsageError  # noqa: E402
+from toolshift.train.data import write_rows  # noqa: E402
+from toolshift.train.follow import read_curves  # noqa: E402
+
+torch.set_num_threads(1)  # tests run beside each other
+MIXED = {"worlds": ("poi",), "kinds": tiny.KINDS, "shifts": ("SBP",), "severities": (), "size": 200}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(tiny.llama(tmp_path_factory.mktemp("models") / "llama"))
+
+
+def asked(model, out, **changes):
+    plain = {"preset": "small", "model": model, "out": out, "lr": 0.02, "threads": 1, "steps": 3}
+    return {
+        **plain, "resume": None, "show_mask": False, "as_json": True, "save_at": None, **changes,
+    }  # fmt: skip
+
+
+def test_sft_from_a_file(model, tmp_path, capsys):
+    data = tmp_path / "rows.jsonl"
+    write_rows(tiny.rows(), data)
+    sft_command(data, asked(model, tmp_path / "out", save_at="1,2"))
+    record = json.loads(capsys.readouterr().out)
+    assert record["steps"] == 3
+    assert record["data"]["file"] == "rows.jsonl"
+    assert record["settings"]["save_at"] == [1, 2]
+    sft_command(data, asked(model, tmp_path / "out", save_at="1,2", resume="1"))
+    assert json.loads(capsys.readouterr().out)["last_loss"] == record["last_loss"]
+
+
+def test_paft_makes_its_rows_and_looks_at_both_arms(model, tmp_path, capsys):
+    paft_command(0.5, 8, MIXED, asked(model, tmp_path / "out", eval_every=3, eval_scenes=2))
+    record = json.loads(capsys.readouterr().out)
+    assert record["data"]["mix"]["alpha"] == 0.5
+    last = read_curves(tmp_path / "out" / "curves.jsonl")[-1]
+    assert {"clean_passed", "shifted_passed", "clean_loss", "shifted_loss"} < set(last)
+
+
+def test_the_mask_is_shown_and_nothing_is_written(model, tmp_path, capsys):
+    data = tmp_path / "rows.jsonl"
+    write_rows(tiny.rows(), data)
+    sft_command(data, asked(model, None, show_mask=True))
+    shown = capsys.readouterr().out
+    said = sum(each["role"] == "assistant" for each in tiny.rows()[0]["messages"])
+    assert shown.count("<|im_end|>]]") == said
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_what_cannot_work_is_said_first(model, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(UsageError, match=r"alpha is a share .* not 1.5"):
+        paft_command(1.5, 8, MIXED, asked(model, out))
+    with pytest.raises(UsageError, match=r"unknown preset 'papr': did you mean paper"):
+        paft_command(0.3, 8, MIXED, asked(model, out, preset="papr"))
+    (tmp_path / "bad.jsonl").write_text('{"message": []}\n')
+    with pytest.raises(UsageError, match=r"bad.jsonl, row 1: the column 'messages' is missing"):
+        sft_command(tmp_path / "bad.jsonl", asked(model, out))
+    with pytest.raises(click.UsageError, match="give --out"):
+        sft_command(tmp_path / "bad.jsonl", asked(model, None))
+    with pytest.raises(click.UsageError, match="write steps, as in"):
+        steps_of("1,b")
+    assert not out.exists()

@@ -1,0 +1,56 @@
+"""What `test_paper_path.py` runs in each of two processes, under `accelerate launch`."""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+from torch.distributed.fsdp import fully_shard
+from train import tiny
+
+from toolshift.train.batches import Encoder, collate, encode_rows
+from toolshift.train.loss import add_loss
+from toolshift.train.model import find_base, load
+from toolshift.train.presets import preset
+from toolshift.train.sft import train
+
+torch.set_num_threads(1)
+
+
+def settings(model, **changes):
+    return preset("paper", model=model, lr=1e-2, batch=1, threads=1, save_every=0, **changes)
+
+
+def sharded_loss(model):
+    """The loss of one batch and the norm of its gradient, with and without FSDP2's shards."""
+    made = settings(model)
+    base = find_base(made)
+    encoder = Encoder(base.tokenizer, base.template, made.layout, base.tool_role)
+    batch = collate(encode_rows(tiny.rows()[:2], encoder))
+    batch.pop("tokens")
+    found = []
+    for sharded in (False, True):
+        loaded = load(made, base)
+        add_loss(loaded, share=False)
+        if sharded:
+            mesh = torch.distributed.init_device_mesh("cpu", (2,))
+            for layer in loaded.model.layers:
+                fully_shard(layer, mesh=mesh)
+            fully_shard(loaded, mesh=mesh)
+        loss = loaded(**batch)
+        loss.backward()
+        norm = torch.nn.utils.get_total_norm([weight.grad for weight in loaded.parameters()])
+        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+        found.append([loss.item(), norm.item()])
+    return found
+
+
+if __name__ == "__main__":
+    model, out = sys.argv[1:]
+    rows = tiny.rows(alpha=1.0)
+    train(rows, settings(model, steps=4, accumulate=1, save_at=(2,)), Path(out))
+    shards = sharded_loss(model)
+    Path(out, f"rank-{torch.distributed.get_rank()}.json").write_text(json.dumps(shards))
+    torch.distributed.destroy_process_group()
