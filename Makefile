@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check bench frameworks clean
 
 setup: .venv/.ready
 
@@ -32,6 +32,11 @@ check: setup  ## lint, types, and the rules of the instrument
 bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/hot_path.py
 	$(BIN)/python benchmarks/interval_coverage.py --runs 300
+	$(BIN)/python benchmarks/training_speed.py
+	$(BIN)/python benchmarks/rollout_speed.py
+
+frameworks: setup  ## agent frameworks and Inspect, each in an environment of its own
+	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
 
 clean:
 	rm -rf .venv runs build

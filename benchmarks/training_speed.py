@@ -3,8 +3,8 @@
     python benchmarks/training_speed.py [--steps 6] [--rounds 3] [--full] [--json FILE]
 
 The bare loop is the least that does the same: the same model, the same batches, the same loss
-function, AdamW and clipping, with nothing logged or kept. Beside both stands the plain path: the
-same trainer, but each row's opening computed for itself and the fused attention of torch. The
+function, fused AdamW and clipping, with nothing logged or kept. Beside both stands the plain path:
+the same trainer, but each row's opening computed for itself and the fused attention of torch. The
 ways take turns in each round, and each figure is the best of the rounds. Times are CPU seconds of
 this process, which other work on the machine disturbs least; the clock stands beside them.
 """
@@ -49,7 +49,9 @@ def bare(examples: list[Example], settings: Settings, base: Base) -> Timed:
     add_loss(inner)
     use_plain_attention(inner)
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(trained, settings.lr, betas=(0.9, 0.99), weight_decay=0.0)
+    optimizer = torch.optim.AdamW(
+        trained, settings.lr, betas=(0.9, 0.99), weight_decay=0.0, fused=True
+    )
     order = Batches(examples, settings.batch, settings.seed).batches()
     model.train()
 

@@ -1,4 +1,4 @@
-"""Commands that train: data, and (further below) the methods and the studies."""
+"""Commands that train: data, the methods, and the studies of the research."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from toolshift.cli.group import toolshift
-from toolshift.cli.options import as_json, options
+from toolshift.cli.options import Option, as_json, options
 
 mix = options(
     click.option(
@@ -27,6 +27,48 @@ mix = options(
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
     click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),
     click.option("--size", default=2000, show_default=True, help="Entities in each world."),
+)
+
+
+def _number(name: str, kind: type, help_: str) -> Option:
+    return click.option(name, type=kind, help=f"{help_} Default: the preset's.")
+
+
+training = options(
+    click.option(
+        "--preset",
+        default="small",
+        show_default=True,
+        help="smoke: seconds, no evidence; small: SmolLM2-135M with LoRA on two cores; paper: "
+        "Qwen2.5-7B-Instruct in full on GPUs.",
+    ),
+    click.option("--out", type=click.Path(path_type=Path), help="Folder for the result."),
+    click.option("--model", help="smol, a model directory or a hub name. Default: the preset's."),
+    click.option("--adapter", help="LoRA adapter to start from."),
+    click.option("--full/--lora", default=None, help="Train all weights, or an adapter."),
+    _number("--rank", int, "Rank of the LoRA matrices."),
+    _number("--lr", float, "Highest learning rate."),
+    _number("--epochs", int, "Passes over the rows."),
+    _number("--steps", int, "Optimizer steps, instead of --epochs."),
+    _number("--batch", int, "Rows in one forward pass."),
+    _number("--accumulate", int, "Forward passes in one step."),
+    _number("--max-tokens", int, "Leave longer rows out."),
+    click.option("--checkpointing/--no-checkpointing", default=None, help="Save memory, slower."),
+    click.option("--layout", help="How tools are listed: description-first, name-first or json."),
+    _number("--threads", int, "Torch's threads."),
+    _number("--save-every", int, "Steps between checkpoints; the last one is kept."),
+    click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept."),
+    _number("--eval-every", int, "Steps between evaluations on the dev pool; 0 for none."),
+    _number("--eval-scenes", int, "Scenes of one evaluation."),
+    click.option(
+        "--resume",
+        is_flag=False,
+        flag_value="last",
+        metavar="[STEP]",
+        help="Go on from the last checkpoint in --out, or from that of a step.",
+    ),
+    click.option("--show-mask", is_flag=True, help="Print a row with what is learned, and stop."),
+    as_json,
 )
 
 
@@ -52,7 +94,46 @@ def data(out: Path, count: int, alpha: float, as_json: bool, **asked: Any) -> No
 
 @toolshift.group()
 def train() -> None:
-    """Train an agent on scenes: sft, paft or grpo."""
+    """Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo."""
+
+
+@train.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Rows with the columns messages and tools; see `toolshift data`.",
+)
+@click.option("--seed", type=int, help="Of first weights and order. Default: the preset's.")
+@training
+def sft(data: Path, **asked: Any) -> None:
+    """Fine-tune on what the assistant says in the rows of a file.
+
+    \b
+    toolshift train sft --data static.jsonl --out runs/static
+    toolshift train sft --data static.jsonl --show-mask
+    """
+    from toolshift.commands.train import sft_command
+
+    sft_command(data, asked)
+
+
+@train.command()
+@click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
+@click.option("--count", default=0, help="Trajectories. Default: the preset's.")
+@mix
+@training
+def paft(alpha: float, count: int, **asked: Any) -> None:
+    """Fine-tune on the oracle's trajectories, some of them in shifted scenes.
+
+    \b
+    toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft
+    """
+    from toolshift.commands.train import paft_command
+
+    mixed = {name: asked.pop(name) for name in ("worlds", "kinds", "shifts", "severities", "size")}
+    mixed["seed"] = asked["seed"]
+    paft_command(alpha, count, mixed, asked)
 
 
 @train.command("grpo")

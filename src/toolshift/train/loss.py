@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AttentionInterface
 from transformers.cache_utils import DynamicCache
 
-_ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
+ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
               "output_multiplier")  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def add_loss(model: Any, share: bool = True) -> None:
         share: whether the first `shared` tokens of a batch may be computed once.
     """
     forward = model.forward
-    direct = not any(getattr(model.config.get_text_config(), name, None) for name in _ODD_HEADS)
+    direct = not any(getattr(model.config.get_text_config(), name, None) for name in ODD_HEADS)
 
     def loss_or_forward(
         self: Any, *args: Any, weights: Any = None, shared: int = 0, **kwargs: Any

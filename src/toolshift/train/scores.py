@@ -14,7 +14,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 from transformers.cache_utils import DynamicCache
 
-from toolshift.train.loss import _ODD_HEADS
+from toolshift.train.loss import ODD_HEADS
 
 CHUNK = 1024
 """Tokens whose logits exist at once: 200 MB for a vocabulary of 49,000."""
@@ -48,7 +48,7 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
     """
     forward = model.forward
     config = model.config.get_text_config()
-    direct = not any(getattr(config, name, None) for name in _ODD_HEADS)
+    direct = not any(getattr(config, name, None) for name in ODD_HEADS)
 
     def scores_or_forward(
         self: Any, *args: Any, scored: Any = None, shared: int = 0, **kwargs: Any

@@ -1,0 +1,59 @@
+"""A shift of the reader's own, in one file, reaches data, PAFT, GRPO and the table as it is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHIFT = '''
+from dataclasses import replace
+
+from toolshift.shift import Change, shift
+
+
+@shift(tier="perception", dimension="query", level=1, imitates="A client that writes in capitals.")
+def in_capitals(scene, rng, severity):
+    """Write the first words of a request in capitals."""
+
+    def loud(text):
+        first, _, rest = text.partition(" ")
+        return f"{'PLEASE ' * severity}{first} {rest}"
+
+    return Change(asks=tuple(replace(ask, text=loud(ask.text)) for ask in scene.asks))
+'''
+
+
+@pytest.fixture
+def shouting(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(SHIFT)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "toolshift", "--plugin", "mine.py", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_data_and_the_table(shouting, tmp_path):
+    words = ("--count", "6", "--alpha", "1", "--shift", "in_capitals", "--size", "200")
+    done = shouting("data", "--out", "rows.jsonl", *words)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert all("PLEASE" in row["messages"][1]["content"] for row in rows)
+    done = shouting("run", "--agent", "oracle", "--shift", "in_capitals", "--tasks", "4", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [row["label"] for row in report["agents"][0]["shifts"]] == ["in_capitals"]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("method", ["paft", "grpo"])
+def test_training(shouting, tmp_path, method):
+    less = ("--count", "4") if method == "paft" else ()
+    words = ("--preset", "smoke", "--alpha", "1", "--shift", "in_capitals:3", "--kind", "listing")
+    done = shouting("train", method, *words, *less, "--steps", "1", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    record = "".join(path.read_text() for path in (tmp_path / "out").glob("*.json"))
+    assert "in_capitals:3" in record
