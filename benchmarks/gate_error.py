@@ -34,7 +34,7 @@ from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from toolshift.measure.gating import decide, more_tasks
-from toolshift.measure.statistics import drop_of_means, non_inferiority
+from toolshift.measure.statistics import drop_p_of_means
 
 TASKS = (30, 60, 100, 200, 400)
 RATES = (0.6, 0.8, 0.9, 0.94, 0.98)
@@ -46,6 +46,7 @@ LIMIT = 0.06
 CONFIRM = 10
 CHURN = 0.05
 GATE_TASKS = (60, 100, 200, 400)
+FEWER = 4  # builds of a whole gate are fewer by this factor: its families are many
 SCENES = 3  # of a task in each tier
 
 
@@ -147,7 +148,8 @@ def t_error(before: np.ndarray, after: np.ndarray, margin: float) -> float:
     for one, other in zip(before, after, strict=True):
         key = (np.sort((other - one).round(9)).tobytes(), float(one.sum()), float(other.sum()))
         if key not in known:
-            known[key] = non_inferiority(drop_of_means(other, one), margin) == "pass"
+            above = float((other - one).mean()) > -margin
+            known[key] = above and drop_p_of_means(other, one, -margin) < 0.05
         passed += known[key]
     return passed / len(before)
 
@@ -315,9 +317,9 @@ def main() -> int:
         if place % 25 == 24:
             print(f"{place + 1} of {len(grid)} designs", file=sys.stderr, flush=True)
     gates = [
-        whole_gate(tasks, baseline, margin, options.builds, options.seed)
-        for margin, tasks, baseline in product(MARGINS, GATE_TASKS, (0.8, 0.94))
-        if not options.quick or (margin, tasks, baseline) == (0.1, 60, 0.94)
+        whole_gate(tasks, baseline, MARGINS[0], options.builds // FEWER, options.seed)
+        for tasks, baseline in product(GATE_TASKS, (0.8, 0.94))
+        if not options.quick or (tasks, baseline) == (60, 0.94)
     ]
     estimates = [
         follow_up(Design(tasks, 1, 0.9, margin, kind), drop, options.builds // 10, options.seed)

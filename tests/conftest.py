@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 from running import Run, runner, write_agent
+
+# A job in the background ignores Ctrl-C, and its children inherit that; the tests send it to them.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

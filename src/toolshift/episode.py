@@ -25,13 +25,11 @@ from toolshift.agent import (
 from toolshift.form import show
 from toolshift.layer import Closing
 from toolshift.scene import Scene
-from toolshift.tool import JSON, Result, Tool, as_openai, error, invalid_arguments
+from toolshift.tool import JSON, NOT_RECORDED, Result, Tool, as_openai, error, invalid_arguments
 from toolshift.user import answer as user_answers
 
 StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
-NOT_RECORDED = "not_recorded"
-"""The error of a true call that a recording does not know; what would have come is open."""
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -165,7 +163,7 @@ class Episode:
                 tools=tuple(tool.name for tool in self.tools) if gone else (),
             )
         )
-        if session.last is not None and _is_unrecorded(session.last):
+        if session.last is not None and session.last.unrecorded:
             said = f"{name} was called as it never was in the recording"
             step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
             self._finish("infrastructure", step)
@@ -323,10 +321,6 @@ class Episode:
             step = msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
         self.steps.append(step)
         self.end = end
-
-
-def _is_unrecorded(result: Result) -> bool:
-    return not result.ok and result.data["error"]["code"] == NOT_RECORDED
 
 
 def _evidence(result: Result, gone: bool) -> str:

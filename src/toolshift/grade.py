@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from toolshift.agent import CODE
-from toolshift.episode import NOT_RECORDED, End, Episode, Step
+from toolshift.episode import End, Episode, Step
 from toolshift.scene import Scene
+from toolshift.tool import NOT_RECORDED
 from toolshift.user import Ask
 
 

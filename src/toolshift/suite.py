@@ -153,6 +153,12 @@ def select(
     for kind in kinds:
         if kind not in known:
             raise UsageError(unknown("task kind", kind, known))
+    for name in named if seeds > 1 else ():
+        if find_world(name).counts:
+            raise UsageError(
+                f"the tasks of {find_world(name).name} are those of its file, so another seed has "
+                "the same ones: use --trials instead of --seeds"
+            )
     given = severities or ((2,) if shifts else base.severities)
     held_out = {shift for name in without for shift in _names(name)}
     changed = bool(worlds or kinds or shifts or held_out or severities or tasks)

@@ -163,9 +163,18 @@ class Result:
     hint: Hint | None = None
     provoked: bool = False
 
+    @property
+    def unrecorded(self) -> bool:
+        """Whether it is only known that nobody has recorded what would have come back."""
+        return not self.ok and bool(self.data["error"]["code"] == NOT_RECORDED)
+
     def with_(self, **changes: Any) -> Result:
         """A copy with some attributes replaced."""
         return replace(self, **changes)
+
+
+NOT_RECORDED = "not_recorded"
+"""The error of a true call that a recording does not know; what would have come is open."""
 
 
 class ToolFailure(Exception):

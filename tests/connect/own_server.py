@@ -121,7 +121,7 @@ class Site(BaseHTTPRequestHandler):
 def ledger_site() -> Iterator[str]:
     """The address of the ledger, served until the end."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -12,6 +12,7 @@ from connect.own_server import OPENAPI, Site, ledger_site
 from connect.test_own import called, played, scenes
 
 from toolshift.connect.own import OwnWorld, load
+from toolshift.connect.own.checking import check_tasks
 from toolshift.episode import Episode
 from toolshift.errors import UsageError
 from toolshift.scene import make_scene
@@ -91,6 +92,7 @@ def test_an_mcp_server_is_a_world_with_a_process_for_every_episode(folder: Path)
     assert [tool.name for tool in world.tools] == [
         "get_account", "create_transfer", "count_transfers"
     ]  # fmt: skip
+    assert [task.state for task in check_tasks(world)] == ["ok", "ok"]  # text results too
     pay, unknown = scenes(world)
     assert played(pay).passed
     assert played(pay).passed  # the count begins anew

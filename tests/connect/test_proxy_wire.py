@@ -163,23 +163,43 @@ def test_a_server_that_dies_is_said_and_the_proxy_lives(shifts: tuple[str, ...])
         assert "has closed the connection" in fault.message
 
 
-def test_a_program_ends_its_server_with_its_client(tmp_path: Path) -> None:
+def is_gone(pid: int, within: float = 5.0) -> bool:
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_a_program_ends_its_server_with_its_client(tmp_path: Path, stubborn: bool) -> None:
     note = tmp_path / "pid"
-    code = f"import os; open({str(note)!r}, 'w').write(str(os.getpid()))"
-    command = (sys.executable, "-c", f"{code}; exec(open({str(HERE / 'raw_server.py')!r}).read())")
+    code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid()))"
+    code += f"; exec(open({str(HERE / 'raw_server.py')!r}).read())"
+    code += "; time.sleep(60)" if stubborn else ""
 
     async def look(client: Client) -> Any:
         await client.list_tools()
         os.kill(int(note.read_text()), 0)
 
-    visit(program(command), look)
-    for _ in range(50):
-        try:
-            os.kill(int(note.read_text()), 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    pytest.fail("the server outlives its client")
+    visit(program((sys.executable, "-c", code)), look)
+    assert is_gone(int(note.read_text()))
+
+
+def test_a_program_that_is_told_to_end_ends_its_server(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    parameters = program((sys.executable, "-c", code))
+    command = [parameters.command, *parameters.args]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
+        while not (note.exists() and note.read_text()):
+            time.sleep(0.05)
+        proxy.terminate()
+        assert proxy.wait(20) is not None
+        assert is_gone(int(note.read_text()))
 
 
 def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:

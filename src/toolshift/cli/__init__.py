@@ -8,11 +8,12 @@ from typing import NoReturn
 
 import click
 
-from toolshift.cli import connect, gate, measure, model_proxy, train
+# Each module adds its commands to the group.
+from toolshift.cli import connect, gate, measure, model_proxy, shift, train, world  # noqa: F401
 from toolshift.cli.group import toolshift
 from toolshift.errors import UsageError
 
-__all__ = ["connect", "gate", "main", "measure", "model_proxy", "toolshift", "train"]
+__all__ = ["main", "toolshift"]
 
 
 def main() -> NoReturn:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from toolshift.cli.group import toolshift
-from toolshift.cli.options import entities
+from toolshift.cli.options import as_json, entities
 from toolshift.errors import UsageError
 
 
@@ -47,3 +48,41 @@ def serve(
     if task or shifts or trace:
         raise UsageError("--task, --shift and --trace go with --stdio; else POST /episodes")
     serve_command(Listen(host, port, token, allowed, idle), not no_protocol_tools)
+
+
+@toolshift.command()
+@click.argument("command", nargs=-1, metavar="-- COMMAND [ARGUMENTS]...")
+@click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV][+NAME[:SEV]]", help="Repeat.")
+@click.option("--upstream-url", help="The real server over streamable HTTP, in place of a command.")
+@click.option("--header", "headers", multiple=True, help="'Name: value' for it; $VAR is read.")
+@click.option("--http", type=click.IntRange(1, 65535), metavar="PORT", help="Serve over HTTP.")
+@click.option("--seed", default=0, show_default=True, help="Of every choice.")
+@click.option("--pool", default="dev", show_default=True, help="Wordings: train, dev or test.")
+@click.option("--needs", "needed", multiple=True, metavar="TOOL", help="Your agent needs it.")
+@click.option("--skip-inapplicable", "skip", is_flag=True, help="Leave out what cannot apply.")
+@click.option(
+    "--allow-traps-that-write", "may_write", is_flag=True, help="Even on tools that write."
+)
+@click.option("--trace", type=click.Path(path_type=Path), help="Append each call to this file.")
+@click.option("--dry-run", is_flag=True, help="Print the tools before and after; serve nothing.")
+@as_json
+def proxy(
+    command: tuple[str, ...],
+    upstream_url: str | None,
+    headers: tuple[str, ...],
+    shifts: tuple[str, ...],
+    http: int | None,
+    trace: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Show a real MCP server to any MCP client through shifts.
+
+    \b
+    toolshift proxy --shift semantic_rename:2 --shift format_drift:1 -- \\
+        npx -y @modelcontextprotocol/server-filesystem DIR
+    """
+    from toolshift.commands.proxy import proxy_command
+
+    proxy_command(command, upstream_url, headers, shifts, how, http, trace, dry_run, as_json)

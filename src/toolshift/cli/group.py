@@ -13,12 +13,30 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 SECTIONS = {
     "Measure": ("measure", "gate"),
     "Train": ("train",),
-    "Connect": ("connect", "model_proxy"),
+    "Connect": ("world", "shift", "connect", "model_proxy"),
 }
 """What commands are for, and the modules of this package that define them."""
 
 
-class Commands(click.Group):
+class Group(click.Group):
+    """Commands in the order of definition; an unknown one is answered with the nearest names."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of definition."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command, or offers the nearest names."""
+        if args and args[0] not in self.commands:
+            from toolshift.shift import unknown
+
+            raise UsageError(unknown("command", args[0], self.commands))
+        return super().resolve_command(ctx, args)
+
+
+class Commands(Group):
     """Lists the commands by what they are for, in the order in which they are of use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -43,16 +61,6 @@ class Commands(click.Group):
             for name, command in self.commands.items()
             if getattr(command.callback, "__module__", "") == f"toolshift.cli.{module}"
         ]
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command, or offers the nearest names."""
-        if args and args[0] not in self.commands:
-            from toolshift.shift import unknown
-
-            raise UsageError(unknown("command", args[0], self.commands))
-        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings=CONTEXT)

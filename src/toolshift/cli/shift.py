@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.group import CONTEXT, toolshift
+from toolshift.cli.group import Group, toolshift
 from toolshift.cli.options import as_json
 
 
-@toolshift.group(context_settings=CONTEXT)
+@toolshift.group(cls=Group)
 def shift() -> None:
     """Make a shift of a change that is coming, and show what it changes."""
 

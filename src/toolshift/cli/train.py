@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolshift.cli.group import toolshift
+from toolshift.cli.group import Group, toolshift
 from toolshift.cli.options import Option, as_json, options
 
 mix = options(
@@ -92,7 +92,7 @@ def data(out: Path, count: int, alpha: float, as_json: bool, **asked: Any) -> No
     data_command(out, count, alpha, asked, as_json)
 
 
-@toolshift.group()
+@toolshift.group(cls=Group)
 def train() -> None:
     """Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo."""
 

@@ -6,7 +6,9 @@ import asyncio
 import logging
 import os
 import re
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,14 +113,23 @@ def _header(text: str) -> tuple[str, str]:
 
 
 async def _over_stdio(target: Target, how: Shifting, trace: Path | None) -> None:
+    import anyio
     from mcp.server.stdio import stdio_server
 
     from toolshift.connect.mcp.proxy import serve
 
     written = _trace(trace, target)
     try:
-        async with stdio_server() as streams:
-            await serve(streams, target, how, written)
+        with anyio.CancelScope() as scope:
+            # Ended by its client's signal, it must not leave the real server behind.
+            with suppress(NotImplementedError):  # Windows
+                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, scope.cancel)
+            async with stdio_server() as streams:
+                try:
+                    await serve(streams, target, how, written)
+                finally:
+                    if scope.cancel_called:
+                        os._exit(143)  # a thread is left that waits for standard input
     finally:
         if written:
             written.close()

@@ -27,7 +27,7 @@ def check_command(path: Path, as_json: bool) -> None:
     print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in found])
     if world.shared:
         click.echo(f"\nNote: {world.shared}.")
-    if not world.writes:
+    if not world.writes and world.file.writes is None:
         click.echo(
             "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
             "those that do under `writes:`."
@@ -84,7 +84,7 @@ def _skeleton(source: Mapping[str, str], listed: list[dict[str, Any]]) -> str:
     lines = [
         "world: my_world",
         f"tools: {named}",
-        "writes: []  # the tools that change something",
+        "# writes: [...]  (the tools that change something; others are then taken to read)",
         "tasks:",
         "  - id: first",
         "    ask: What should the agent do?",

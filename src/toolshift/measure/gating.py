@@ -49,8 +49,8 @@ def decide(changes: Floats, margin: float, confidence: float = CONFIDENCE) -> Ve
     tail = 0.5 - confidence / 2
     if not changes.size:
         return "inconclusive"
-    if exact_p_value(changes, -1.0, -margin) < tail:
-        return "pass"
+    if changes.mean() > -margin:  # the upper limit is not below the mean, so no fail
+        return "pass" if exact_p_value(changes, -1.0, -margin) < tail else "inconclusive"
     return "fail" if exact_p_value(-changes, -1.0, margin) < tail else "inconclusive"
 
 

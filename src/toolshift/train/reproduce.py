@@ -8,6 +8,7 @@ stage that was broken off goes on. The results of a study are read from the stag
 from __future__ import annotations
 
 import hashlib
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -102,6 +103,8 @@ def run(stage: Stage, study: Study, say: Say, **changes: Any) -> None:
         _train(stage, study, changes)
         record = {"key": stage.key, "wall_seconds": round(time.monotonic() - began, 1)}
         write(stage.folder / "trained.json", JSON.encode(record) + b"\n")
+        for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
     if not stage.measured:
         say(f"{where}: measuring")
         _measure(stage, study)

@@ -1,0 +1,151 @@
+"""The coming change on live tools, where nothing is known but the documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from connect.test_diff import Listed, made
+
+from toolshift.connect.diff.mapping import read_mapping
+from toolshift.connect.live import Live, live_scene, shifted
+from toolshift.connect.tools import from_mcp, from_openai
+from toolshift.suite import read_stack
+from toolshift.tool import Result
+
+OLD: Listed = [
+    {
+        "name": "find",
+        "description": "Finds.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string"},
+                "limit": {"type": "string"},
+                "order": {"enum": ["asc", "desc"]},
+                "tag": {"type": "string"},
+            },
+            "required": ["query"],
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {"total": {"type": "number"}, "old_note": {"type": "string"}},
+        },
+    },
+    {"name": "get_a", "description": "Gets A.", "inputSchema": {"type": "object"}},
+    {"name": "get_b", "description": "Gets B.", "inputSchema": {"type": "object"}},
+    {
+        "name": "manage",
+        "description": "Manages.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"action": {"enum": ["create", "drop"]}, "id": {"type": "string"}},
+            "required": ["action", "id"],
+        },
+    },
+]
+NEW: Listed = [
+    {
+        "name": "search",
+        "title": "Search",
+        "description": "Finds what matches.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "queries": {"type": "array", "items": {"type": "string"}},
+                "limit": {"type": "integer", "maximum": 50},
+                "order": {"enum": ["ascending", "descending"]},
+                "why": {"type": "string"},
+            },
+            "required": ["queries", "why"],
+            "additionalProperties": False,
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {
+                "amount": {"type": "object", "properties": {"total": {"type": "number"}}}
+            },
+        },
+    },
+    {
+        "name": "get",
+        "description": "Gets A or B.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"which": {"enum": ["a", "b"]}},
+            "required": ["which"],
+        },
+    },
+    {
+        "name": "create_item",
+        "description": "Creates.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"id": {"type": "string"}},
+            "required": ["id"],
+        },
+    },
+]
+MAPPING = """
+renamed = {find = "search"}
+[params.find]
+query = "queries"
+[values.find.order]
+asc = "ascending"
+desc = "descending"
+[defaults.find]
+tag = "all"
+[fields.find]
+total = "amount.total"
+[merged.get]
+by = "which"
+tools = {a = "get_a", b = "get_b"}
+[split.manage]
+by = "action"
+tools = {create_item = "create"}
+"""
+
+
+def live(folder: Path, asked: list[tuple[str, dict[str, Any]]]) -> Live:
+    (folder / "m.toml").write_text(MAPPING)
+    path = made(folder, OLD, NEW, read_mapping(folder / "m.toml"), "big")
+    toolbox = from_mcp(OLD)
+    after = shifted(live_scene(toolbox), read_stack(path))
+
+    def carry(name: str, arguments: dict[str, Any]) -> Result:
+        asked.append((name, arguments))
+        return Result(True, {"total": 7, "old_note": "x"}, toolbox.sources[name].tool.returns)
+
+    return Live(after, toolbox, carry)
+
+
+def test_live_tools_are_shown_word_for_word(tmp_path: Path) -> None:
+    shown = live(tmp_path, [])
+    assert [shown.toolbox.speak(tool) for tool in shown.tools()] == NEW
+    spoken = from_openai([])
+    assert spoken.speak(shown.tools()[0])["function"]["parameters"] == NEW[0]["inputSchema"]
+
+
+def test_values_are_carried_where_the_meaning_is_the_same(tmp_path: Path) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+    tools = live(tmp_path, asked)
+    said = {"queries": ["x"], "limit": 5, "order": "descending", "why": "curious"}
+    spoken = tools.call("search", said)
+    assert asked.pop() == ("find", {"tag": "all", "query": "x", "limit": "5", "order": "desc"})
+    assert spoken.result.data == {"amount": {"total": 7}}
+    lost = tools.call("search", {"queries": ["x", "y"], "why": "z"}).result
+    assert lost.data["error"]["code"] == "not_available"
+    assert "queries" in lost.data["error"]["message"]
+    wrong = tools.call("search", {"query": "x"}).result
+    assert wrong.data["error"]["code"] == "invalid_arguments"
+    assert not asked
+
+
+def test_merged_and_split_tools_reach_the_old_ones(tmp_path: Path) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+    tools = live(tmp_path, asked)
+    tools.call("get", {"which": "b"})
+    tools.call("create_item", {"id": "7"})
+    assert asked == [("get_b", {}), ("manage", {"action": "create", "id": "7"})]
+    for gone in ("get_a", "manage", "find"):
+        assert tools.call(gone, {}).result.data["error"]["code"] == "unknown_tool"
