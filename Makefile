@@ -20,6 +20,7 @@ DEMO := --kind listing --kind hours --kind route --kind visit --tasks 12 \
 demo: setup  ## a real model beside planted agents, on all four tiers
 	$(BIN)/toolshift run --agent smol:static --agent memorises_names --agent never_refuses \
 		--agent gives_up $(DEMO) --only-distinguishable --out runs/demo
+	@$(BIN)/toolshift report runs/demo --only-distinguishable | tail -n 1
 
 test: setup  ## every test, the ones with a real model included
 	$(BIN)/python -m pytest

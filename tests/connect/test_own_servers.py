@@ -13,6 +13,7 @@ from connect.test_own import called, played, scenes
 
 from toolshift.connect.own import OwnWorld, load
 from toolshift.connect.own.checking import check_tasks
+from toolshift.connect.own.openapi import _operation
 from toolshift.episode import Episode
 from toolshift.errors import UsageError
 from toolshift.scene import make_scene
@@ -171,3 +172,18 @@ def test_a_server_that_cannot_be_used_is_said(folder: Path, command: str) -> Any
     )
     with pytest.raises(UsageError, match=r"tasks.yaml:2: tools.mcp: "):
         load(folder / "tasks.yaml")
+
+
+def test_an_operation_says_a_parameter_of_its_path_anew() -> None:
+    item = {
+        "parameters": [{"in": "query", "name": "day", "schema": {"type": "string"}}],
+        "get": {
+            "operationId": "hours",
+            "parameters": [
+                {"in": "query", "name": "day", "required": True, "schema": {"type": "integer"}}
+            ],
+        },
+    }
+    shown = _operation("/hours", "get", item, {"paths": {"/hours": item}}).shown["inputSchema"]
+    assert shown["properties"] == {"day": {"type": "integer"}}
+    assert shown["required"] == ["day"]

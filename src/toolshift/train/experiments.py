@@ -42,7 +42,7 @@ class Scale(msgspec.Struct, frozen=True):
 KINDS = ("listing", "hours", "route", "visit", "alert", "booking")
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
-    "small": Scale(KINDS, 900, 60, 24),
+    "small": Scale(KINDS, 900, 60, 16),
     "paper": Scale((), 6050, 400, 220, pool="test"),
 }
 assert SCALES.keys() == PRESETS.keys()

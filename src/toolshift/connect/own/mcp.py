@@ -47,6 +47,10 @@ class McpSource:
             raise self.file.near(("tools", self.file.source), str(wrong)) from None
 
 
+PATIENCE = 60
+"""Seconds that a server may take for one call."""
+
+
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The loop of all connections; its thread never holds up the end of the program."""
@@ -99,7 +103,13 @@ class McpTools:
             params["_meta"] = self._meta
         try:
             asked = self._upstream.ask("tools/call", params)
-            raw: dict[str, Any] = asyncio.run_coroutine_threadsafe(asked, _loop()).result()
+            waiting = asyncio.run_coroutine_threadsafe(asked, _loop())
+            raw: dict[str, Any] = waiting.result(timeout=PATIENCE)
+        except TimeoutError:
+            waiting.cancel()
+            raise UsageError(
+                f"{self.name}: no answer to a call of {name} within {PATIENCE} seconds"
+            ) from None
         except MCPError as fault:
             if "closed the connection" in fault.message:
                 raise UsageError(f"{self.name}: {fault.message}") from None

@@ -82,8 +82,10 @@ def _operation(
         if needed:
             required.append(own)
 
-    for raw in (*item.get("parameters", ()), *said.get("parameters", ())):
-        param = _resolved(raw, document)
+    raws = (*item.get("parameters", ()), *said.get("parameters", ()))
+    params = [_resolved(raw, document) for raw in raws]
+    # A parameter of the operation stands in place of the path's of the same name.
+    for param in {(each.get("in"), each.get("name")): each for each in params}.values():
         if param.get("in") in ("path", "query", "header"):
             needed = bool(param.get("required")) or param["in"] == "path"
             add(param["name"], param["in"], param.get("schema"), param.get("description"), needed)
