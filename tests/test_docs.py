@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -54,7 +55,9 @@ def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     )
-    command = "run --agent mine:reply --tasks 2 --shift transient_error --json"
+    command = (
+        "run --agent mine:reply --shift transient_error --shift query_ambiguity --json --out out"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "toolshift", *command.split()],
         cwd=tmp_path,
@@ -63,4 +66,6 @@ def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "mine:reply" in done.stdout
+    assert json.loads(done.stdout)["agents"][0]["name"] == "mine:reply"
+    records = (tmp_path / "out" / "episodes.jsonl").read_text().splitlines()
+    assert {json.loads(line)["end"] for line in records} <= {"answered", "refused", "budget"}

@@ -124,6 +124,9 @@ class Reply(msgspec.Struct, frozen=True):
             raise TypeError(
                 f"an agent returns a string or an assistant message, not {type(message).__name__}"
             )
+        if not message.keys() & {"content", "tool_calls", "role"}:
+            found = ", ".join(map(str, message))
+            raise TypeError(f"an assistant message has content or tool_calls, not {found}")
         calls = tuple(_read_call(raw) for raw in message.get("tool_calls") or ())
         return cls(text=message.get("content") or "", calls=calls)
 

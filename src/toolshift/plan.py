@@ -64,9 +64,20 @@ def make_plan(selection: Selection, watch: Callable[[int], None] = lambda done: 
     if not any(not row.not_applicable for row in rows):
         why = rows[0].not_applicable if rows else "no task kind was selected"
         raise UsageError(f"there is nothing to run: {why}")
+    shifted = [row for row in rows if row.cell.shifts and not _is_placebo(row.cell)]
+    if shifted and all(row.not_applicable for row in shifted):
+        names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
+        raise UsageError(
+            f"{names} can be applied to none of the tasks of {', '.join(selection.worlds)}: "
+            f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift."
+        )
     used = {applied.shift for row in rows for applied in row.cell.shifts}
     versions = {name: find_shift(name).version for name in sorted(used)}
     return Plan(selection, versions, _with_trials(rows, selection.trials))
+
+
+def _is_placebo(cell: Cell) -> bool:
+    return [applied.shift for applied in cell.shifts] == [PLACEBO]
 
 
 def _with_trials(rows: list[Planned], trials: int) -> tuple[Planned, ...]:

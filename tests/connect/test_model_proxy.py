@@ -8,9 +8,12 @@ comes back right.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -304,19 +307,45 @@ def test_the_command_says_at_once_what_is_not_applicable(toolshift: Run) -> None
     assert "--upstream" in err
 
 
+@contextmanager
+def commanded(*words: str) -> Iterator[str]:
+    """`toolshift model-proxy` in a process of its own; its address."""
+    command = [sys.executable, "-m", "toolshift", "model-proxy", "--port", "0", *words]
+    environment = {**os.environ, "OPENAI_API_KEY": "the-key-of-the-model"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        yield next(word for word in process.stdout.readline().split() if "http" in word)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+
+
 def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     trace = tmp_path / "trace.jsonl"
     with scripted_model(Reader(TASK)) as model:
         words = ("--upstream", model.url, "--shift", "identity_erasure:3", "--trace", str(trace))
-        command = [sys.executable, "-m", "toolshift", "model-proxy", "--port", "0", *words]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            url = next(word for word in process.stdout.readline().split() if "http" in word)
+        with commanded(*words) as url:
             seat = open_seat(TASK)
             work(url, seat)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(10)
     assert grade(seat.episode).passed
     assert len(trace.read_text().splitlines()) == len(model.requests)
+
+
+def test_secrets_that_are_spoken_of_are_not_traced(tmp_path: Path) -> None:
+    secrets = ("the-key-of-the-model", "the-word-of-the-agent", "hunter2hunter2")
+    text = "I was given {} and {}; PASSWORD={}".format(*secrets)
+    arguments = json.dumps({"api_key": "hunter2hunter2"})
+    call = {"id": "c", "type": "function", "function": {"name": "x", "arguments": arguments}}
+    line = {"role": "assistant", "content": text, "tool_calls": [call]}
+    trace = tmp_path / "trace.jsonl"
+    body = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    with scripted_model(_Stubborn(line)) as model:
+        words = ("--upstream", model.url, "--shift", "identity_erasure:3", "--trace", str(trace))
+        with commanded(*words, "--token", secrets[1]) as url:
+            bearing = {"authorization": f"Bearer {secrets[1]}"}
+            got = httpx.post(f"{url}/chat/completions", json=body, headers=bearing, timeout=20)
+    assert got.status_code == 200
+    (record,) = map(json.loads, trace.read_text().splitlines())
+    assert record["text"] == "I was given [redacted] and [redacted]; PASSWORD=[redacted]"
+    assert not [secret for secret in secrets if secret in trace.read_text()]

@@ -17,7 +17,7 @@ from mcp_types import ListRootsResult, ResourceTemplateReference, Root
 from toolshift.connect.mcp.behind import Shifting
 from toolshift.connect.mcp.client import Target
 from toolshift.connect.mcp.proxy import in_process
-from toolshift.connect.mcp.trace import Trace
+from toolshift.connect.trace import Trace
 from toolshift.scene import Applied
 from toolshift.shifts.observation import Drift
 

@@ -11,7 +11,7 @@ from connect.test_proxy import shifting, visit
 from mcp import Client
 
 from toolshift.connect.mcp.behind import Shifting
-from toolshift.connect.mcp.trace import Redactor, Trace
+from toolshift.connect.trace import Redactor, Trace
 from toolshift.errors import UsageError
 
 
@@ -53,7 +53,13 @@ def test_secrets_are_left_out(secret: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_no_secret_stays() -> None:
     plain = {"max_tokens": 5, "author": "Ada", "tokens": [1], "text": "the key: value of a token"}
+    plain |= {"prompt_tokens_details": {"cached_tokens": 3}}
     assert Redactor().clean(plain) == plain
+
+
+def test_known_values_go_unless_they_are_too_short_to_be_secret() -> None:
+    known = Redactor(("", "x", "opensesame"))
+    assert known.clean({"text": "an opensesame for x"}) == {"text": "an [redacted] for x"}
 
 
 def test_a_trace_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:

@@ -96,6 +96,9 @@ def still_works(url: str) -> None:
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"origin": "http://localhost.evil.example:80"}, 403),
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"origin": "http://127.0.0.1"}, 403),
+        ({"origin": "http://[::1]:x"}, 403),
     ],
 )
 def test_foreign_hosts_and_origins_are_refused(
@@ -106,8 +109,20 @@ def test_foreign_hosts_and_origins_are_refused(
         answer = client.post(path.format(id=opened["episode"]), headers={**TODAY, **headers})
         assert answer.status_code == status
         assert answer.json()["error"]["message"]
-        home = {"origin": "http://localhost:3000", "host": "localhost"}
+        own = f"localhost:{urlsplit(url).port}"
+        home = {"origin": f"http://{own}", "host": own}
         assert client.get(f"/e/{opened['episode']}", headers=home).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_form_of_any_page_opens_no_episode(url: str, kind: str) -> None:
+    """Only what is called JSON makes a browser ask before it sends a page's request."""
+    body = b'{"task": "poi/visit"}'
+    with web(url) as client:
+        answer = client.post("/episodes", content=body, headers={"content-type": kind})
+        assert (answer.status_code, "application/json" in answer.text) == (415, True)
+        good = {"content-type": "Application/JSON; charset=utf-8"}
+        assert client.post("/episodes", content=body, headers=good).status_code == 201
 
 
 @pytest.fixture(scope="module")

@@ -23,11 +23,12 @@ from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.grade import grade  # noqa: E402
 from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
-from toolshift.train.grpo import build, dev_arms, train  # noqa: E402
+from toolshift.train.grpo import build, dev_arms, named, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
+from toolshift.train.grpo_trainer import GrpoTrainer  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
-from toolshift.train.reward import Earned, Weights  # noqa: E402
+from toolshift.train.reward import Earned, Weights, earn  # noqa: E402
 from toolshift.train.scenes import Mix  # noqa: E402
 from toolshift.train.sft import train as train_sft  # noqa: E402
 
@@ -178,8 +179,41 @@ def test_ctrl_c_keeps_the_steps_that_are_done(model, tmp_path, capfd):
         train(MIX, asked, tmp_path / "run", pay=interrupt)
     assert [path.name for path in checkpoints(tmp_path / "run")] == ["checkpoint-2"]
     assert "--resume goes on" in capfd.readouterr().err
-    train(MIX, asked, tmp_path / "run", resume=True, pay=letters)
+    with pytest.raises(UsageError, match=r"other settings or data \(pay\)"):
+        train(MIX, asked, tmp_path / "run", resume=True, pay=letters)
+    with pytest.raises(UsageError, match=r"other settings or data \(pay\)"):
+        train(MIX, asked, tmp_path / "run", resume=True)
+    train(MIX, asked, tmp_path / "run", resume=True, pay=interrupt)
     assert same(tmp_path / "run", tmp_path / "whole")
+
+
+def test_only_the_first_process_takes_lines_from_the_curves(model, tmp_path, monkeypatch):
+    asked = settings(model, steps=2, save_at=(1,), save_every=0, lr=1e-3)
+    train(MIX, asked, tmp_path / "run", pay=letters)
+    before = (tmp_path / "run" / "curves.jsonl").read_text("utf-8")
+    assert len(before.splitlines()) == 2
+    monkeypatch.setattr(GrpoTrainer, "is_world_process_zero", lambda trainer: False)
+    train(MIX, asked, tmp_path / "run", resume=1, pay=letters)
+    assert (tmp_path / "run" / "curves.jsonl").read_text("utf-8") == before
+
+
+def test_a_reward_is_recorded_by_its_name_and_its_source():
+    def bare(episode):
+        return letters(episode)
+
+    one = named(bare)
+
+    def bare(episode):
+        return letters(episode)._replace(total=0.0)
+
+    assert one["name"].endswith(
+        "test_a_reward_is_recorded_by_its_name_and_its_source.<locals>.bare"
+    )
+    assert named(bare)["name"] == one["name"]
+    assert len({one["sha256"], named(bare)["sha256"], ""}) == 3
+    some = [named(partial(earn, weights=Weights(solved=n)))["sha256"] for n in (1.0, 2.0, 2.0)]
+    assert (some[0] != some[1], some[1] == some[2]) == (True, True)
+    assert named(print) == {"name": "builtins.print", "sha256": ""}
 
 
 def test_two_processes_train_as_one_does(tmp_path):

@@ -1,16 +1,19 @@
 """Studies: stages are keyed by what decides them, kept, and added up over seeds."""
 
 import json
+from collections import Counter
 from math import isnan, nan
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from toolshift.errors import UsageError
 from toolshift.train.experiments import SCALES, STUDIES, find_study
 from toolshift.train.findings import ArmResult, Findings, page
+from toolshift.train.presets import PRESETS
 from toolshift.train.reproduce import stages
-from toolshift.train.scenes import check
+from toolshift.train.scenes import FAMILIES, check, draw
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -38,6 +41,51 @@ def test_the_same_arm_is_one_stage_in_all_studies():
 def test_what_an_arm_starts_from_comes_before_it_and_decides_it():
     made = stages(find_study("beyond"), "small", 1, Path("w"), ("paft-mild-first",))
     assert [stage.arm.name for stage in made] == ["paft-mild", "paft-mild-first"]
+    first, second = (stage.arm.mixed(SCALES["small"], 0) for stage in made)
+    tasks = [{draw(mix, n).task.id for n in range(40)} for mix in (first, second)]
+    assert not tasks[0] & tasks[1]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"settings": {"lr": 1e-3}},
+        {"settings": {"layout": "name-first"}},
+        {"factor": 2.0},
+        {"mix": {"alpha": 0.5, "shifts": ("SBP",)}},
+    ],
+)
+def test_whatever_decides_a_stage_is_in_its_key(changed):
+    study = find_study("more")
+    other = msgspec.structs.replace(
+        study, arms=(msgspec.structs.replace(study.arms[0], **changed), *study.arms[1:])
+    )
+    keys = {stages(each, "small", 1, Path("w"), ("static",))[0].key for each in (study, other)}
+    assert len(keys) == 2
+
+
+def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
+    before = stages(find_study("more"), "small", 1, Path("w"), ("static",))[0].key
+    slower = msgspec.structs.replace(PRESETS["small"], lr=1e-4)
+    monkeypatch.setitem(PRESETS, "small", slower)
+    assert stages(find_study("more"), "small", 1, Path("w"), ("static",))[0].key != before
+
+
+def test_arms_share_the_draws_of_the_families_that_they_share():
+    arms = {arm.name: arm for arm in find_study("contrast").arms}
+    counts = {
+        name: Counter(
+            applied.shift
+            for number in range(900)
+            for applied in draw(arms[name].mixed(SCALES["small"], 0), number).shifts
+        )
+        for name in ("paft", "refuses", "paft-without-limits")
+    }
+    for limit in FAMILIES["limits"]:
+        assert counts["paft"][limit] == pytest.approx(counts["refuses"][limit], abs=4)
+        assert not counts["paft-without-limits"][limit]
+    for error in FAMILIES["EFP"]:
+        assert counts["paft"][error] == pytest.approx(counts["paft-without-limits"][error], abs=4)
 
 
 def test_unknown_names_are_refused():
@@ -61,11 +109,11 @@ def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
 
 
 def test_the_page_gives_intervals_over_seeds_and_says_what_is_exploratory():
-    arms = [_arm("a", [0.9, 0.92, 0.94], [-50, -52, -54]), _arm("b", [0.9], [nan])]
+    arms = [_arm("a", [0.9, 0.92, 0.94], [-50, -52, -54]), _arm("b", [0.9, 0.9], [nan, -5.0])]
     found = Findings("s", "Why?", "small", True, 3, arms, {}, ["b, seed 1"])
     text = page(found, "toolshift reproduce s")
     assert "92 [87, 97]" in text  # t interval: 92 +- 4.30 * 2 / sqrt(3)
-    assert "n.d." in text
+    assert "n.d. (1 of 2 seeds)" in text
     assert "Exploratory" in text
     assert "Not run yet: b, seed 1" in text
 
@@ -78,6 +126,7 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     assert code == 0, err
     found = json.loads(out)
     assert [arm["arm"] for arm in found["arms"]] == ["refuses", "grpo-shifted"]
+    assert "grpo-static, seed 0" in found["missing"]
     assert not found["evidence"]
     assert "No evidence" in (tmp_path / "page" / "README.md").read_text()
     assert all(not isnan(arm["measures"]["clean"][0]) for arm in found["arms"])

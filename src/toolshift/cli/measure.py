@@ -92,15 +92,12 @@ def report(runs: tuple[Path, ...], **how: Any) -> None:
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @click.option("--agent", "agents", multiple=True, help="Agent of BEFORE, then of AFTER.")
-@click.option("--margin", type=float, help="Non-inferiority margin in points: exit 1 if worse.")
 @as_json
-def compare(
-    before: Path, after: Path, agents: tuple[str, ...], margin: float | None, as_json: bool
-) -> None:
+def compare(before: Path, after: Path, agents: tuple[str, ...], as_json: bool) -> None:
     """Compare two runs, paired on the scenes that both have."""
     from toolshift.commands.runs import compare_command
 
-    compare_command(before, after, agents, margin, as_json)
+    compare_command(before, after, agents, as_json)
 
 
 @toolshift.command()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from toolshift.commands.output import print_json, print_table, progress
+from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.train.data import Row, make_rows, write_rows
 from toolshift.train.scenes import Mix, check
@@ -20,6 +21,7 @@ def data_command(out: Path, count: int, alpha: float, asked: dict[str, Any], as_
     check_name(out)
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch)
+    check_share(rows, mix, count)
     digest = write_rows(rows, out)
     found = statistics(rows)
     write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
@@ -42,6 +44,27 @@ def read_mix(alpha: float, asked: dict[str, Any]) -> Mix:
     mix = Mix(alpha=alpha, **given)
     check(mix)
     return mix
+
+
+def check_share(rows: list[Row], mix: Mix, count: int) -> None:
+    """Makes sure that shifts reached the trajectories; warns where they reached fewer than asked.
+
+    Raises:
+        UsageError: where none is shifted though alpha says so.
+    """
+    shifted = len({row["lineage"] for row in rows if row["shifts"]})
+    wanted = int(count * mix.alpha)
+    if wanted and not shifted:
+        raise UsageError(
+            f"{', '.join(mix.shifts)} can be applied to none of the {count} trajectories, all of "
+            "which would be clean: choose the world, the kinds or the shifts otherwise"
+        )
+    if shifted < 0.9 * wanted:
+        click.echo(
+            f"Only {shifted} of the {wanted} trajectories that alpha asks for are shifted: the "
+            "shifts cannot be applied to the others, which are clean.",
+            err=True,
+        )
 
 
 def check_name(out: Path) -> None:

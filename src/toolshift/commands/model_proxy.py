@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,6 @@ import click
 
 from toolshift.commands.serve import Listen
 from toolshift.errors import UsageError
-from toolshift.tool import JSON
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a request: a long conversation with pictures in it."""
@@ -48,12 +45,14 @@ def model_proxy_command(wanted: Wanted, listen: Listen) -> None:
         UsageError: for a shift that is not applicable, and where an address or a file cannot be
             had.
     """
-    from toolshift.connect.serve.guard import Guard, hosts_of, is_loopback
+    from toolshift.connect.serve.guard import Guard, hosts_of
     from toolshift.connect.serve.server import bind, require, web_server
 
     require()
     from toolshift.connect.model_proxy.app import ModelProxy
     from toolshift.connect.model_proxy.settings import Shifting, check_stack
+    from toolshift.connect.trace import Trace
+    from toolshift.loopback import is_loopback
     from toolshift.suite import check_entities, read_stack
 
     if not wanted.upstream.startswith(("http://", "https://")):
@@ -70,8 +69,11 @@ def model_proxy_command(wanted: Wanted, listen: Listen) -> None:
         click.echo(f"Token (shown this once), the agent's API key: {token}", err=True)
     key = _key() if token else ""
     with ExitStack() as closing:
-        write = _writer(wanted.trace, closing)
-        proxy = ModelProxy(wanted.upstream, how, key, write)
+        proxy = ModelProxy(wanted.upstream, how, key)
+        if wanted.trace is not None:
+            trace = Trace(wanted.trace, (key, token))
+            closing.callback(trace.close)
+            proxy.write = trace.write
         hosts = hosts_of(listen.host, listen.allowed)
         proxy.app = Guard(proxy.app, hosts, token, LARGEST)  # type: ignore[assignment]
         listener = bind(listen.host, listen.port)
@@ -113,21 +115,3 @@ def _try(file: Path, how: Any) -> None:
     _, scene = prepare(listed, how)
     for tool in scene.tools:
         click.echo(f"{' + '.join(tool.origin) or '(added)'} -> {tool.name}: {tool.description}")
-
-
-def _writer(trace: Path | None, closing: ExitStack) -> Callable[[dict[str, Any]], None]:
-    """Writes one line a record, at once."""
-    if trace is None:
-        return lambda record: None
-    try:
-        file = closing.enter_context(trace.open("ab"))
-    except OSError as fault:
-        raise UsageError(f"{trace}: cannot write ({fault.strerror})") from None
-    lock = threading.Lock()
-
-    def write(record: dict[str, Any]) -> None:
-        with lock:
-            file.write(JSON.encode(record) + b"\n")
-            file.flush()
-
-    return write

@@ -157,7 +157,7 @@ def _over_http(target: Target, how: Shifting, trace: Path | None, port: int) -> 
 
 
 def _trace(path: Path | None, target: Target) -> Any:
-    from toolshift.connect.mcp.trace import Trace
+    from toolshift.connect.trace import Trace
 
     return Trace(path, tuple(target.headers.values())) if path else None
 

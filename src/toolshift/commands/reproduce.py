@@ -27,25 +27,26 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     if seeds < 1:
         raise UsageError(f"seeds must be at least 1, not {seeds}")
     work, out = asked["work"], asked["out"] or Path("studies") / name
+    everything = stages(study, scale, max(seeds, study.seeds), work, ())
     todo = stages(study, scale, seeds, work, asked["arms"])
     changes = {"threads": asked["threads"]} if asked["threads"] else {}
     if not asked["only_page"]:
         _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
         for stage in todo:
             run(stage, study, _say, **changes)
-            _write(out, find(study, todo), page, name, scale, seeds)
-    found = find(study, todo)
-    _write(out, found, page, name, scale, seeds)
+            _write(out, find(study, everything), page, name, scale)
+    found = find(study, everything)
+    _write(out, found, page, name, scale)
     if asked["as_json"]:
         print_json(found)
     else:
         click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
 
 
-def _write(out: Path, found: Any, page: Any, name: str, scale: str, seeds: int) -> None:
-    """The page as it stands: a study that is broken off has one too."""
+def _write(out: Path, found: Any, page: Any, name: str, scale: str) -> None:
+    """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
     out.mkdir(parents=True, exist_ok=True)
-    command = f"toolshift reproduce {name} --preset {scale} --seeds {seeds}"
+    command = f"toolshift reproduce {name} --preset {scale}"
     write(out / "results.json", JSON.encode(found) + b"\n")
     write(out / "README.md", page(found, command).encode())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -21,28 +20,20 @@ MOST_LISTED = 60
 """Episodes that `toolshift trace RUN` prints; --json has them all."""
 
 
-def compare_command(
-    before: Path, after: Path, agents: tuple[str, ...], margin: float | None, as_json: bool
-) -> None:
-    """Compares two runs; with a margin, the exit code says whether the later one is good."""
+def compare_command(before: Path, after: Path, agents: tuple[str, ...], as_json: bool) -> None:
+    """Compares two runs; whether the later one is good enough is for `toolshift gate` to say."""
     from toolshift.compare import compare
-    from toolshift.measure.statistics import non_inferiority
 
-    if len(agents) > 2 or (margin is not None and margin <= 0):
-        raise UsageError("give --agent at most twice, and a --margin above 0 points")
+    if len(agents) > 2:
+        raise UsageError("give --agent at most twice")
     names = (*agents, *agents, "", "")
     found = compare(RunFolder.read(before), RunFolder.read(after), names[0], names[1])
-    verdict = non_inferiority(found.everything.change, margin / 100) if margin else ""
     if as_json:
-        print_json({"comparison": found, "verdict": verdict})
+        print_json({"comparison": found})
     else:
         for note in found.notes:
             click.echo(f"Note: {note}", err=True)
         _print_comparison(found)
-        if verdict:
-            click.echo(f"\nNot worse than by {margin:g} points: {verdict}")
-    if verdict and verdict != "pass":
-        sys.exit(1)
 
 
 def regrade_command(run: Path, write: bool, as_json: bool) -> None:

@@ -48,8 +48,9 @@ def serve_command(listen: Listen, protocol: bool) -> None:
     Raises:
         UsageError: where the address cannot be had or a setting cannot work.
     """
-    from toolshift.connect.serve.guard import hosts_of, is_loopback
+    from toolshift.connect.serve.guard import hosts_of
     from toolshift.connect.serve.server import bind, require, web_server
+    from toolshift.loopback import is_loopback
 
     require()
     from toolshift.connect.serve.seat import House

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from toolshift.commands.data import read_mix
+from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.output import print_json, progress
 from toolshift.train.data import make_rows, read_rows
 from toolshift.train.model import find_base
@@ -40,7 +40,9 @@ def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[st
     mix = read_mix(alpha, mixed)
     find_base(settings)  # before the trajectories are made
     with progress("trajectories") as watch:
-        rows = make_rows(mix, count or TRAJECTORIES[settings.preset], watch)
+        amount = count or TRAJECTORIES[settings.preset]
+        rows = make_rows(mix, amount, watch)
+    check_share(rows, mix, amount)
     dev = msgspec.structs.replace(mix, pool="dev", size=200, share=1)
     arms = {"clean": msgspec.structs.replace(dev, alpha=0.0)}
     if alpha:

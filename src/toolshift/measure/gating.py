@@ -2,7 +2,7 @@
 
 A *change* is candidate minus baseline, so that a loss is negative. The limits are the exact ones
 (`measure.exact`) everywhere, at 90%, so that either error at the margin is 5% at most. The t
-interval is not used here: where a build only loses, its 95% limits still pass 7% of builds that
+interval is not used here: where a build only loses, its 95% limits still pass 6.7% of builds that
 are worse by the margin (studies/gate).
 """
 

@@ -72,7 +72,10 @@ def expert_rows(scene: Scene) -> list[Row]:
     episode = _Recorded(scene)
     VariedOracle(seeds.rng(scene.task.id, write_stack(scene.shifts), "expert")).play(episode)
     if not grade(episode).passed:
-        raise AssertionError(f"the oracle fails in {scene.task.lineage} under {scene.shifts}")
+        raise UsageError(
+            f"the oracle fails in {scene.task.lineage} under [{write_stack(scene.shifts)}], so "
+            "there is no example to learn from: `toolshift check` says what is wrong with a shift"
+        )
     said = _weighed(messages(scene, episode.steps), episode.steps)
     return [_row(scene, said, episode.views, part) for part in _parts(episode.views, said)]
 

@@ -1,8 +1,8 @@
 """The studies that `toolshift reproduce` runs, as data: which arms are trained, and what is asked.
 
 Each study answers a question of the research by training several arms on the same tasks, and
-measuring every one of them in the same clean and shifted scenes. An arm is defined by what it is
-trained on; arms of the same content are trained once, whatever study asks for them.
+measuring every one of them in the same clean and shifted scenes. An arm that several studies name
+is trained once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SCALES: dict[str, Scale] = {
 }
 assert SCALES.keys() == PRESETS.keys()
 
-TIER_1 = ("identity_erasure:3", "semantic_rename:3", "semantic_trap:3", "description_paraphrase:3")
+TIER_1 = ("identity_erasure:3", "semantic_rename:3", "semantic_trap:3", "distractor_tools:2")
 TIER_2 = ("redirect:2", "transient_error:2", "format_drift:2", "tool_migrated:2")
 TIER_3 = ("merged_tools:2", "split_tools:2", "reversed_order:2", "new_precondition:2")
 TIER_4 = (
@@ -57,6 +57,10 @@ TIER_4 = (
 COMPOSED = ("identity_erasure:3+redirect:2", "semantic_rename:3+transient_error:2")
 PROBES = (*TIER_1, *TIER_2, *TIER_3, *TIER_4)
 """What every arm meets: four shifts of each tier, and three limits with their look-alikes."""
+
+TRAINED_ON = ("identity_erasure", "semantic_rename", "redirect", "transient_error")
+HELD_OUT = ("semantic_trap", "distractor_tools", "format_drift", "tool_migrated")
+"""Of tiers 1 and 2: what PAFT trains on, in other wordings, and what it never meets."""
 
 RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
 PAFT_MIX = ("SBP", "SBP", "EFP", "SRP", "limits")
@@ -87,8 +91,8 @@ class Arm(msgspec.Struct, frozen=True):
     probes: tuple[str, ...] = ()
 
     def mixed(self, scale: Scale, seed: int) -> Mix:
-        """The mix that it is trained on."""
-        return Mix(kinds=scale.kinds, seed=seed, share=4, **self.mix)
+        """The mix that it is trained on; one that starts from another arm has worlds of its own."""
+        return Mix(kinds=scale.kinds, seed=seed + 100 * bool(self.init), share=4, **self.mix)
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -107,6 +111,7 @@ class Study(msgspec.Struct, frozen=True):
     seeds: int = 3
 
 
+BASE = Arm("base", "the model as it is", method="none")
 STATIC = Arm("static", "clean trajectories only")
 DIVERSE = Arm(
     "diverse",
@@ -141,16 +146,16 @@ def _alpha(share: float) -> Arm:
 
 
 def _families() -> tuple[Arm, ...]:
-    names = ("SBP", "EFP", "SRP", "limits")
-    alone = [
-        Arm(f"only-{n}", f"PAFT of {n} alone", mix={"alpha": 0.3, "shifts": (n,)}) for n in names
-    ]
-    others = {n: tuple(m for m in PAFT_MIX if m != n) for n in names}
-    less = [
-        Arm(f"without-{n}", f"PAFT of all but {n}", mix={"alpha": 0.3, "shifts": rest})
-        for n, rest in others.items()
-    ]
-    return (*alone, *less)
+    """Each family of PAFT alone, and all but each; every family keeps the amount that it has."""
+    arms = []
+    for name in dict.fromkeys(PAFT_MIX):
+        rest = tuple(each for each in PAFT_MIX if each != name)
+        alpha = round(0.3 * len(rest) / len(PAFT_MIX), 4)
+        alone: dict[str, Any] = {"alpha": round(0.3 - alpha, 4), "shifts": (name,)}
+        arms.append(Arm(f"only-{name}", f"PAFT of {name} alone", mix=alone))
+        without: dict[str, Any] = {"alpha": alpha, "shifts": rest}
+        arms.append(Arm(f"without-{name}", f"PAFT of all but {name}", mix=without))
+    return tuple(arms)
 
 
 STUDIES: dict[str, Study] = {
@@ -183,11 +188,12 @@ STUDIES: dict[str, Study] = {
         Study(
             "contrast",
             "Does static training break under shift, and does PAFT mend more than diversity?",
-            (STATIC, DIVERSE, PAFT, REFUSES, WITHOUT),
+            (BASE, STATIC, DIVERSE, PAFT, REFUSES, WITHOUT),
             (
                 ("static", "diverse"),
                 ("static", "paft"),
                 ("diverse", "paft"),
+                ("diverse", "paft-without-limits"),
                 ("static", "refuses"),
                 ("paft-without-limits", "paft"),
             ),
@@ -222,7 +228,10 @@ STUDIES: dict[str, Study] = {
             "families",
             "Which perturbations carry the repair, and to which shifts?",
             (STATIC, PAFT, *_families()),
-            tuple(("static", arm.name) for arm in _families()),
+            tuple(
+                ("static" if arm.name.startswith("only") else "paft", arm.name)
+                for arm in _families()
+            ),
         ),
         Study(
             "more",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import isnan, nan
-from typing import Any
 
 import msgspec
 
 from toolshift.measure.statistics import Interval, seed_contrast
 from toolshift.report.report import AgentReport
 from toolshift.shift import TIERS
-from toolshift.train.experiments import SCALES, Study
+from toolshift.train.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
 from toolshift.train.reproduce import WORLD_SEED, Stage
 
 MEASURES = {
@@ -21,6 +19,8 @@ MEASURES = {
     "perception": "change of accuracy in tier 1, points",
     "interaction": "change in tier 2",
     "reasoning": "change in tier 3",
+    "trained_on": "accuracy under shifts of tiers 1 and 2 that PAFT trains on, in other wordings",
+    "held_out": "accuracy under shifts of tiers 1 and 2 that PAFT never meets",
     "refusal_rate": "refusals among unsolvable scenes",
     "over_refusal": "refusals among solvable scenes",
     "look_alike_refusal": "refusals of the look-alikes",
@@ -28,7 +28,10 @@ MEASURES = {
     "exploration": "active exploration score",
     "chain_length": "calls an episode",
 }
-PERCENT = ("clean", "refusal_rate", "over_refusal", "look_alike_refusal", "tool_error_rate")
+PERCENT = (
+    "clean", "trained_on", "held_out", "refusal_rate", "over_refusal", "look_alike_refusal",
+    "tool_error_rate",
+)  # fmt: skip
 POINTS = ("perception", "interaction", "reasoning")
 PAPER = """\
 The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation
@@ -95,7 +98,7 @@ def find(study: Study, stages: Sequence[Stage]) -> Findings:
         question=study.question,
         scale=stages[0].scale,
         evidence=SCALES[stages[0].scale].evidence,
-        seeds_wanted=3,
+        seeds_wanted=study.seeds,
         arms=arms,
         contrasts={
             f"{other} - {one}": _difference(by_name[one], by_name[other])
@@ -112,6 +115,8 @@ def measures_of(report: AgentReport) -> dict[str, float]:
     found = {
         "clean": report.clean.accuracy.estimate,
         **{tier: -100 * tiers[tier].drop.estimate if tier in tiers else nan for tier in TIERS[:3]},
+        "trained_on": _mean_accuracy(report, TRAINED_ON),
+        "held_out": _mean_accuracy(report, HELD_OUT),
         "refusal_rate": report.everything.refusal_rate.estimate,
         "over_refusal": report.everything.over_refusal.estimate,
         "look_alike_refusal": nan,
@@ -122,6 +127,12 @@ def measures_of(report: AgentReport) -> dict[str, float]:
     if report.look_alikes is not None:
         found["look_alike_refusal"] = report.look_alikes.over_refusal.estimate
     return found
+
+
+def _mean_accuracy(report: AgentReport, shifts: tuple[str, ...]) -> float:
+    """The mean over these shifts; NaN where one of them was not measured."""
+    found = {row.label: row.accuracy.estimate for row in report.shifts}
+    return sum(found.get(name, nan) for name in shifts) / len(shifts)
 
 
 # -- the page ---------------------------------------------------------------------------------
@@ -140,9 +151,11 @@ def page(found: Findings, command: str) -> str:
     said += [
         f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; {scale.count} trajectories an arm; "
         f"measured on {scale.tasks} tasks under each shift, pool {scale.pool}, world seed "
-        f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, clean minus nothing but "
-        "the shift, on the same tasks. In brackets: 95% t interval with the seed as the cluster; "
-        "a single figure is one seed. n.d.: the clean accuracy is under one half.",
+        f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
+        "the same tasks. In brackets: 95% t interval with the training seed as the cluster; all "
+        "seeds are measured on the same tasks, so it does not speak of other tasks. A figure "
+        "without brackets is one seed, or the same for all. n.d.: not defined, as where the clean "
+        "accuracy is under one half; for how many of the seeds is said.",
         "",
         *_table(("arm", *MEASURES), [_arm_row(arm) for arm in found.arms]),
         "",
@@ -173,7 +186,7 @@ def _arm_row(arm: ArmResult) -> list[str]:
 def _cell(measure: str, interval: Interval) -> str:
     """A figure with its interval over seeds."""
     if isnan(interval.estimate):
-        return "n.d."
+        return f"n.d. ({interval.method})" if interval.method != "none" else "n.d."
     scale, digits = (100, 0) if measure in PERCENT else (1, 0 if measure in POINTS else 2)
     low, high = scale * interval.low, scale * interval.high
     text = f"{scale * interval.estimate:.{digits}f}"
@@ -224,7 +237,7 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         causes.update(report.everything.causes)
         for row in report.shifts:
             shifts[row.label].append(row.accuracy.estimate)
-    records = [_record(stage) for stage in stages]
+    records = [stage.record() for stage in stages]
     return ArmResult(
         arm=stages[0].arm.name,
         summary=stages[0].arm.summary,
@@ -235,16 +248,6 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         cpu_seconds=[float(record.get("cpu_seconds", nan)) for record in records],
         rows=[int(record.get("rows", 0)) for record in records],
     )
-
-
-def _record(stage: Stage) -> dict[str, Any]:
-    """The record that the training run left."""
-    for name in ("training.json", "config.json"):
-        file = stage.folder / "model" / name
-        if file.exists():
-            record: dict[str, Any] = json.loads(file.read_text("utf-8"))
-            return record
-    return {}
 
 
 def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
@@ -261,7 +264,9 @@ def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
 
 
 def _over_seeds(values: Sequence[float]) -> Interval:
-    kept = [value for value in values if not isnan(value)]
-    if not kept:
-        return Interval(nan, nan, nan, "none", 0)
-    return seed_contrast(kept)
+    """The mean over seeds; NaN where it is not defined for some, for the rest would flatter."""
+    undefined = sum(map(isnan, values))
+    if undefined or not values:
+        said = f"{undefined} of {len(values)} seeds" if undefined < len(values) else "none"
+        return Interval(nan, nan, nan, said, len(values))
+    return seed_contrast(values)

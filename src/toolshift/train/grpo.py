@@ -15,9 +15,9 @@ paid unless its weight is 0.
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,17 @@ import msgspec
 import torch
 
 from toolshift.agents.local import stop_tokens
-from toolshift.errors import UsageError
 from toolshift.grade import grade
 from toolshift.scene import Scene
 from toolshift.tool import JSON
 from toolshift.train import record, scenes
-from toolshift.train.follow import Evaluations, Spent, Stop, step_of
+from toolshift.train.follow import Evaluations, Spent
 from toolshift.train.grpo_settings import GrpoSettings, check
 from toolshift.train.grpo_trainer import GrpoTrainer, Stage, limits_of
-from toolshift.train.model import Base, find_base, load, quiet
+from toolshift.train.model import Base, find_base, load
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
+from toolshift.train.running import run
 from toolshift.train.scenes import Mix, draws
 
 DEV_SIZE = 200
@@ -71,35 +71,52 @@ def train(
     check(settings)
     scenes.check(mix)
     base = find_base(settings)
-    asked = describe(mix, settings, base)
+    asked = describe(mix, settings, base, pay)
     start = record.begin(out, asked, resume)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     trainer = build(mix, settings, out, base, record.spent_at(start), pay)
     if settings.eval_every:
         trainer.add_callback(_evaluations(trainer, mix))
-    if _run(trainer, start):
-        step = trainer.state.global_step
-        print(
-            f"Stopped after step {step}; a checkpoint is in {out}. The same command with "
-            "--resume goes on.",
-            file=sys.stderr,
-            flush=True,
-        )
-        raise KeyboardInterrupt
+    ways = (
+        f"a smaller batch (it is {settings.batch}; a step then takes more passes)",
+        f"--rollout-batch below {settings.rollout_batch}",
+        f"--episode-tokens below {settings.episode_tokens}",
+    )
+    run(trainer, start, ways)
     record.finish(trainer, asked, 0)
     return out
 
 
-def describe(mix: Mix, settings: GrpoSettings, base: Base) -> record.Asked:
+def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = None) -> record.Asked:
     """What decides a run, for its record: the mix stands where supervised training has rows."""
     asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
-    return record.Asked(
-        **{
-            **{name: getattr(asked, name) for name in asked.__dataclass_fields__},
-            "data_sha256": hashlib.sha256(JSON.encode(mix)).hexdigest(),
-        }
+    return replace(
+        asked,
+        settings={**asked.settings, "pay": None if pay is None else named(pay)},
+        data_sha256=hashlib.sha256(JSON.encode(mix)).hexdigest(),
     )
+
+
+def named(pay: Pay) -> dict[str, str]:
+    """A reward of one's own, for the record: its name, and a hash of its source.
+
+    The hash is of what is bound to it too; "" where there is no source, as for what was typed at a
+    prompt.
+    """
+    given: list[Any] = []
+    function: Any = pay
+    while isinstance(function, partial):
+        given.append([function.args, function.keywords])
+        function = function.func
+    if not hasattr(function, "__qualname__"):
+        function = type(function)
+    try:
+        source = JSON.encode([inspect.getsource(function), *given])
+        digest = hashlib.sha256(source).hexdigest()
+    except (OSError, TypeError):
+        digest = ""
+    return {"name": f"{function.__module__}.{function.__qualname__}", "sha256": digest}
 
 
 def build(
@@ -119,38 +136,6 @@ def build(
     scribe = Scribe(base.tokenizer, settings.layout, base.tool_role, stop)
     stage = Stage(mix, settings, scribe, pay or partial(earn, weights=settings.reward))
     return GrpoTrainer(model, stage, settings, out, base.tokenizer, spent)
-
-
-def _run(trainer: GrpoTrainer, checkpoint: Path | None) -> bool:
-    """Runs a trainer to its end; returns whether it was asked to stop before."""
-    stop = Stop()
-    alone = trainer.accelerator.num_processes == 1  # else one would stop and the others wait
-    if alone:
-        trainer.add_callback(stop)
-    if checkpoint is not None:
-        trainer.curves.cut(step_of(checkpoint))
-    with stop.listening() if alone else quiet(), quiet(), _says_what_to_change(trainer.settings):
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    return stop.asked and trainer.state.global_step < trainer.state.max_steps
-
-
-@contextmanager
-def _says_what_to_change(settings: GrpoSettings) -> Iterator[None]:
-    """Turns running out of memory into advice."""
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
-        said = str(fault).lower()
-        marks = ("allocate memory", "out of memory", "alloc_cpu")
-        is_memory = not isinstance(fault, RuntimeError) or any(mark in said for mark in marks)
-        if not is_memory and not isinstance(fault, torch.OutOfMemoryError):
-            raise
-        ways = [f"a smaller batch (it is {settings.batch}; a step then takes more passes)"]
-        ways.append(f"--rollout-batch below {settings.rollout_batch}")
-        ways += [] if settings.checkpointing else ["--checkpointing"]
-        ways += ["LoRA instead of --full"] if settings.full else []
-        ways.append(f"--episode-tokens below {settings.episode_tokens}")
-        raise UsageError(f"memory ran out: try {', or '.join(ways)}") from fault
 
 
 # -- evaluation -------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from toolshift.train.policy import Voice
 from toolshift.train.reward import Earned, Pay
 from toolshift.train.rollout import Backend, Limits, Play, Rollout, Scribe, roll_out
 from toolshift.train.rollout import Spent as Clock
+from toolshift.train.running import Careful
 from toolshift.train.scenes import Mix, draw
 from toolshift.train.scores import add_scores, lay_out
 
@@ -112,7 +113,7 @@ def sandbox(earned: Sequence[Earned], log_metric: Any, **_: Any) -> list[float |
     return [each.total for each in earned]
 
 
-class GrpoTrainer(_Trainer):  # type: ignore[misc]
+class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     """TRL's trainer for rollouts in scenes.
 
     Args:
@@ -125,6 +126,7 @@ class GrpoTrainer(_Trainer):  # type: ignore[misc]
     """
 
     method = "grpo"
+    settings: GrpoSettings
 
     def __init__(
         self,
@@ -260,22 +262,9 @@ class GrpoTrainer(_Trainer):  # type: ignore[misc]
         empty = torch.zeros(own.shape, device=ids.device)
         return empty.masked_scatter(own, logps), empty.masked_scatter(own, entropies)
 
-    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """One forward and backward pass; stops where the loss is no longer a number."""
-        loss: torch.Tensor = super().training_step(*args, **kwargs)
-        if not torch.isfinite(loss):
-            raise UsageError(
-                f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the "
-                f"learning rate (it is {self.settings.lr:g}) or raise beta (it is "
-                f"{self.settings.beta:g}), and go on from the last checkpoint or start again"
-            )
-        return loss
-
-    def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Nothing: what a run was is in its own record."""
-
-    def _send_telemetry(self) -> None:
-        """Nothing is sent anywhere."""
+    def calmer(self) -> str:
+        """What may keep the loss a number."""
+        return f"{super().calmer()} or raise beta (it is {self.settings.beta:g})"
 
 
 def _round_reference(model: Any) -> None:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from toolshift.agents.smol import SMOL
 from toolshift.errors import UsageError
-from toolshift.files import write
-from toolshift.plan import make_plan
+from toolshift.plan import Plan, make_plan
 from toolshift.report.report import AgentReport
-from toolshift.run import report_of, run_plan, save_report
+from toolshift.run import report_of, run_plan
 from toolshift.run_folder import RunFolder
 from toolshift.shift import unknown
 from toolshift.suite import select
@@ -29,12 +29,17 @@ from toolshift.tool import JSON
 from toolshift.train import grpo_settings, presets
 from toolshift.train.data import make_rows
 from toolshift.train.experiments import SCALES, Arm, Scale, Study
+from toolshift.train.follow import checkpoints
+from toolshift.train.model import find_base
 from toolshift.train.presets import Settings
-from toolshift.train.scenes import check
+from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
+from toolshift.train.scenes import Mix, check
 
 Say = Callable[[str], None]
 WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
+SAMPLE = 16
+"""Trajectories that stand for the code that makes the data in a stage's key."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,16 @@ class Stage:
     @property
     def trained(self) -> bool:
         """Whether its training run is complete."""
-        return self.arm.method == "none" or (self.folder / "trained.json").exists()
+        return self.arm.method == "none" or bool(self.record())
+
+    def record(self) -> dict[str, Any]:
+        """The record that its training run left when it was complete; else nothing."""
+        for name in (MODEL_RECORD, ADAPTER_RECORD):
+            file = self.folder / "model" / name
+            found: dict[str, Any] = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
+            if "cpu_seconds" in found:  # a model's own config.json has none
+                return found
+        return {}
 
     @property
     def measured(self) -> bool:
@@ -99,12 +113,9 @@ def run(stage: Stage, study: Study, say: Say, **changes: Any) -> None:
     where = f"{stage.arm.name}, seed {stage.seed}"
     if not stage.trained:
         say(f"{where}: training in {stage.folder}")
-        began = time.monotonic()
         _train(stage, study, changes)
-        record = {"key": stage.key, "wall_seconds": round(time.monotonic() - began, 1)}
-        write(stage.folder / "trained.json", JSON.encode(record) + b"\n")
-        for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
-            shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
+    for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
+        shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
     if not stage.measured:
         say(f"{where}: measuring")
         _measure(stage, study)
@@ -125,12 +136,47 @@ def _stage(
 ) -> Stage:
     parent = _stage(known[arm.init], study, scale, seed, work, known).key if arm.init else ""
     size = SCALES[scale]
-    amount = size.updates if arm.method == "grpo" else size.count
     mix = arm.mixed(size, seed)
-    key = _hash(arm.method, mix, arm.settings, amount * arm.factor, parent, scale, seed)
+    decides = (arm.method, mix, _settings(arm, scale, seed), _amount(arm, size), parent)
+    key = _hash(*decides, *_code(mix, arm, scale))
     folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
-    asked = _hash(arm.probes or study.probes, size.kinds, size.tasks, size.pool)
-    return Stage(arm, seed, scale, folder, key, folder / f"run-{asked}")
+    probes = arm.probes or study.probes
+    return Stage(arm, seed, scale, folder, key, folder / f"run-{_plan(probes, size).hash[:8]}")
+
+
+def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
+    """The settings of an arm's training run."""
+    asked = {"seed": seed, **arm.settings, **changes}
+    if arm.method == "grpo":
+        return grpo_settings.preset(scale, steps=_amount(arm, SCALES[scale]), **asked)
+    return presets.preset(scale, **asked)
+
+
+def _amount(arm: Arm, scale: Scale) -> int:
+    """How many trajectories an arm is trained on, or for how many GRPO steps."""
+    return max(1, round((scale.updates if arm.method == "grpo" else scale.count) * arm.factor))
+
+
+def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
+    """What the code and the base model contribute: a sample of the data, and the weights."""
+    sample = make_rows(mix, SAMPLE) if arm.method != "none" else []
+    return (_hash(sample), find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else "")
+
+
+@lru_cache(maxsize=16)
+def _plan(probes: tuple[str, ...], scale: Scale) -> Plan:
+    """What arms are measured in."""
+    return make_plan(
+        select(
+            "quick",
+            worlds=("poi",),
+            kinds=scale.kinds,
+            shifts=probes,
+            tasks=scale.tasks,
+            seed=WORLD_SEED,
+            pool=scale.pool,
+        )
+    )
 
 
 def _hash(*content: Any) -> str:
@@ -141,26 +187,26 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any]) -> None:
     arm, scale = stage.arm, SCALES[stage.scale]
     mix = arm.mixed(scale, stage.seed)
     check(mix)
-    known = {each.name: each for each in study.arms}
-    start: dict[str, Any] = {"seed": stage.seed, **arm.settings, **changes}
     if arm.init:
-        parent = _stage(known[arm.init], study, stage.scale, stage.seed, stage.folder.parent, known)
-        start |= _from(parent.folder / "model", presets.PRESETS[stage.scale])
+        known = {each.name: each for each in study.arms}
+        work = stage.folder.parent
+        parent = _stage(known[arm.init], study, stage.scale, stage.seed, work, known)
+        changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
+    settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
-    resume = any(out.glob("checkpoint-*"))
-    if arm.method == "sft":
-        from toolshift.train import sft
-
-        count = max(1, round(scale.count * arm.factor))
-        rows = make_rows(mix, count)
-        settings = presets.preset(stage.scale, **start)
-        told = {"mix": msgspec.to_builtins(mix), "count": count}
-        sft.train(rows, settings, out, resume=resume, data=told)
-    elif arm.method == "grpo":
+    resume = bool(checkpoints(out))
+    if not resume and out.exists():
+        shutil.rmtree(out)  # it was broken off before its first checkpoint
+    if isinstance(settings, grpo_settings.GrpoSettings):
         from toolshift.train import grpo
 
-        steps = max(1, round(scale.updates * arm.factor))
-        grpo.train(mix, grpo_settings.preset(stage.scale, steps=steps, **start), out, resume=resume)
+        grpo.train(mix, settings, out, resume=resume)
+    else:
+        from toolshift.train import sft
+
+        count = _amount(arm, scale)
+        told = {"mix": msgspec.to_builtins(mix), "count": count}
+        sft.train(make_rows(mix, count), settings, out, resume=resume, data=told)
 
 
 def _from(model: Path, settings: Settings) -> dict[str, str]:
@@ -174,29 +220,14 @@ def _measure(stage: Stage, study: Study) -> None:
     from toolshift.agents.local import LocalAgent
     from toolshift.commands.output import progress
 
-    scale = SCALES[stage.scale]
     settings = presets.PRESETS[stage.scale]
-    model = stage.folder / "model"
     layout = stage.arm.settings.get("layout", settings.layout)
-    if stage.arm.method == "none":
-        agent = LocalAgent(settings.model, layout=layout, name=stage.arm.name)
-    elif settings.full:
-        agent = LocalAgent(model, layout=layout, name=stage.arm.name)
-    else:
-        agent = LocalAgent(settings.model, adapter=model, layout=layout, name=stage.arm.name)
-    plan = make_plan(_selection(stage, study, scale))
+    model: Any = stage.folder / "model"
+    adapter = None
+    if stage.arm.method == "none" or not settings.full:
+        adapter = None if stage.arm.method == "none" else model
+        model = SMOL if settings.model == SMOL else find_base(settings).directory
+    agent = LocalAgent(model, adapter=adapter, layout=layout, name=stage.arm.name)
+    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale])
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
-        report = run_plan(plan, contestants([agent], None), stage.run, 1, watch)
-    save_report(RunFolder.read(stage.run), report)
-
-
-def _selection(stage: Stage, study: Study, scale: Scale) -> Any:
-    return select(
-        "quick",
-        worlds=("poi",),
-        kinds=scale.kinds,
-        shifts=stage.arm.probes or study.probes,
-        tasks=scale.tasks,
-        seed=WORLD_SEED,
-        pool=scale.pool,
-    )
+        run_plan(plan, contestants([agent], None), stage.run, 1, watch)

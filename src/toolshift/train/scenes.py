@@ -11,7 +11,7 @@ from toolshift import seed as seeds
 from toolshift.cell import Stack
 from toolshift.errors import UsageError
 from toolshift.scene import Scene, make_scene
-from toolshift.shift import SEVERITIES, TIERS, NotApplicable, compose, unknown
+from toolshift.shift import SEVERITIES, TIERS, NotApplicable, compose, find_shift, unknown
 from toolshift.shift import shifts as registered
 from toolshift.suite import read_arms
 from toolshift.worlds import find_world
@@ -21,7 +21,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "SBP": (
         "identity_erasure",
         "semantic_rename",
-        "semantic_trap",
         "tool_name_noise",
         "parameter_rename",
     ),
@@ -58,12 +57,12 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         alpha: the share of scenes that are shifted, from 0 to 1.
         shifts: what shifts them: families, tiers, shifts `NAME[:SEVERITY]`, or several joined by
             `+`. Each entry is drawn equally often, and one that is named twice twice as often.
-        severities: for shifts that name none; each equally often.
+        severities: for shifts that name none; all parts of a composition have the same.
         seed: of the worlds and of all choices.
         size: entities in each world.
         pool: "train"; "dev" for what is looked at during training.
-        share: so many scenes in a row are of one kind and meet one draw of their shift, and so are
-            shown the same tools: a trainer can then read the tool list once for all of them.
+        share: so many scenes in a row are of one kind, and where a shift changes the tools that are
+            shown, they meet one draw of it: a trainer can then read the tool list once for all.
     """
 
     worlds: tuple[str, ...] = ("poi",)
@@ -97,13 +96,18 @@ def check(mix: Mix) -> None:
             raise UsageError(unknown("task kind", kind, known))
     if mix.alpha > 0 and not mix.shifts:
         raise UsageError("alpha is above 0, but no shift is named")
-    stacks_of(mix)
+    if not mix.severities:
+        raise UsageError("name at least one severity")
+    for entry in mix.shifts:
+        for severity in mix.severities:
+            stacks_of(entry, severity)
 
 
 def draw(mix: Mix, number: int) -> Scene:
     """The scene of one number: the same whatever else is drawn.
 
-    Kinds take turns in shuffled rounds; shifted scenes are spread evenly at the share alpha.
+    Kinds take turns in shuffled rounds; shifted scenes are spread evenly at the share alpha, and
+    the entries of `shifts` take turns among them.
     """
     block, part = divmod(number, mix.share)
     kinds = kinds_of(mix)
@@ -111,8 +115,8 @@ def draw(mix: Mix, number: int) -> Scene:
     world, kind = seeds.rng(mix.seed, "mix", turn).sample(kinds, len(kinds))[place]
     index = turn * mix.share + part
     scene = make_scene(find_world(world), kind, index, mix.seed, mix.pool, mix.size)
-    shifted = int((block + 1) * mix.alpha + 1e-9) > int(block * mix.alpha + 1e-9)
-    return _shifted(scene, mix, block) if shifted else scene
+    before, after = (int(blocks * mix.alpha + 1e-9) for blocks in (block, block + 1))
+    return _shifted(scene, mix, before, part) if after > before else scene
 
 
 def draws(mix: Mix, count: int, begin: int = 0) -> Iterator[Scene]:
@@ -127,34 +131,59 @@ def kinds_of(mix: Mix) -> list[tuple[str, str]]:
     return [pair for pair in pairs if not mix.kinds or pair[1] in mix.kinds]
 
 
-def stacks_of(mix: Mix) -> tuple[tuple[Stack, ...], ...]:
-    """For each entry of `mix.shifts`, the stacks of shifts that it stands for.
+@lru_cache(maxsize=256)
+def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
+    """The stacks of shifts that an entry of `Mix.shifts` stands for, at one severity.
 
     Raises:
         UsageError: for an unknown name or severity.
     """
-    return tuple(_stacks(entry, mix.severities) for entry in mix.shifts)
+    name, colon, own = entry.partition(":")
+    if name not in FAMILIES:
+        known = {*FAMILIES, *TIERS, "all", *registered()}
+        for part in entry.partition("*")[0].split("+"):
+            if part.partition(":")[0] not in known and ".json" not in part:
+                raise UsageError(unknown("shift or family", part.partition(":")[0], known))
+        return tuple(arm.shifts for arm in read_arms(entry, (severity,)))
+    if colon and own not in map(str, SEVERITIES):
+        raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
+    given = (int(own) if colon else severity,)
+    return tuple(arm.shifts for text in FAMILIES[name] for arm in read_arms(text, given))
 
 
-@lru_cache(maxsize=256)
-def _stacks(entry: str, severities: tuple[int, ...]) -> tuple[Stack, ...]:
-    name, colon, severity = entry.partition(":")
-    texts = [text + colon + severity for text in FAMILIES[name]] if name in FAMILIES else [entry]
-    known = {*FAMILIES, *TIERS, "all", *registered()}
-    for part in () if name in FAMILIES else entry.partition("*")[0].split("+"):
-        if part.partition(":")[0] not in known and ".json" not in part:
-            raise UsageError(unknown("shift or family", part.partition(":")[0], known))
-    return tuple(arm.shifts for text in texts for arm in read_arms(text, severities))
+def _shifted(scene: Scene, mix: Mix, rank: int, part: int) -> Scene:
+    """The scene under the next draw of the entry whose turn it is; clean where none applies.
 
-
-def _shifted(scene: Scene, mix: Mix, block: int) -> Scene:
-    """The scene under a stack drawn from the mix; clean where none of twenty can be applied."""
-    rng = seeds.rng(mix.seed, "shift", block)
-    draw = f"{mix.seed}/{mix.pool}/{block}"
-    families = stacks_of(mix)
-    for _ in range(MOST_DRAWS):
+    `rank` counts the shifted blocks. What is drawn depends on the entry and on how often it was
+    drawn before, not on the entries beside it: so mixes that share a family share its draws.
+    """
+    turn, place = divmod(rank, len(mix.shifts))
+    order = seeds.rng(mix.seed, "entries", turn).sample(range(len(mix.shifts)), len(mix.shifts))
+    entry = mix.shifts[order[place]]
+    earlier = sum(mix.shifts[each] == entry for each in order[:place])
+    shared = turn * mix.shifts.count(entry) + earlier
+    alone = shared * mix.share + part
+    for attempt in range(MOST_DRAWS):
+        stack, number = _drawn(mix, entry, shared, attempt), shared
+        if not _changes_what_is_shown(stack):
+            stack, number = _drawn(mix, entry, alone, attempt), alone
         try:
-            return compose(scene, rng.choice(rng.choice(families)), draw)
+            return compose(scene, stack, f"{mix.seed}/{mix.pool}/{entry}/{number}")
         except NotApplicable:
             continue
     return scene
+
+
+def _drawn(mix: Mix, entry: str, number: int, attempt: int) -> Stack:
+    """The stack of one draw of an entry: its stacks take turns in shuffled rounds."""
+    severity = seeds.rng(mix.seed, "severity", entry, number).choice(mix.severities)
+    stacks = stacks_of(entry, severity)
+    turn, place = divmod(number, len(stacks))
+    order = seeds.rng(mix.seed, "stacks", entry, turn).sample(range(len(stacks)), len(stacks))
+    return stacks[order[(place + attempt) % len(stacks)]]
+
+
+def _changes_what_is_shown(stack: Stack) -> bool:
+    """Whether scenes under one draw of a stack are shown the same new list of tools."""
+    kinds = [find_shift(applied.shift) for applied in stack]
+    return all(found.level == 1 and found.dimension in ("action", "none") for found in kinds)

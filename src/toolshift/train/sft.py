@@ -13,9 +13,7 @@ writes. PAFT is the same training on other rows: a share of them is the oracle's
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +41,11 @@ from toolshift.train.follow import (
     Evaluations,
     Progress,
     Spent,
-    Stop,
-    step_of,
 )
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load, quiet
 from toolshift.train.presets import Settings, check
+from toolshift.train.running import Careful, run
 
 Watch = Callable[[int, int], None]
 
@@ -105,10 +102,11 @@ def train(
 
         judge = (evaluate or evaluation(rows, settings))(base)
         made.add_callback(Evaluations(settings.eval_every, judge, made.curves))
-    stopped = run(made, start)
-    if stopped:
-        _say_stopped(out, made.state.global_step)
-        raise KeyboardInterrupt
+    ways = (
+        f"a smaller batch (it is {settings.batch}; --accumulate makes up for it)",
+        "--max-tokens, which leaves the longest rows out",
+    )
+    run(made, start, ways)
     record.finish(made, asked, len(rows) - len(examples))
     return out
 
@@ -120,24 +118,7 @@ def build(
     return Trainer(load(settings, base), examples, settings, out, base.tokenizer, spent)
 
 
-def run(trainer: Trainer, checkpoint: Path | None = None) -> bool:
-    """Runs a trainer to its end; returns whether it was asked to stop before.
-
-    Raises:
-        UsageError: where memory runs out or the loss is no longer a number.
-    """
-    stop, alone = Stop(), trainer.accelerator.num_processes == 1
-    if alone:  # else one process would stop and the others wait for it
-        trainer.add_callback(stop)
-    if checkpoint is not None and trainer.is_world_process_zero():
-        trainer.curves.cut(step_of(checkpoint))
-    listening = stop.listening() if alone else nullcontext()
-    with listening, quiet(), says_what_to_change(trainer.settings):
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    return stop.asked and trainer.state.global_step < trainer.state.max_steps
-
-
-class Trainer(SFTTrainer):
+class Trainer(Careful, SFTTrainer):
     """TRL's trainer with our loss and our order of rows.
 
     Args:
@@ -190,17 +171,6 @@ class Trainer(SFTTrainer):
         # Data parallel training averages the gradients of the processes; this is one sum over all.
         return model(**inputs) * (self.accelerator.num_processes / num_items_in_batch)
 
-    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """One forward and backward pass; stops where the loss is no longer a number."""
-        loss: torch.Tensor = super().training_step(*args, **kwargs)  # type: ignore[no-untyped-call]
-        if not torch.isfinite(loss):
-            raise UsageError(
-                f"the loss became {loss.item()} in step {self.state.global_step + 1}: lower the "
-                f"learning rate (it is {self.settings.lr:g}), and go on from the last checkpoint "
-                "or start again"
-            )
-        return loss
-
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """A short rise of the learning rate, and a half cosine down to nothing."""
         rise = max(1.0, self.settings.warmup * num_training_steps)
@@ -213,9 +183,6 @@ class Trainer(SFTTrainer):
             self.lr_scheduler = LambdaLR(optimizer or self.optimizer, factor)  # type: ignore[arg-type]
             self._created_lr_scheduler = True
         return self.lr_scheduler
-
-    def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Nothing: what a run was is in its own record."""
 
     def _collate(self, batch: Sequence[Any]) -> dict[str, Any]:
         return collate([self.examples[each["input_ids"]] for each in batch])
@@ -230,9 +197,6 @@ class Trainer(SFTTrainer):
         weight, tokens = self.accelerator.gather(counted).sum(dim=0).tolist()
         self.spent.tokens += int(tokens)
         return weight
-
-    def _send_telemetry(self) -> None:
-        """Nothing is sent anywhere."""
 
 
 def _config(settings: Settings, out: Path) -> SFTConfig:
@@ -274,38 +238,3 @@ def _most_tokens(settings: Settings, base: Base) -> int:
     config = AutoConfig.from_pretrained(base.directory).get_text_config()
     limits = (settings.max_tokens, getattr(config, "max_position_embeddings", 0) or 0)
     return min((limit for limit in limits if limit), default=0)
-
-
-@contextmanager
-def says_what_to_change(settings: Settings) -> Iterator[None]:
-    """Turns running out of memory into advice.
-
-    Raises:
-        UsageError: where memory runs out.
-    """
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
-        if isinstance(fault, RuntimeError) and not _is_memory(fault):
-            raise
-        ways = [f"a smaller batch (it is {settings.batch}; --accumulate makes up for it)"]
-        ways += [] if settings.checkpointing else ["--checkpointing"]
-        ways += ["LoRA instead of --full"] if settings.full else []
-        ways.append("--max-tokens, which leaves the longest rows out")
-        raise UsageError(f"memory ran out: try {', or '.join(ways)}") from fault
-
-
-def _is_memory(fault: RuntimeError) -> bool:
-    said = str(fault).lower()
-    return isinstance(fault, torch.OutOfMemoryError) or any(
-        mark in said for mark in ("allocate memory", "out of memory", "alloc_cpu")
-    )
-
-
-def _say_stopped(out: Path, step: int) -> None:
-    print(
-        f"Stopped after step {step}; a checkpoint is in {out}. The same command with --resume "
-        "goes on.",
-        file=sys.stderr,
-        flush=True,
-    )

@@ -24,8 +24,8 @@ from toolshift.cell import write_stack
 from toolshift.connect.live import Live, Spoken, altered, live_scene, shifted
 from toolshift.connect.mcp.client import Upstream
 from toolshift.connect.mcp.results import Raw, as_mcp, as_result, is_opaque, refused
-from toolshift.connect.mcp.trace import Trace
 from toolshift.connect.tools import Source, Toolbox, from_mcp
+from toolshift.connect.trace import Trace
 from toolshift.errors import UsageError
 from toolshift.scene import Applied
 from toolshift.shift import NotApplicable

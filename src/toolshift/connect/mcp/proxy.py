@@ -21,7 +21,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 
 from toolshift.connect.mcp.behind import ShiftedTools, Shifting
 from toolshift.connect.mcp.client import Streams, Target, Upstream
-from toolshift.connect.mcp.trace import Trace
+from toolshift.connect.trace import Trace
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 CHANGED = "notifications/tools/list_changed"

@@ -31,18 +31,20 @@ from starlette.types import Message, Receive, Scope, Send
 from toolshift.connect.mcp.behind import Shifting
 from toolshift.connect.mcp.client import Target, Upstream
 from toolshift.connect.mcp.proxy import Wire, serve
-from toolshift.connect.mcp.trace import Trace
+from toolshift.connect.trace import Trace
 from toolshift.errors import UsageError
+from toolshift.loopback import LOOPBACK
 
 SESSION = "mcp-session-id"
 IDLE = 1800.0
 """Seconds without a request after which a session ends."""
 MOST_SESSIONS = 200
 MOST_BODY = 16 * 1024 * 1024
-LOOPBACK = TransportSecuritySettings(
+_HERE = [f"[{name}]:*" if ":" in name else f"{name}:*" for name in LOOPBACK]
+SECURITY = TransportSecuritySettings(
     enable_dns_rebinding_protection=True,
-    allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
-    allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+    allowed_hosts=_HERE,
+    allowed_origins=[f"http://{name}" for name in _HERE],
 )
 
 
@@ -57,7 +59,7 @@ class Front:
         self._opening = anyio.Lock()
         server: Server[Any] = Server("toolshift")
         server.middleware.append(self._relay)
-        self._newer = StreamableHTTPSessionManager(server, security_settings=LOOPBACK)
+        self._newer = StreamableHTTPSessionManager(server, security_settings=SECURITY)
         self._limited = RequestBodyLimitMiddleware(self._older, MOST_BODY)
 
     @asynccontextmanager
@@ -97,7 +99,7 @@ class Front:
             return
         name = token_urlsafe(24)
         transport = StreamableHTTPServerTransport(
-            name, security_settings=LOOPBACK, idle_timeout=IDLE
+            name, security_settings=SECURITY, idle_timeout=IDLE
         )
         status = 500
 

@@ -19,6 +19,7 @@ from toolshift.connect.model_proxy.settings import Shifting, prepare
 from toolshift.connect.model_proxy.wire import DONE, Assembly, added, closing, event, events
 from toolshift.connect.tools import Toolbox
 from toolshift.errors import UsageError
+from toolshift.loopback import is_loopback
 from toolshift.tool import JSON
 
 MOST_ROUNDS = 8
@@ -338,6 +339,4 @@ def _refusal(status: int, why: str) -> Response:
 
 
 def _is_local(url: str) -> bool:
-    from toolshift.connect.serve.guard import is_loopback
-
     return is_loopback(httpx.URL(url).host)

@@ -230,10 +230,16 @@ class _Reader:
             calls = self._calls(table["check"]["calls"], at, len(asks))
         return Given(name, kind, asks, said, calls, check, place, at)
 
-    def _calls(self, calls: Any, place: Place, turns: int) -> tuple[Call, ...]:
+    def _calls(
+        self, calls: Any, place: Place, turns: int, before: int | None = None
+    ) -> tuple[Call, ...]:
+        """Calls, each of which can refer to those before it, or to `before` of another list."""
         if not isinstance(calls, list):
             raise self.wrong(place, "expected calls are a list of {name, arguments}")
-        return tuple(self._call(c, (*place, n), n, turns) for n, c in enumerate(calls))
+        return tuple(
+            self._call(call, (*place, n), n if before is None else before, turns)
+            for n, call in enumerate(calls)
+        )
 
     def _call(self, call: Any, place: Place, number: int, turns: int) -> Call:
         table = self._table(call, place, ("name", "arguments", "turn"))
@@ -300,14 +306,17 @@ class _Reader:
     ) -> tuple[int, ...]:
         if listed is True and calls:
             return tuple(range(len(calls)))
-        wanted = self._calls(listed, place, turns)
         if not calls:
-            return tuple(range(len(wanted)))
-        found = []
-        for number, call in enumerate(wanted):
-            if call not in calls:
-                raise self.wrong((*place, number), "it is not among the task's own `calls`")
-            found.append(calls.index(call))
+            return tuple(range(len(self._calls(listed, place, turns))))
+        found: list[int] = []
+        for number, call in enumerate(self._calls(listed, place, turns, len(calls))):
+            left = (n for n, own in enumerate(calls) if n not in found and own == call)
+            spot = next(left, None)
+            if spot is None:
+                more = " so many times" if call in calls else ""
+                why = f"it is not among the task's own `calls`{more}"
+                raise self.wrong((*place, number), why)
+            found.append(spot)
         return tuple(found)
 
     # -- small parts ---------------------------------------------------------------------------

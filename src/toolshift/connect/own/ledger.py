@@ -27,6 +27,8 @@ def resolved(value: Any, results: Mapping[int, Any], concrete: bool = True) -> A
     whole = REFERENCE.fullmatch(value)
     if whole:
         return found(results, *whole.groups())
+    if any(found(results, *each) is None for each in REFERENCE.findall(value)):
+        return None
     return REFERENCE.sub(lambda each: str(found(results, *each.groups())), value)
 
 
@@ -45,7 +47,21 @@ def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
     """Whether an argument is as expected."""
     if is_free(expected):
         return LIKE not in expected or re.search(expected[LIKE], str(value)) is not None
-    return bool(resolved(expected, results) == value)
+    wanted = resolved(expected, results)
+    if wanted is None and expected is not None:
+        return False  # the result that it refers to is not there yet, or has no such value
+    return same(wanted, value)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: true is no 1, but 1 and 1.0 are the same number."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 class Ledger:
@@ -77,7 +93,7 @@ class Ledger:
         for key, value in expected.items():
             said = arguments[key]
             linked = self.links.get((place, key), value)
-            as_once = not is_free(value) and key in once and said == once[key]
+            as_once = not is_free(value) and key in once and same(said, once[key])
             if not as_once and not agrees(linked, said, self.results):
                 return False
         return True

@@ -238,6 +238,9 @@ class OwnWorld(World):
         return Prepared(given, setting, outcome, origins, walks, answer)
 
     def _check_end(self, given: Given, upstream: OwnUpstream) -> None:
+        if given.check.calls is not None and not upstream.ledger.complete:
+            why = "the expected calls themselves do not meet this check"
+            raise self.file.near((*given.place, "check", "calls"), why)
         state = given.check.state
         if state and not any(effect[-1] == state for effect in upstream.effects):
             why = f"{state} does not hold after the expected calls"

@@ -236,6 +236,9 @@ def _finished(seat: Seat, asked: Finish) -> Heard:
 
 async def _read(request: Request, form: type[Body]) -> Body | Response:
     body = await request.body()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and kind != "application/json":  # any page may send the other kinds without asking
+        return refusal(415, "send the body as JSON: content-type: application/json")
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as wrong:

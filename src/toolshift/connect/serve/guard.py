@@ -14,12 +14,11 @@ from urllib.parse import urlsplit
 
 from toolshift.connect.serve.seat import LARGEST
 from toolshift.errors import UsageError
+from toolshift.loopback import LOOPBACK, is_loopback
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.types import ASGIApp, Receive, Scope, Send
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Guard:
@@ -57,10 +56,11 @@ class Guard:
 
     def _wrong(self, headers: Headers) -> tuple[int, str]:
         """The status and the reason of a refusal; 0 where there is none."""
-        if _host(f"//{headers.get('host', '')}") not in self.hosts:
+        called = f"//{headers.get('host', '')}"
+        if _host(called) not in self.hosts:
             return 421, "this server does not answer to that Host; see --allow-host"
         origin = headers.get("origin")
-        if origin is not None and _host(origin) not in self.hosts:
+        if origin is not None and not self._admits(origin, called):
             return 403, "requests from that Origin are refused"
         scheme, _, given = headers.get("authorization", "").partition(" ")
         right = scheme.lower() == "bearer" and secrets.compare_digest(
@@ -74,6 +74,12 @@ class Guard:
                 return 413, f"a request may have {self.largest} bytes, not {size}"
         return 0, ""
 
+    def _admits(self, origin: str, called: str) -> bool:
+        """Whether a page may send requests. One of this machine must come from this server: what
+        listens at another port may be anybody's."""
+        name = _host(origin)
+        return name in self.hosts and (not is_loopback(name) or _port(origin) == _port(called))
+
 
 def _host(address: str) -> str:
     """The host of an address in lower case; "" where it has none."""
@@ -83,9 +89,13 @@ def _host(address: str) -> str:
         return ""
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
-    return host in LOOPBACK or host.startswith("127.")
+def _port(address: str) -> int:
+    """The port of an address, that of its scheme where it names none; -1 for what is no port."""
+    try:
+        parts = urlsplit(address)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return -1
 
 
 def hosts_of(host: str, allowed: Iterable[str] = ()) -> list[str]:

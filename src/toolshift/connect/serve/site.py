@@ -14,9 +14,10 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from toolshift.connect.serve.control import Control, refusal
-from toolshift.connect.serve.guard import LOOPBACK, Guard
+from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.offer import Offer
 from toolshift.connect.serve.seat import House, Seat
+from toolshift.loopback import LOOPBACK
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

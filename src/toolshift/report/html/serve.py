@@ -18,11 +18,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from toolshift.errors import UsageError
+from toolshift.loopback import LOOPBACK, is_loopback
 from toolshift.report.html.book import Book
 from toolshift.run_folder import RunFolder
 from toolshift.tool import JSON
 
-HERE = ("localhost", "127.0.0.1", "::1")
 LIVE = '<meta name="toolshift-live" content="live">'
 POLICY = re.compile("default-src (?P<mark>'|&#39;)none(?P=mark); ")
 HEADERS = {
@@ -48,7 +48,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, folders: Sequence[RunFolder], host: str = HERE[1], port: int = 0) -> None:
+    def __init__(
+        self, folders: Sequence[RunFolder], host: str = LOOPBACK[0], port: int = 0
+    ) -> None:
         self.folders = list(folders)
         self.book = Book(folders)
         self.host = host
@@ -83,8 +85,8 @@ class Server(ThreadingHTTPServer):
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server, and not a site that points here."""
         name = (urlsplit(f"//{host}").hostname or "") if "@" not in host else ""
-        if self.host in HERE or name in HERE:
-            return name in HERE
+        if is_loopback(self.host) or is_loopback(name):
+            return is_loopback(name)
         return name == self.host or _is_address(name)
 
 

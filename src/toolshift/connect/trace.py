@@ -1,4 +1,4 @@
-"""The trace of a proxied session: one JSON line a call, without secrets.
+"""The trace of a proxy: one JSON line for each call or request, without secrets.
 
 Left out are the values of keys that look like credentials, what looks like a credential inside a
 text, and the values of such variables in the proxy's own environment wherever they turn up.
@@ -21,8 +21,10 @@ GONE = "[redacted]"
 LONGEST = 20_000
 """Characters of one text that a trace keeps."""
 DEEPEST = 40
+SHORTEST = 6
+"""Characters of a value that is taken for a secret wherever it turns up."""
 _SECRET_KEY = re.compile(
-    r"pass(word|wd|phrase)?$|passw|secret|token(?!s$|ize)|api[-_]?key|auth(?!ors?$)|cookie|credential"
+    r"pass(word|wd|phrase)?$|passw|secret|token(?!s$|s_|ize)|api[-_]?key|auth(?!ors?$)|cookie|credential"
     r"|private[-_]?key|access[-_]?key|session[-_]?id|signature|bearer|[-_]pat$|[-_]key$|pwd",
     re.IGNORECASE,
 )
@@ -45,12 +47,13 @@ class Redactor:
     """Takes secrets out of what is written down.
 
     Args:
-        known: values that are secret whatever they look like.
+        known: values that are secret whatever they look like, unless they are very short.
     """
 
     def __init__(self, known: tuple[str, ...] = ()) -> None:
-        owned = [v for k, v in os.environ.items() if _SECRET_KEY.search(k) and len(v) >= 6]
-        every = sorted({*known, *owned}, key=len, reverse=True)
+        owned = [value for key, value in os.environ.items() if _SECRET_KEY.search(key)]
+        long = {value for value in (*known, *owned) if len(value) >= SHORTEST}
+        every = sorted(long, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, every))) if every else None
 
     def clean(self, value: Any, depth: int = 0) -> Any:

@@ -1,0 +1,98 @@
+"""Running a trainer to its end: Ctrl-C, too little memory, a loss that is no number."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from toolshift.errors import UsageError
+from toolshift.train.follow import Stop, step_of
+from toolshift.train.model import quiet
+from toolshift.train.presets import Settings
+
+
+class Careful:
+    """What our trainers do otherwise than those of TRL, which they come before."""
+
+    settings: Settings
+    state: Any
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """One forward and backward pass; stops where the loss is no longer a number."""
+        loss: torch.Tensor = super().training_step(*args, **kwargs)  # type: ignore[misc]
+        if not torch.isfinite(loss):
+            raise UsageError(
+                f"the loss became {loss.item()} in step {self.state.global_step + 1}: "
+                f"{self.calmer()}, and go on from the last checkpoint or start again"
+            )
+        return loss
+
+    def calmer(self) -> str:
+        """What may keep the loss a number."""
+        return f"lower the learning rate (it is {self.settings.lr:g})"
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Nothing: what a run was is in its own record."""
+
+    def _send_telemetry(self) -> None:
+        """Nothing is sent anywhere."""
+
+
+def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
+    """Runs a trainer to its end.
+
+    Args:
+        trainer: with `settings` and `curves`.
+        checkpoint: where to go on from.
+        ways: to need less memory, beside those of all trainers.
+
+    Raises:
+        UsageError: where memory runs out or the loss is no longer a number.
+        KeyboardInterrupt: where it was stopped before its end, with a checkpoint.
+    """
+    stop, alone = Stop(), trainer.accelerator.num_processes == 1
+    if alone:  # else one process would stop and the others wait for it
+        trainer.add_callback(stop)
+    if checkpoint is not None and trainer.is_world_process_zero():
+        trainer.curves.cut(step_of(checkpoint))
+    listening = stop.listening() if alone else nullcontext()
+    with listening, quiet(), says_what_to_change(trainer.settings, ways):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    step = trainer.state.global_step
+    if stop.asked and step < trainer.state.max_steps:
+        print(
+            f"Stopped after step {step}; a checkpoint is in {trainer.args.output_dir}. The same "
+            "command with --resume goes on.",
+            file=sys.stderr,
+            flush=True,
+        )
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def says_what_to_change(settings: Settings, ways: Sequence[str]) -> Iterator[None]:
+    """Turns running out of memory into advice.
+
+    Raises:
+        UsageError: where memory runs out.
+    """
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
+        if isinstance(fault, RuntimeError) and not _is_memory(fault):
+            raise
+        more = [] if settings.checkpointing else ["--checkpointing"]
+        more += ["LoRA instead of --full"] if settings.full else []
+        raise UsageError(f"memory ran out: try {', or '.join([*ways, *more])}") from fault
+
+
+def _is_memory(fault: RuntimeError) -> bool:
+    said = str(fault).lower()
+    return isinstance(fault, torch.OutOfMemoryError) or any(
+        mark in said for mark in ("allocate memory", "out of memory", "alloc_cpu")
+    )
