@@ -23,7 +23,7 @@ demo: setup  ## a real model beside planted agents, on all four tiers
 	@$(BIN)/toolshift report runs/demo --only-distinguishable | tail -n 1
 
 test: setup  ## every test, the ones with a real model included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: setup  ## lint, types, and the rules of the instrument
 	$(BIN)/ruff check .

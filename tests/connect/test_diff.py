@@ -17,6 +17,7 @@ from toolshift.connect.diff.file import FORMAT, ShiftFile, find_file_shift, read
 from toolshift.connect.diff.mapping import Answers, read_mapping, write_mapping
 from toolshift.connect.diff.settle import settle
 from toolshift.connect.diff.sides import Side, read_side
+from toolshift.connect.own import load
 from toolshift.episode import Episode
 from toolshift.errors import UsageError
 from toolshift.grade import grade
@@ -226,6 +227,27 @@ def test_a_task_that_needs_a_removed_tool_ends_in_a_refusal(tmp_path: Path) -> N
     _, verdict = solved(after)
     assert verdict.right_reason
     assert find_shift(path).tier == "interaction"
+
+
+OWN_TOOLS = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
+
+
+def test_a_task_whose_right_end_is_a_refusal_goes_along(tmp_path: Path) -> None:
+    world = load(OWN_TOOLS)
+    task = make_scene(world, "status", 2)
+    assert task.outcome.refusal == "not_found"
+    old = [as_openai(tool) for tool in world.tools]
+    new = copy.deepcopy(old)
+    for tool in new:
+        tool["function"]["name"] = f"v2_{tool['function']['name']}"
+    spare = [tool for tool in new if tool["function"]["name"] != "v2_refund_order"]
+    after = compose(task, [Applied(find_shift(made(tmp_path, old, spare)).name, 2)])
+    assert after.outcome == task.outcome
+    assert proven(after)
+    gone = [tool for tool in new if tool["function"]["name"] != "v2_get_order"]
+    path = made(tmp_path, old, gone, name="sunday")
+    with pytest.raises(NotApplicable, match="cannot be said to the new tools"):
+        compose(task, [Applied(find_shift(path).name, 2)])
 
 
 def test_an_added_tool_is_shown_and_says_that_it_is_not_there(tmp_path: Path) -> None:

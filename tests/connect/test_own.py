@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from toolshift.grade import Grade, grade, regrade
 from toolshift.run import evaluate
 from toolshift.scene import Scene, make_scene
 from toolshift.shift import NotApplicable, apply, shifts
+from toolshift.worlds import OWN
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_tools"
 
@@ -201,3 +205,27 @@ def test_a_run_is_resumed_and_its_folder_names_no_path(toolshift: Run, tmp_path:
     assert (code, "0 failed" in text) == (0, True)
     code, text, _ = toolshift("show", f"{path}/refund/0", "--shift", "identity_erasure:3")
     assert (code, "mara@example.com" in text) == (0, True)
+
+
+def test_another_process_finds_the_file_where_it_is_started(toolshift: Run, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    asked = ["--world", str(EXAMPLE / "tasks.yaml"), "--agent", "oracle", "--shift", "placebo"]
+    assert toolshift("run", *asked, "--out", str(out))[0] == 0
+    code, text, _ = toolshift("trace", str(out), "--json")
+    episode = json.loads(text)[0]["episode"]
+
+    def traced(folder: Path) -> tuple[int, str]:
+        command = "from toolshift.cli import main; main()"
+        words = [sys.executable, "-c", command, "trace", str(out), episode]
+        known = {name: value for name, value in os.environ.items() if name != OWN}
+        done = subprocess.run(words, cwd=folder, env=known, capture_output=True, text=True)  # noqa: PLW1510
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = traced(tmp_path)
+    assert (code, f"{OWN}=my_tasks.yaml toolshift trace RUN EPISODE" in said) == (2, True)
+    code, said = traced(EXAMPLE)
+    assert (code, "< user: " in said) == (0, True), said
+    (tmp_path / "noise.yml").write_text("- no world")
+    (tmp_path / "other.yaml").write_text((EXAMPLE / "tasks.yaml").read_text())
+    code, said = traced(tmp_path)  # the tools of the copy are not there
+    assert (code, "other.yaml:2: tools.python" in said) == (2, True), said

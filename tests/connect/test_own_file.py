@@ -52,6 +52,7 @@ WRONG = [
     ("answer: shipped", "answr: shipped", r"t.yaml:12: tasks\[0\].check.answr: .*mean answer"),
     ("answer: shipped", "answer: '('", r"t.yaml:12: .*check.answer: '\(' is no regular expression"),
     ("answer: shipped", "answer: 'lost\\b'", r"t.yaml:12: .*check.answer: no result of the exp"),
+    ("answer: shipped", "answer: closed", r"no result of the expected calls contains 'closed'"),
     ("answer: shipped", "refuse: never", r"t.yaml:12: .*check.refuse: unknown reason 'never'"),
     ("answer: shipped", "state: checks", r"t.yaml:12: .*check.state: 'checks' is not module:func"),
     ("answer: shipped", "state: 'shop_checks:kettle'", r"t.yaml:12: .*has no 'kettle'"),

@@ -151,7 +151,7 @@ def test_a_failed_request_is_the_tools_failure(folder: Path, address: str) -> No
         ("POST /reset", "reset", "tools.reset: 'reset' is not like POST /reset"),
         ("POST /reset", "POST /nothing", "tools.reset: POST /nothing answered 404"),
         ("base_url: ADDRESS", "base_url: http://127.0.0.1:9", "cannot be reached"),
-        ("T-0001", "T-0009", "no result of the expected calls has it"),
+        ("T-0001", "T-0009", "no result of the expected calls contains .T-0009"),
     ],
 )
 def test_what_is_wrong_with_a_server_is_said(

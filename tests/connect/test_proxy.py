@@ -184,6 +184,42 @@ def test_a_drifted_format_says_the_same_and_promises_no_schema(severity: int) ->
         assert json.loads(text) == found.structured_content
 
 
+LISTED = {"type": "object", "additionalProperties": True}
+
+
+class OpenShop(Shop):
+    """Lists open records as Python servers do: one text each, all of them in an envelope."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        schema = {"properties": {"result": {"type": "array", "items": LISTED}}, "type": "object"}
+        self.tools = [{**TOOLS[0], "outputSchema": schema}]
+
+    async def answer(self, ctx: Any, params: Any) -> dict[str, Any]:
+        found = ORDERS if params.arguments["customer"] == "Ada" else []
+        said = [{"type": "text", "text": json.dumps(one, indent=2)} for one in found]
+        return {"content": said, "structuredContent": {"result": found}}
+
+
+@pytest.mark.parametrize("severity", [1, 2])
+def test_a_list_of_open_records_drifts_in_its_texts_too(severity: int) -> None:
+    async def orders(client: Client) -> Any:
+        tools = await all_tools(client)
+        none = await client.call_tool("find_orders", {"customer": "nobody"})
+        return tools, await client.call_tool("find_orders", CITED), none
+
+    tools, found, none = visit(orders, shifting(f"format_drift:{severity}"), OpenShop())
+    (text,) = texts(found)
+    assert all(str(value) in text for one in ORDERS for value in one.values())
+    assert "order_ref" not in text
+    if found.structured_content:
+        assert len(found.structured_content["result"]) == len(ORDERS)
+        assert not any("order_ref" in one for one in found.structured_content["result"])
+    assert (none.structured_content or {"result": []}) == {"result": []}
+    if severity == 1:  # open records promise no keys
+        assert "outputSchema" in tools["find_orders"]
+
+
 def test_text_that_is_not_json_and_pictures_pass() -> None:
     async def both(client: Client) -> Any:
         note = await client.call_tool("read_note", {"name": "rain"})

@@ -358,5 +358,15 @@ def test_a_dry_run_shows_the_tools_before_and_after(capsys: pytest.CaptureFixtur
     assert [tool["name"] for tool in shown["before"]] == [tool["name"] for tool in TOOLS]
     listed = visit(program(SHOP, *shifts), lambda client: client.list_tools()).tools
     assert [tool["name"] for tool in shown["after"]] == [tool.name for tool in listed]
+    assert shown["in_use"] == {}
     proxy_command(**options(SHOP, *shifts, dry_run=True))
     assert "order_ref -> " in capsys.readouterr().out
+
+
+def test_a_dry_run_says_what_happens_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+    shifts = ("format_drift:2", "transient_error:1", "parameter_rename:1")
+    proxy_command(**options(SHOP, *shifts, dry_run=True))
+    told = capsys.readouterr().out
+    assert "format_drift:2: results: Write results under other keys" in told
+    assert "transient_error:1: results: " in told
+    assert "parameter_rename:1: " not in told

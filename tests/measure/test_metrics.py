@@ -10,7 +10,14 @@ import pytest
 from toolshift.cell import Cell
 from toolshift.errors import UsageError
 from toolshift.grade import Grade
-from toolshift.measure.diagnosis import diagnose, drop_of, weaknesses
+from toolshift.measure.diagnosis import (
+    diagnose,
+    drop_of,
+    smallest_loss,
+    untold,
+    untold_loss,
+    weaknesses,
+)
 from toolshift.measure.metrics import Arms, Measures, Scored, tier_of
 from toolshift.report.tables import behaviour_table, group_table
 from toolshift.run import evaluate
@@ -230,3 +237,46 @@ def test_evaluate_takes_a_plain_function() -> None:
     assert "at floor" in report.summary()
     with pytest.raises(UsageError, match="an agent is"):
         evaluate(7)
+
+
+@pytest.mark.parametrize(("failing", "touched"), [(2, 4), (5, 5), (1, 1)])
+def test_a_loss_on_too_few_tasks_is_given_in_counts(failing: int, touched: int) -> None:
+    arms = Arms(
+        rows(CLEAN, (touched, GOOD)) + rows(ERASED, (touched - failing, GOOD), (failing, BAD))
+    )
+    clean, row = arms.measure("clean", arms.clean), tier(arms)
+    said = " ".join(diagnose(clean, None, [row], [row], []))
+    which = {1: "the one task", 2: "2 of the 4 tasks", 5: "all 5 tasks"}[failing]
+    assert f"Fails {which} that perception touches (memorised name; open " in said
+    assert "too few tasks to tell it from chance." in said
+    assert "No tier" not in said
+    assert smallest_loss([row]) == "none: not even a total loss would show"
+
+
+def test_failures_as_trained_are_set_beside_those_under_a_shift() -> None:
+    arms = Arms(rows(CLEAN, (1, BAD), (9, GOOD)) + rows(ERASED, (2, BAD), (8, GOOD)))
+    row = tier(arms)
+    said = untold_loss(row, "")
+    assert said.startswith("Fails 2 of the 10 tasks that perception touches, and 10% of them as")
+
+
+def test_no_loss_of_points_is_called_none() -> None:
+    arms = Arms(rows(CLEAN, (1, BAD), (9, GOOD)) + rows(ERASED, (1, BAD), (9, GOOD)))
+    clean, row = arms.measure("clean", arms.clean), tier(arms)
+    assert untold([row], [row]) is None
+    said = diagnose(clean, None, [row], [row], [])
+    assert "No tier can be told apart from the placebo arm or from chance." in said
+    assert smallest_loss([row]) == "cannot be said: all tasks changed alike"
+
+
+def test_the_smallest_loss_is_in_points() -> None:
+    row = tier(Arms(rows(CLEAN, (30, GOOD)) + rows(ERASED, (29, GOOD), (1, BAD))))
+    assert smallest_loss([row]) == f"{100 * row.detectable:.0f} points"
+    assert smallest_loss([]) == ""
+
+
+def test_refusals_name_the_tier() -> None:
+    arms = Arms(rows(CLEAN, (1, GOOD)) + rows(GONE, (1, REFUSED)))
+    row = tier(arms)
+    said = diagnose(arms.measure("clean", arms.clean), None, [row], [row], [])
+    assert any(f"of 1 unsolvable scene in {row.label} " in sentence for sentence in said)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolshift.cell import write_stack
 from toolshift.errors import UsageError
 from toolshift.suite import check_entities, read_stack
 
 if TYPE_CHECKING:
     from toolshift.connect.mcp.behind import Shifting
     from toolshift.connect.mcp.client import Target
+    from toolshift.scene import Scene
 
 
 def proxy_command(
@@ -189,7 +191,8 @@ def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> 
     ]
     if as_json:
         after = [words for _, words in shown]
-        print_json({"before": listed, "after": after, "not_applicable": left})
+        found: dict[str, Any] = {"before": listed, "after": after, "in_use": _in_use(live.scene)}
+        print_json({**found, "not_applicable": left})
         return
     rows = [
         (", ".join(tool.origin) or "(made up)", tool.name, _changes(live.toolbox, tool, words))
@@ -198,10 +201,24 @@ def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> 
     seen = {name for tool, _ in shown for name in tool.origin}
     rows += [(name, "(hidden)", "") for name in live.toolbox.sources if name not in seen]
     print_table("", ("tool", "shown as", "what has changed"), rows)
+    for name, what in _in_use(live.scene).items():
+        click.echo(f"{name}: {what}")
     for name, why in left.items():
         click.echo(f"{name} is not applicable: {why}")
     if live.moves:
         click.echo("The tools change further while they are used.")
+
+
+def _in_use(scene: Scene) -> dict[str, str]:
+    """What happens when the tools are called, which their list does not show, by shift."""
+    from toolshift.shift import find_shift
+
+    found = {write_stack((one,)): find_shift(one.shift) for one in scene.shifts}
+    return {
+        name: f"{'results' if shift.dimension == 'observation' else 'calls'}: {shift.summary}"
+        for name, shift in found.items()
+        if shift.tier == "interaction"
+    }
 
 
 def _changes(toolbox: Any, tool: Any, words: dict[str, Any]) -> str:

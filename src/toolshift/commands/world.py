@@ -89,7 +89,9 @@ def _skeleton(source: Mapping[str, str], listed: list[dict[str, Any]]) -> str:
         "  - id: first",
         "    ask: What should the agent do?",
         "    calls: []  # the good path: [{name: ..., arguments: {...}}]",
-        '    check: {answer: "what a right answer matches"}',
+        "    check:",
+        '      answer: "what it matches"',
+        '      example: "what it matches"  # not needed where a result of the calls has it',
         "",
         "# The tools, with their arguments (* must be given):",
     ]

@@ -70,6 +70,7 @@ class Source:
         if not self.envelope:
             return value
         (first, *_) = value.get(self.envelope) or [{}]
+        first = first or {"name": sample(_open(self.outputs, self.envelope), word)}
         return [first, first]
 
 
@@ -296,7 +297,7 @@ def _returns(name: str, outputs: Mapping[str, Any] | None) -> tuple[str, tuple[F
     if isinstance(known, Mapping) and len(known) == 1:
         ((key, inner),) = known.items()
         items = inner.get("items") if inner.get("type") == "array" else None
-        if isinstance(items, Mapping) and items.get("type") == "object" and items.get("properties"):
+        if isinstance(items, Mapping) and _is_record(items):
             envelope, schema = key, dict(items)
     fields = tuple(
         Field(path, f"{name}.{'.'.join(path)}", kind if kind in _NUMBERS else "string")  # type: ignore[arg-type]
@@ -304,3 +305,15 @@ def _returns(name: str, outputs: Mapping[str, Any] | None) -> tuple[str, tuple[F
         if kind in _SINGLE
     )
     return envelope, fields
+
+
+def _is_record(items: Mapping[str, Any]) -> bool:
+    """Whether the items of a list are records, with values declared or open ones."""
+    known = items.get("properties") or items.get("additionalProperties")
+    return items.get("type") == "object" and bool(known)
+
+
+def _open(outputs: JSONSchema, envelope: str) -> Any:
+    """The schema of the values that records in an envelope may have beside those declared."""
+    schema = inlined(outputs, outputs)
+    return schema["properties"][envelope]["items"].get("additionalProperties")

@@ -7,18 +7,17 @@ what cannot is said to be so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
-from typing import TYPE_CHECKING
+from math import inf, isnan
 
 import msgspec
 
+from toolshift.measure.metrics import ALPHA, Measures
 from toolshift.measure.statistics import Interval
-
-if TYPE_CHECKING:
-    from toolshift.measure.metrics import Measures
 
 FLOOR, CEILING = 0.1, 0.95
 """A clean accuracy up to `FLOOR` is at floor; a shifted one from `CEILING` on is at ceiling."""
+LONGEST_FAULT = 200
+"""Characters of what an agent said as it broke down."""
 
 
 class Weakness(msgspec.Struct, frozen=True):
@@ -34,6 +33,19 @@ class Weakness(msgspec.Struct, frozen=True):
     failures: int
     share: float
     tier: str
+    example: str
+
+
+class Crashes(msgspec.Struct, frozen=True):
+    """The episodes that an agent's own code ended.
+
+    Attributes:
+        said: why, most often: the exception, or what became of its program.
+        example: an episode to open.
+    """
+
+    episodes: int
+    said: str
     example: str
 
 
@@ -54,21 +66,90 @@ def diagnose(
     tiers: Sequence[Measures],
     shifts: Sequence[Measures],
     weak: Sequence[Weakness],
+    broken: str = "",
 ) -> list[str]:
-    """The sentences, the most important first."""
-    said = [_clean(clean)]
+    """The sentences, the most important first; `broken` is what `broke_down` says, if it did."""
+    said = [_clean(clean), *([broken] if broken else [])]
     if placebo is not None and placebo.told_apart:
         said.append(
             f"Even the placebo arm moves it by {drop_of(placebo)}: it is sensitive to order "
             "and phrasing."
         )
     if clean.clean_defined:
-        said += _stages(tiers) + _worst_shift(shifts)
+        said += _stages(tiers, shifts) + _worst_shift(shifts)
     elif tiers:
         said.append(_undefined(tiers))
     void = sum(row.void for row in (clean, *([placebo] if placebo else []), *tiers))
     said += _refusals(tiers) + _cause(weak, void)
     return said
+
+
+def broke_down(crashes: Crashes, episodes: int) -> str:
+    """How often an agent's own code ended an episode, of so many, and why."""
+    said = " ".join(crashes.said.split())
+    if len(said) > LONGEST_FAULT:
+        said = f"{said[:LONGEST_FAULT]}…"
+    because = f": {said}" if said else ""
+    return (
+        f"Its own code broke down in {crashes.episodes} of {episodes} episodes{because} "
+        f"(open {crashes.example})."
+    )
+
+
+def is_loss(row: Measures) -> bool:
+    """Whether a row loses accuracy, told apart from chance and from the placebo arm."""
+    return row.told_apart and row.drop.estimate > 0
+
+
+def untold(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> Measures | None:
+    """The greatest loss of points that may be chance, where no loss is told apart; else None."""
+    if any(map(is_loss, (*tiers, *shifts))):
+        return None
+    for rows in (shifts, tiers):
+        lost = [row for row in rows if row.drop.estimate > 0 and row.p_value >= ALPHA]
+        if lost:
+            return max(lost, key=lambda row: row.drop.estimate)
+    return None
+
+
+def untold_loss(row: Measures, why: str) -> str:
+    """A loss that may be chance: "Fails 2 of the 4 tasks that redirect touches (WHY): ..."."""
+    failures, scored = sum(row.causes.values()), row.episodes - row.void
+    unit = "task" if scored == row.accuracy.n else "episode"
+    which = f"{failures} of the {scored} {unit}s"
+    if failures == scored:
+        which = f"all {scored} {unit}s" if scored > 1 else f"the one {unit}"
+    before = round(100 * (1 - row.clean.estimate))
+    trained = f", and {before}% of them as trained" if before else ""
+    return (
+        f"Fails {which} that {words(row.label)} touches{f' ({why})' if why else ''}{trained}: "
+        "too few tasks to tell it from chance."
+    )
+
+
+def at_ceiling(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> bool:
+    """Whether the shifts do not reach an agent's limits, as far as can be seen."""
+    loss = untold(tiers, shifts)
+    rows = [*tiers, *([loss] if loss else [])]
+    return all(not row.void and row.accuracy.estimate >= CEILING for row in rows)
+
+
+def smallest_loss(tiers: Sequence[Measures]) -> str:
+    """From what drop on every tier would show it, with a power of 0.8; "" without a drop.
+
+    Under the exact test even a total loss is within chance where the tasks are very few.
+    """
+    defined = [row for row in tiers if row.defined]
+    if not defined:
+        return ""
+    limits = [inf if 2 * 0.5**row.drop.n > ALPHA else row.detectable for row in defined]
+    known = [limit for limit in limits if not isnan(limit)]
+    if not known:
+        return "cannot be said: all tasks changed alike"
+    largest = max(known)
+    if largest > 1:
+        return "none: not even a total loss would show"
+    return f"{100 * largest:.0f} points"
 
 
 def points(interval: Interval) -> str:
@@ -120,13 +201,14 @@ def _clean(clean: Measures) -> str:
     return f"{solves}."
 
 
-def _stages(tiers: Sequence[Measures]) -> list[str]:
-    apart = [row for row in tiers if row.told_apart and row.drop.estimate > 0]
+def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
+    apart = [row for row in tiers if is_loss(row)]
     rest = [row.label for row in tiers if not row.told_apart]
     if not apart:
-        ceiling = all(not row.void and row.accuracy.estimate >= CEILING for row in tiers)
-        if tiers and ceiling:
+        if tiers and at_ceiling(tiers, shifts):
             return ["At ceiling in every tier: these shifts do not reach its limits."]
+        if loss := untold(tiers, shifts):
+            return [untold_loss(loss, _main_cause(loss))]
         return ["No tier can be told apart from the placebo arm or from chance."] if tiers else []
     worst = max(apart, key=lambda row: row.drop.estimate)
     said = [
@@ -138,8 +220,14 @@ def _stages(tiers: Sequence[Measures]) -> list[str]:
     return said
 
 
+def _main_cause(row: Measures) -> str:
+    cause = next(iter(row.causes), "")
+    example = row.examples.get(cause, "")
+    return f"{words(cause)}; open {example}" if example else words(cause)
+
+
 def _worst_shift(shifts: Sequence[Measures]) -> list[str]:
-    apart = [row for row in shifts if row.told_apart and row.drop.estimate > 0]
+    apart = [row for row in shifts if is_loss(row)]
     if not apart:
         return []
     worst = max(apart, key=lambda row: row.drop.estimate)
@@ -165,7 +253,11 @@ def _refusals(tiers: Sequence[Measures]) -> list[str]:
     for row in tiers:
         if not row.unsolvable:
             continue
-        text = f"Refuses {percent(row.refusal_rate)} of {row.unsolvable} unsolvable scenes"
+        scenes = "scene" if row.unsolvable == 1 else "scenes"
+        text = (
+            f"Refuses {percent(row.refusal_rate)} of {row.unsolvable} unsolvable {scenes} in "
+            f"{row.label}"
+        )
         if not isnan(row.right_reason):
             text += f" ({row.right_reason:.0%} of these for the right reason)"
         if row.over_refusal.n:

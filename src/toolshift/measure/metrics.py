@@ -39,11 +39,13 @@ class Scored(msgspec.Struct, frozen=True):
     grade: Grade
     usage: Usage = Usage()
     reading: Reading = Reading()
+    broke: str = ""
 
     @classmethod
     def of(cls, record: Record, cell: Cell) -> Scored:
         """Leaves the steps out."""
-        return cls(record.episode, cell, record.grade, record.usage, record.reading)
+        broke = record.steps[-1].said if record.end == "crashed" and record.steps else ""
+        return cls(record.episode, cell, record.grade, record.usage, record.reading, broke)
 
 
 class Measures(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from toolshift.measure.diagnosis import percent, points, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.statistics import Interval
 from toolshift.report.html import story
-from toolshift.report.html.figures import share, shown
+from toolshift.report.html.figures import LONGEST, share, shown
 from toolshift.report.report import AgentReport, Report
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&$])")
@@ -36,7 +36,7 @@ def _run(report: Report) -> str:
 def _agent(each: AgentReport, several: bool) -> str:
     mark = f" ({each.decoding} decoding)" if each.decoding else ""
     parts = [f"### {plain(each.name)}{mark}"] if several or mark else []
-    parts.append(f"**{story.headline(each, '' if several else plain(each.name))}**")
+    parts.append(f"**{plain(story.headline(each, '' if several else each.name), 4000)}**")
     if each.tiers:
         parts.append(_tiers(each))
     if hurts := story.worst(each.shifts):
@@ -70,6 +70,7 @@ def _note(each: AgentReport) -> str:
     """What a gate goes by: the verdict, and how sure it is."""
     verdict = {
         "breaks": "Breaks under shift",
+        "unsure": "Too few tasks to tell its losses from chance",
         "holds": "No loss that can be told from chance",
         "undefined": f"Undefined: {story.UNDER_HALF}",
     }[story.verdict(each)]
@@ -106,6 +107,6 @@ def _judged(row: Measures) -> str:
     return "**loses**" if row.drop.estimate > 0 else "gains"
 
 
-def plain(text: object) -> str:
+def plain(text: object, longest: int = LONGEST) -> str:
     """Text that Markdown shows as it is: no markup, no link, no mention."""
-    return _SPECIAL.sub(r"\\\1", shown(text)).replace("@", "@<!-- -->")
+    return _SPECIAL.sub(r"\\\1", shown(text, longest)).replace("@", "@<!-- -->")

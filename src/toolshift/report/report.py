@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.cell import Cell
 from toolshift.errors import UsageError
-from toolshift.measure.diagnosis import Weakness, diagnose, weaknesses
+from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
 from toolshift.measure.metrics import (
     NOTHING,
     TIER_ORDER,
@@ -38,6 +38,7 @@ class AgentReport(msgspec.Struct, frozen=True):
         tiers: one row a tier; likewise the other tables. `cells` are tier x dimension.
         look_alikes: refusals on solvable scenes that look unsolvable.
         noise_floor: the drop of the placebo arm.
+        crashed: the episodes that its own code ended; None where there is none.
     """
 
     name: str
@@ -62,6 +63,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     input_tokens: int
     output_tokens: int
     cost: float
+    crashed: Crashes | None = None
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -186,6 +188,8 @@ def _about(about: dict[str, Any], rows: list[Scored], complete: bool) -> AgentRe
     shifts = arms.table(shift_of, "bh")
     everything = arms.measure("all arms", rows)
     weak = weaknesses(everything, [clean, *tiers])
+    crashed = _crashed(rows)
+    broken = broke_down(crashed, len(rows)) if crashed else ""
     alike = [row for row in arms.shifted if is_look_alike(row.cell)]
     return AgentReport(
         name=str(about["name"]),
@@ -203,19 +207,33 @@ def _about(about: dict[str, Any], rows: list[Scored], complete: bool) -> AgentRe
         worlds=arms.table(lambda cell: cell.world, "bh"),
         look_alikes=arms.measure("look-alikes", alike) if alike else None,
         weaknesses=weak,
-        diagnosis=diagnose(clean, placebo, tiers, shifts, weak),
+        diagnosis=diagnose(clean, placebo, tiers, shifts, weak, broken),
         noise_floor=placebo.drop if placebo else NOTHING,
         infrastructure=sum(row.grade.end == "infrastructure" for row in rows),
         misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
         input_tokens=sum(row.usage.input_tokens for row in rows),
         output_tokens=sum(row.usage.output_tokens for row in rows),
         cost=round(sum(row.usage.cost for row in rows), 6),
+        crashed=crashed,
     )
+
+
+def _crashed(rows: Sequence[Scored]) -> Crashes | None:
+    broken = [row for row in rows if row.grade.end == "crashed"]
+    if not broken:
+        return None
+    said, _ = Counter(row.broke for row in broken).most_common(1)[0]
+    return Crashes(len(broken), said, next(row.episode for row in broken if row.broke == said))
 
 
 def shift_of(cell: Cell) -> str:
     """The shifts of a cell without their severities."""
     return "+".join(applied.shift for applied in cell.shifts)
+
+
+def draws_entities(worlds: Iterable[str]) -> bool:
+    """Whether any of these worlds is drawn to a size; one of a file, NAME@HASH, is as it is."""
+    return any("@" not in name for name in worlds)
 
 
 def is_look_alike(cell: Cell) -> bool:

@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from toolshift.measure.diagnosis import drop_of, kinds, words
+from toolshift.measure.diagnosis import drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
-from toolshift.report.report import AgentReport, Report, Skipped
+from toolshift.report.report import AgentReport, Report, Skipped, draws_entities
 from toolshift.report.tables import (
     BEHAVIOUR,
     behaviour_table,
@@ -167,9 +167,10 @@ def _skipped(skipped: Skipped) -> str:
 
 
 def _footer(report: Report, agents: Sequence[AgentReport]) -> Text:
+    size = f" of {report.size} entities a world" if draws_entities(report.worlds) else ""
     lines = [
         f"{report.tasks} tasks, {report.trials} trial{'s' * (report.trials != 1)} each, "
-        f"{sum(a.everything.episodes for a in agents)} episodes of {report.size} entities a world."
+        f"{sum(a.everything.episodes for a in agents)} episodes{size}."
     ]
     for each in agents:
         lines.append(f"{each.name}: {'; '.join(_quality(each))}")
@@ -195,9 +196,8 @@ def _quality(each: AgentReport) -> list[str]:
         said.append(f"noise floor (placebo) {drop_of(each.placebo)}")
     if not isnan(each.everything.flip_rate):
         said.append(f"flip rate {100 * each.everything.flip_rate:.0f}%")
-    detectable = [row.detectable for row in each.tiers if row.defined and not isnan(row.detectable)]
-    if detectable:
-        said.append(f"a tier shows a drop from {100 * max(detectable):.0f} points on (power 0.8)")
+    if smallest := smallest_loss(each.tiers):
+        said.append(f"smallest drop that a tier would show (power 0.8): {smallest}")
     if each.everything.prose > 0:
         refused = 100 * each.everything.refused_by_protocol, 100 * each.everything.refused_in_prose
         said.append(

@@ -209,6 +209,8 @@ def tool_subset(scene: Scene, rng: Random, severity: Severity) -> Change:
     """
     called = {step.name for step in scene.calls}
     spare = [tool.name for tool in scene.tools if tool.name not in called]
+    if not called <= {tool.name for tool in scene.tools}:
+        raise NotApplicable("tools come in mid-episode, and those that they replace must be shown")
     if not spare:
         raise NotApplicable("the task needs every tool that is shown")
     hidden = frozenset(rng.sample(spare, max(1, round(len(spare) * severity / 3))))

@@ -302,16 +302,18 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     Raises:
         NotApplicable: where the task can no longer be carried out, and not for a tool that is gone.
     """
-    if not scene.asks or not scene.solvable:
+    if not scene.asks:
         return {}
     try:
         steps = scene.with_(layers=(*scene.layers, layer)).rehearsal
     except Untraceable as reason:
         raise NotApplicable(f"the task cannot be carried over: {reason}") from None
-    if steps[-1].kind == "answer":
-        return {}
     needed = {name for step in scene.calls for name, _ in step.true}
-    if needed & release.lost:
+    if scene.solvable and steps[-1].kind == "answer":
+        return {}
+    if not scene.solvable and needed <= {name for step in steps for name, _ in step.true}:
+        return {}
+    if scene.solvable and needed & release.lost:
         asks = (*scene.asks[:-1], replace(scene.asks[-1], expected=None))
         done = scene.outcome.effects
         return {"asks": asks, "outcome": Outcome((), done, "tool_unavailable", witness=())}

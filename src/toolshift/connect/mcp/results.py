@@ -33,7 +33,7 @@ def as_result(raw: Mapping[str, Any], source: Source | None) -> Result:
     data = raw.get("structuredContent")
     if source is not None and source.envelope and isinstance(data, dict):
         inner = data.get(source.envelope)
-        if len(data) == 1 and _is_records(inner):
+        if len(data) == 1 and (_is_records(inner) or inner == []):
             return Result(True, inner, fields)
         fields = ()
     if data is None and len(texts) == 1:
@@ -97,11 +97,16 @@ def _told(text: str, raw: Mapping[str, Any]) -> bool:
     data = raw.get("structuredContent")
     if data is None or len(text) > LONGEST_JSON:
         return data is None
-    return text in _strings(data) or _read(text) == data or _read(text) in _values(data)
+    said = _read(text)
+    return text in _strings(data) or (said is not None and said in (data, *_inside(data)))
 
 
-def _values(data: Any) -> list[Any]:
-    return list(data.values()) if isinstance(data, dict) and len(data) == 1 else []
+def _inside(data: Any) -> list[Any]:
+    """What stands in an envelope; of a list its records too, for servers give each a text."""
+    if not isinstance(data, dict) or len(data) != 1:
+        return []
+    (inner,) = data.values()
+    return [inner, *inner] if isinstance(inner, list) else [inner]
 
 
 def _strings(data: Any) -> set[str]:

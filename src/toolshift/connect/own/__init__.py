@@ -13,7 +13,7 @@ from pathlib import Path
 from toolshift.connect.own.file import read_file
 from toolshift.connect.own.world import OwnWorld
 from toolshift.errors import UsageError
-from toolshift.worlds import OWN
+from toolshift.worlds import OWN, is_file
 
 __all__ = ["OwnWorld", "find_own", "load"]
 
@@ -47,7 +47,9 @@ def _called(path: str) -> str:
 
 
 def find_own(name: str) -> OwnWorld:
-    """The world of a path, or of a name with a hash, of which the file must be known.
+    """The world of a path, or of a name with a hash.
+
+    The file behind a name is one of those known, or stands in the working directory.
 
     Raises:
         UsageError: where the file is not known, or has changed since.
@@ -55,16 +57,29 @@ def find_own(name: str) -> OwnWorld:
     if "@" not in name or Path(name).suffix:
         return load(name)
     called = name.partition("@")[0]
-    changed = ""
-    for path in filter(None, os.environ.get(OWN, "").split(os.pathsep)):
-        if _called(path) == called:
+    why = ""
+    for path in (*filter(None, os.environ.get(OWN, "").split(os.pathsep)), *_nearby()):
+        if _called(path) != called:
+            continue
+        try:
             world = load(path)
-            if world.name == name:
-                return world
-            changed = world.name
-    if changed:
-        raise UsageError(
-            f"world {name}: its file, or its tools, are others now ({changed}): start a new run, "
-            "or restore what they were"
+        except UsageError as fault:
+            why = why or str(fault)
+            continue
+        if world.name == name:
+            return world
+        why = why or (
+            f"world {name}: its file, or its tools, are others now ({world.name}): start a new "
+            "run, or restore what they were"
         )
-    raise UsageError(f"world {name} is of a file of its own: say which, as in {OWN}=my_tasks.yaml")
+    raise UsageError(
+        why
+        or f"world {name} is of a file of its own, which is not in this folder: go where it is, or "
+        f"say which, as in {OWN}=my_tasks.yaml toolshift trace RUN EPISODE"
+    )
+
+
+def _nearby() -> list[str]:
+    """The files in the working directory that may be worlds."""
+    found = (path for path in Path().iterdir() if is_file(path.name) and path.is_file())
+    return sorted(str(path.resolve()) for path in found)

@@ -229,7 +229,8 @@ class OwnWorld(World):
         heard = {n: [_told(r)] for n, r in results.items()}
         answer = right_answer(given, heard, [JSON.encode(r).decode() for r in results.values()])
         if given.check.answer and not answer:
-            why = "no result of the expected calls has it: give an `example` of a right answer"
+            why = f"no result of the expected calls contains {given.check.answer!r}: "
+            why += "mend it, or give an `example` of a right answer that none of them has"
             raise self.file.near((*given.place, "check", "answer"), why)
         outcome = Outcome(tuple(upstream.effects))
         if given.check.refuse:
@@ -297,7 +298,8 @@ class OwnWorld(World):
         silent = [call.name for call in calls if not truth.by_name[call.name].returns]
         if shift.name == "conflicting_sources" and silent:
             return f"{silent[0]} does not declare what its results hold"
-        if shift.preserves != "end_state" and scene.clean.outcome.refusal:
+        keeps = shift.preserves == "end_state" or "@" in shift.name  # a change of tools says itself
+        if scene.clean.outcome.refusal and not keeps:
             return "the right end is a refusal already"
         return ""
 

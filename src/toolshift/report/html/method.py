@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from toolshift.cell import write_stack
 from toolshift.errors import UsageError
 from toolshift.report.html.figures import shown
+from toolshift.report.report import draws_entities
 from toolshift.run_folder import Manifest, RunFolder
 from toolshift.suite import Arm, Selection, find_suite, select
 
@@ -15,12 +16,15 @@ from toolshift.suite import Arm, Selection, find_suite, select
 def facts(folder: RunFolder) -> list[tuple[str, str]]:
     """What a run is, as pairs of a name and a value."""
     manifest, asked = folder.manifest, folder.manifest.selection
+    pool = ("Pool", shown(asked.pool))
+    if draws_entities(asked.worlds):
+        pool = ("Pool, entities a world", f"{shown(asked.pool)}, {asked.size}")
     return [
         ("Suite", shown(manifest.suite)),
         ("Worlds", ", ".join(map(shown, asked.worlds))),
         ("Trials of each scene", str(asked.trials)),
         ("Seeds", ", ".join(map(str, asked.seeds))),
-        ("Pool, entities a world", f"{shown(asked.pool)}, {asked.size}"),
+        pool,
         ("Placebo arm", "yes" if asked.placebo else "no"),
         ("Plan", shown(manifest.plan_hash)),
         ("ToolShift", shown(manifest.toolshift)),

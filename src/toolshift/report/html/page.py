@@ -139,7 +139,14 @@ def _title(subjects: Sequence[Subject]) -> str:
     """The headline of the page."""
     if len(subjects) == 1:
         return story.headline(subjects[0].report)
-    broken = sum(story.verdict(subject.report) == "breaks" for subject in subjects)
+    verdicts = [story.verdict(subject.report) for subject in subjects]
+    broken, unsure = verdicts.count("breaks"), verdicts.count("unsure")
+    if unsure and not broken:
+        fail = "fails" if unsure == 1 else "fail"
+        return (
+            f"{unsure} of {len(subjects)} agents {fail} more under a shift than as trained: "
+            "too few tasks to tell it from chance"
+        )
     if not broken:
         return f"None of {len(subjects)} agents loses accuracy that can be told from chance"
     lose = "loses" if broken == 1 else "lose"

@@ -1,7 +1,7 @@
 """What a reader must know first, in plain words: how well the agent does, where it breaks, and why.
 
 The sentences are made by rule from the measures. Only what can be told apart from chance and from
-the placebo arm is called a loss.
+the placebo arm is called a loss; one of too few tasks is given in counts, and said to be so.
 """
 
 from __future__ import annotations
@@ -13,12 +13,23 @@ from math import isnan
 from pathlib import Path
 from typing import Literal
 
-from toolshift.measure.diagnosis import CEILING, FLOOR, kinds, words
+from toolshift.measure.diagnosis import (
+    CEILING,
+    FLOOR,
+    at_ceiling,
+    broke_down,
+    is_loss,
+    kinds,
+    smallest_loss,
+    untold,
+    untold_loss,
+    words,
+)
 from toolshift.measure.metrics import Measures
 from toolshift.report.html.figures import share, shown, signed
 from toolshift.report.report import AgentReport
 
-Verdict = Literal["breaks", "holds", "undefined"]
+Verdict = Literal["breaks", "unsure", "holds", "undefined"]
 UNDER_HALF = "clean score under 50%"
 
 
@@ -31,14 +42,26 @@ def headline(each: AgentReport, name: str = "") -> str:
         return f"{name}: {text[0].lower()}{text[1:]}" if name else text
     text = f"{name} solves" if name else "Solves"
     text += f" {share(rate)} of tasks as trained"
-    return text + _rest(each)
+    crashed, episodes = each.crashed, each.everything.episodes
+    if crashed is None or crashed.episodes < FLOOR * episodes:
+        return text + _rest(each)
+    rest = _rest(each) if each.clean.clean_defined else "."
+    return f"{text}{rest} {shown(broke_down(crashed, episodes), 1000)}"
 
 
 def verdict(each: AgentReport) -> Verdict:
     """Whether the agent loses accuracy under shift, as far as can be told."""
     if not each.clean.clean_defined:
         return "undefined"
-    return "breaks" if _losses(each.tiers) or _losses(each.shifts) else "holds"
+    if _losses(each.tiers) or _losses(each.shifts):
+        return "breaks"
+    return "unsure" if unsure(each) else "holds"
+
+
+def unsure(each: AgentReport) -> str:
+    """The greatest loss that may be chance, in counts; "" where there is none, or a sure one."""
+    row = untold(each.tiers, each.shifts)
+    return shown(untold_loss(row, why(row)), 1000) if row else ""
 
 
 def worst(rows: Sequence[Measures], most: int = 2) -> list[tuple[int, Measures]]:
@@ -87,11 +110,12 @@ def sureness(each: AgentReport) -> list[tuple[str, str]]:
         floor = each.placebo.drop
         middle, low, high = (signed(-100 * v) for v in (floor.estimate, floor.high, floor.low))
         said.append(("Noise floor", f"{middle} [{low}, {high}] points"))
-    detectable = [row.detectable for row in each.tiers if row.defined and not isnan(row.detectable)]
-    if detectable:
-        said.append(("Smallest loss a tier would show", f"{100 * max(detectable):.0f} points"))
+    if smallest := smallest_loss(each.tiers):
+        said.append(("Smallest loss a tier would show", smallest))
     if not isnan(each.everything.flip_rate):
         said.append(("Trials that disagree", share(each.everything.flip_rate)))
+    if each.crashed:
+        said.append(("Its own code broke down", f"in {each.crashed.episodes:,} episodes"))
     said.append(("Infrastructure errors", f"{each.infrastructure}"))
     if each.everything.void > each.infrastructure:
         said.append(("Void episodes", kinds(each.everything.void_kinds)))
@@ -127,8 +151,10 @@ def _rest(each: AgentReport) -> str:
         return f"{text}: {reason}." if (reason := why(row)) else f"{text}."
     if not each.tiers:
         return ". No shift has been run."
-    if all(not row.void and row.accuracy.estimate >= CEILING for row in each.tiers):
+    if at_ceiling(each.tiers, each.shifts):
         return f" and at least {share(CEILING)} in every tier: these shifts do not find its limits."
+    if loss := unsure(each):
+        return f", but {loss[0].lower()}{loss[1:]}"
     return ". No shift makes a difference that can be told from chance."
 
 
@@ -145,6 +171,4 @@ def _undefined(each: AgentReport, rate: float) -> str:
 
 
 def _losses(rows: Sequence[Measures]) -> list[tuple[int, Measures]]:
-    return [
-        (place, row) for place, row in enumerate(rows) if row.told_apart and row.drop.estimate > 0
-    ]
+    return [(place, row) for place, row in enumerate(rows) if is_loss(row)]

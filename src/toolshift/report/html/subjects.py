@@ -18,12 +18,18 @@ from toolshift.run_folder import Record, RunFolder, Timing
 
 
 class Kept(RunFolder):
-    """A run whose episodes are in memory without their steps, to be read many times."""
+    """A run whose episodes are in memory without their steps, to be read many times.
+
+    Of an agent that broke down the last step stays: it says why.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path, folder.manifest, folder.plan)
         bare = msgspec.structs.replace
-        self.kept = [bare(record, steps=()) for record in folder.records()]
+        self.kept = [
+            bare(record, steps=record.steps[-1:] if record.end == "crashed" else ())
+            for record in folder.records()
+        ]
 
     def records(self) -> Iterator[Record]:
         """The finished episodes."""

@@ -1,0 +1,110 @@
+"""What is said of few tasks, of code that breaks down, and of a world of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from surfing import run_into
+
+import toolshift
+from toolshift.report.html import story
+from toolshift.report.html.page import make_page
+from toolshift.report.markdown import as_markdown
+from toolshift.report.report import Report
+from toolshift.run import report_of
+from toolshift.run_folder import RunFolder
+
+OWN = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
+TOO_FEW = "too few tasks to tell it from chance."
+
+
+def raises(messages: Any, tools: Any) -> Any:
+    """Calls a tool, and breaks down at its result."""
+    if messages[-1]["role"] == "user":
+        call = {"name": tools[0]["function"]["name"], "arguments": "{}"}
+        return {"role": "assistant", "tool_calls": [{"id": "1", "function": call}]}
+    raise KeyError("the <model> is not there")
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("own") / "run"
+    asked = {"worlds": (str(OWN),), "shifts": ("identity_erasure",)}
+    run_into(folder, "oracle", "memorises_names", **asked)
+    return RunFolder.read(folder)
+
+
+@pytest.fixture(scope="module")
+def report(own: RunFolder) -> Report:
+    return report_of(own)
+
+
+@pytest.fixture(scope="module")
+def page(own: RunFolder) -> str:
+    return make_page([own])
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("broken") / "run"
+    run_into(folder, raises, tasks=2, shifts=("redirect",))
+    return RunFolder.read(folder)
+
+
+def test_a_loss_on_few_tasks_is_given_in_counts(report: Report, page: str) -> None:
+    each = report.agent("memorises_names")
+    row = each.shifts[0]
+    failed = sum(row.causes.values())
+    assert failed == row.episodes == row.tasks < 6
+    fails = f"fails all {failed} tasks that identity erasure touches"
+    assert story.verdict(each) == "unsure"
+    said = f"{fails} (it calls names that no longer exist): {TOO_FEW}"
+    assert story.headline(each) == f"Solves 100% of tasks as trained, but {said}"
+    assert said in page
+    assert f"<p>F{said[1:]}</p>" in page  # under "What hurts most"
+    assert "1 of 2 agents fails more under a shift than as trained: too few tasks" in page
+    terminal = " ".join(report.summary(200).split())
+    example = row.examples["memorised_name"]
+    assert f"F{fails[1:]} (memorised name; open {example}): {TOO_FEW}" in terminal
+    assert "> **Too few tasks to tell its losses from chance.**" in as_markdown([report])
+
+
+def test_where_no_point_is_lost_the_old_sentence_stays(report: Report) -> None:
+    sound = report.agent("oracle")
+    assert story.verdict(sound) == "holds"
+    assert story.unsure(sound) == ""
+    assert "these shifts do not find its limits" in story.headline(sound)
+
+
+def test_no_drop_of_more_than_everything(report: Report, page: str) -> None:
+    nothing = "none: not even a total loss would show"
+    assert f"(power 0.8): {nothing}" in " ".join(report.summary(400).split())
+    assert nothing in page
+    assert nothing in as_markdown([report])
+
+
+def test_a_world_of_a_file_has_no_size(report: Report, page: str) -> None:
+    assert "entities a world" not in report.summary()
+    assert "entities a world" not in page
+    drawn = toolshift.evaluate("oracle", tasks=1, shifts=("redirect",))
+    assert "of 200 entities a world." in drawn.summary()
+
+
+def test_code_that_raises_is_named(broken: RunFolder) -> None:
+    report = report_of(broken)
+    each = report.agents[0]
+    assert each.crashed is not None
+    assert each.crashed.episodes == each.everything.episodes
+    said = (
+        f"code broke down in {each.crashed.episodes} of {each.everything.episodes} episodes: "
+        f"KeyError: 'the <model> is not there' (open {each.crashed.example})."
+    )
+    assert f"Its own {said}" in " ".join(report.summary(300).split())
+    assert f"Solves 0% of tasks as trained. Its own {said}" == story.headline(each)
+    page = make_page([broken])
+    assert "KeyError: &#39;the &lt;model&gt; is not there&#39;" in page
+    assert r"the \<model\> is not there" in as_markdown([report])
+    assert each.crashed.example in {record.episode for record in broken.records()}
+    assert report.to_dict()["agents"][0]["crashed"]["said"].startswith("KeyError")
