@@ -18,9 +18,9 @@ Links = Mapping[tuple[int, str], str]
 Holds = Callable[[Any], bool]
 
 
-def resolved(value: Any, results: Mapping[int, Any], concrete: bool = True) -> Any:
+def resolved(value: Any, results: Mapping[int, Any]) -> Any:
     """An expected argument with its references filled in; None for one that leads nowhere."""
-    if concrete and is_free(value):
+    if is_free(value):
         return value[EXAMPLE] if LIKE in value else value[ANY]
     if not isinstance(value, str):
         return value
