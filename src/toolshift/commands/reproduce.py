@@ -48,6 +48,10 @@ def _write(out: Path, found: Any, page: Any, name: str, scale: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     command = f"toolshift reproduce {name} --preset {scale}"
     write(out / "results.json", JSON.encode(found) + b"\n")
+    if found.arms:
+        from toolshift.train.plots import accuracy_by_shift
+
+        write(out / "accuracy.svg", accuracy_by_shift(found).encode())
     write(out / "README.md", page(found, command).encode())
 
 

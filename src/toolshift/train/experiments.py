@@ -42,7 +42,7 @@ class Scale(msgspec.Struct, frozen=True):
 KINDS = ("listing", "hours", "route", "visit", "alert", "booking")
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
-    "small": Scale(KINDS, 900, 60, 16),
+    "small": Scale(KINDS, 900, 60, 12),
     "paper": Scale((), 6050, 400, 220, pool="test"),
 }
 assert SCALES.keys() == PRESETS.keys()
@@ -63,8 +63,14 @@ HELD_OUT = ("semantic_trap", "distractor_tools", "format_drift", "tool_migrated"
 """Of tiers 1 and 2: what PAFT trains on, in other wordings, and what it never meets."""
 
 RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
-PAFT_MIX = ("SBP", "SBP", "EFP", "SRP", "limits")
-"""Symbols twice, for reading names is what a small model learns last."""
+PAFT_MIX = (*5 * ("SBP:3",), "EFP", "EFP", "SRP", "limits", "limits")
+"""Half of it renames everything, for reading names is what a small model learns last."""
+PAFT_MILD = tuple(entry.partition(":")[0] for entry in PAFT_MIX)
+ALPHA = 0.7
+"""More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model learns
+to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
+PART = round(ALPHA / len(PAFT_MIX), 4)
+"""The share of PAFT's trajectories that one entry of `PAFT_MIX` has."""
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -120,18 +126,18 @@ DIVERSE = Arm(
 )
 PAFT = Arm(
     "paft",
-    "alpha 0.3: symbols, error feedback, descriptions, limits",
-    mix={"alpha": 0.3, "shifts": PAFT_MIX},
+    f"alpha {ALPHA:g}: symbols, error feedback, descriptions, limits",
+    mix={"alpha": ALPHA, "shifts": PAFT_MIX},
 )
 REFUSES = Arm(
     "refuses",
     "clean, and as many limits as PAFT has",
-    mix={"alpha": 0.06, "shifts": ("limits",)},
+    mix={"alpha": 2 * PART, "shifts": ("limits",)},
 )
 WITHOUT = Arm(
     "paft-without-limits",
     "PAFT without unsolvable scenes and their look-alikes",
-    mix={"alpha": 0.24, "shifts": ("SBP", "SBP", "EFP", "SRP")},
+    mix={"alpha": round(ALPHA - 2 * PART, 4), "shifts": PAFT_MIX[:-2]},
 )
 
 
@@ -150,11 +156,11 @@ def _families() -> tuple[Arm, ...]:
     arms = []
     for name in dict.fromkeys(PAFT_MIX):
         rest = tuple(each for each in PAFT_MIX if each != name)
-        alpha = round(0.3 * len(rest) / len(PAFT_MIX), 4)
-        alone: dict[str, Any] = {"alpha": round(0.3 - alpha, 4), "shifts": (name,)}
-        arms.append(Arm(f"only-{name}", f"PAFT of {name} alone", mix=alone))
+        family, alpha = name.partition(":")[0], round(PART * len(rest), 4)
+        alone: dict[str, Any] = {"alpha": round(ALPHA - alpha, 4), "shifts": (name,)}
+        arms.append(Arm(f"only-{family}", f"PAFT of {family} alone", mix=alone))
         without: dict[str, Any] = {"alpha": alpha, "shifts": rest}
-        arms.append(Arm(f"without-{name}", f"PAFT of all but {name}", mix=without))
+        arms.append(Arm(f"without-{family}", f"PAFT of all but {family}", mix=without))
     return tuple(arms)
 
 
@@ -221,8 +227,8 @@ STUDIES: dict[str, Study] = {
         Study(
             "alpha",
             "How much perturbation is enough?",
-            (STATIC, _alpha(0.1), PAFT, _alpha(1.0)),
-            (("static", "alpha-0-1"), ("static", "paft"), ("static", "alpha-1")),
+            (STATIC, _alpha(0.1), _alpha(0.3), PAFT, _alpha(1.0)),
+            tuple(("static", arm) for arm in ("alpha-0-1", "alpha-0-3", "paft", "alpha-1")),
         ),
         Study(
             "families",
@@ -252,13 +258,13 @@ STUDIES: dict[str, Study] = {
                 Arm(
                     "paft-graph",
                     "PAFT with merged, split, reversed and guarded tools",
-                    mix={"alpha": 0.4, "shifts": (*PAFT_MIX, "graph", "graph")},
+                    mix={"alpha": round(12 * PART, 4), "shifts": (*PAFT_MIX, "graph", "graph")},
                 ),
                 Arm(
                     "paft-composed",
                     "PAFT with pairs of shifts",
                     mix={
-                        "alpha": 0.3,
+                        "alpha": ALPHA,
                         "shifts": (*PAFT_MIX, "semantic_rename+transient_error",
                                    "identity_erasure+redirect"),
                     },
@@ -266,14 +272,14 @@ STUDIES: dict[str, Study] = {
                 Arm(
                     "paft-mild-first",
                     "PAFT of severity 1, then of 1 to 3",
-                    mix={"alpha": 0.3, "shifts": PAFT_MIX},
+                    mix={"alpha": ALPHA, "shifts": PAFT_MIX},
                     init="paft-mild",
                     factor=0.5,
                 ),
                 Arm(
                     "paft-mild",
                     "PAFT of severity 1, the first half of the curriculum",
-                    mix={"alpha": 0.3, "shifts": PAFT_MIX, "severities": (1,)},
+                    mix={"alpha": ALPHA, "shifts": PAFT_MILD, "severities": (1,)},
                     factor=0.5,
                 ),
             ),

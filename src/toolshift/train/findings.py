@@ -168,7 +168,9 @@ def page(found: Findings, command: str) -> str:
             for name, values in found.contrasts.items()
         ]
         said += ["## Contrasts, paired by seed", "", *_table(("contrast", *MEASURES), rows), ""]
-    said += ["## Accuracy by shift, percent", "", *_shift_table(found.arms), ""]
+    said += ["## Accuracy by shift, percent", ""]
+    said += ["![accuracy of each arm under each shift](accuracy.svg)", ""] if found.arms else []
+    said += [*_shift_table(found.arms), ""]
     said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
     said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
     return "\n".join([*said, "```console", f"$ {command}", "```", ""])

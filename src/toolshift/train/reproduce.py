@@ -38,6 +38,8 @@ from toolshift.train.scenes import Mix, check
 Say = Callable[[str], None]
 WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
+BATCH = 64
+"""Episodes that are decoded together."""
 SAMPLE = 16
 """Trajectories that stand for the code that makes the data in a stage's key."""
 
@@ -227,7 +229,14 @@ def _measure(stage: Stage, study: Study) -> None:
     if stage.arm.method == "none" or not settings.full:
         adapter = None if stage.arm.method == "none" else model
         model = SMOL if settings.model == SMOL else find_base(settings).directory
-    agent = LocalAgent(model, adapter=adapter, layout=layout, name=stage.arm.name)
+    agent = LocalAgent(
+        model,
+        adapter=adapter,
+        layout=layout,
+        name=stage.arm.name,
+        batch=BATCH,
+        memory_tokens=2500 * BATCH,
+    )
     plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale])
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
         run_plan(plan, contestants([agent], None), stage.run, 1, watch)

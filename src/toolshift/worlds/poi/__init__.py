@@ -21,8 +21,12 @@ ORIGINS = ("central station", "the airport", "the harbour")
 TIMES = ("09:00", "10:30", "13:15", "15:45", "18:20", "20:10")
 NAMES = {
     "train": (
-        ("Amber", "Linden", "Harbor", "Silver", "Mill", "Garden", "Copper", "Willow", "Stone"),
-        ("House", "Corner", "Court", "Room", "Yard", "Place", "Hall", "Terrace", "Lane"),
+        ("Amber", "Linden", "Harbor", "Silver", "Mill", "Garden", "Copper", "Willow", "Stone",
+         "Bistro", "Delphine", "Grimaldi's", "Old", "Zephyr", "Upper", "Kowalski", "Blue", "Eva's",
+         "Thirteenth", "Marzipan", "Juniper", "Rusty", "Nomad", "Vasquez", "Wandering", "Polar"),
+        ("House", "Corner", "Court", "Room", "Yard", "Place", "Hall", "Terrace", "Lane", "Dragon",
+         "Wharf", "and Sons", "Exchange", "of Wonders", "Parlour", "Umbrella", "Quarter", "Piano",
+         "Grotto", "by the Lake", "Whistle", "Foundry", "Kiosk", "Vineyard", "Bazaar", "No. 4"),
     ),
     "dev": (
         ("Quiet", "Painted", "Hollow", "Northern", "Velvet", "Crooked", "Salted", "Humble"),
@@ -34,10 +38,17 @@ NAMES = {
     ),
 }
 CITIES = {
-    "train": ("Aldbury", "Brenton", "Carrow", "Denholm", "Eastmere", "Farley"),
+    "train": (
+        "Aldbury", "Brenton", "Carrow", "Denholm", "Eastmere", "Farley", "Gdelsk", "Hvalvik",
+        "Izumara", "Jarcovo", "Kirkhollow", "Lake Orrin", "Mbanza Sul", "Nykobruk", "Oud Reeth",
+        "Puerto Claro", "Qasr Amun", "Roquevaire", "Sint Joris", "Tzintlan", "Ulverpool",
+        "Vyshgora", "West Pell", "Xochil", "Yarrabee", "Zollingen", "Bergamasco", "Chernaya",
+        "Dun Corra", "Fort Hadley", "Guldborg", "Hallow Creek", "Itapora", "New Sefton",
+        "Mont Aubrac", "Pinjarra", "Red Deer", "Skarnes", "Taveuni", "Wexcombe", "Orvik", "Zarzal",
+    ),
     "dev": ("Vostrand", "Kelmaar", "Luneviq", "Ostrava Bay", "Pellworm", "Quistino"),
     "test": ("San Telvo", "Porto Grisa", "Villa Umbra", "Monte Leda", "Costa Brill", "Rio Tamar"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
