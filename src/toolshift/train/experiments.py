@@ -67,8 +67,8 @@ PAFT_MIX = (*5 * ("SBP:3",), "EFP", "EFP", "SRP", "limits", "limits")
 """Half of it renames everything, for reading names is what a small model learns last."""
 PAFT_MILD = tuple(entry.partition(":")[0] for entry in PAFT_MIX)
 ALPHA = 0.7
-"""More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model learns
-to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
+"""More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
+learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
 """The share of PAFT's trajectories that one entry of `PAFT_MIX` has."""
 

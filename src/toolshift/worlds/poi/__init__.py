@@ -19,6 +19,7 @@ CATEGORIES = ("museum", "cafe", "gallery", "park", "theatre", "market")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 ORIGINS = ("central station", "the airport", "the harbour")
 TIMES = ("09:00", "10:30", "13:15", "15:45", "18:20", "20:10")
+# fmt: off
 NAMES = {
     "train": (
         ("Amber", "Linden", "Harbor", "Silver", "Mill", "Garden", "Copper", "Willow", "Stone",
@@ -48,7 +49,8 @@ CITIES = {
     ),
     "dev": ("Vostrand", "Kelmaar", "Luneviq", "Ostrava Bay", "Pellworm", "Quistino"),
     "test": ("San Telvo", "Porto Grisa", "Villa Umbra", "Monte Leda", "Costa Brill", "Rio Tamar"),
-}  # fmt: skip
+}
+# fmt: on
 
 
 @dataclass(frozen=True, eq=False)
