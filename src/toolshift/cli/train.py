@@ -21,8 +21,8 @@ mix = options(
         multiple=True,
         metavar="FAMILY|TIER|NAME[:SEV][+NAME[:SEV]]",
         help="What shifts the shifted share: EFP, SBP, SRP, formats, midway, graph, limits, "
-        "diverse, a tier, a shift, 'all'; repeat. Named twice, drawn twice as often. Default: EFP, "
-        "SBP, SRP and limits.",
+        "symbols, diverse, a tier, a shift, 'all'; repeat. Named twice, drawn twice as often. "
+        "Default: EFP, SBP, SRP and limits.",
     ),
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
     click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),

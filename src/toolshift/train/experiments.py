@@ -39,10 +39,12 @@ class Scale(msgspec.Struct, frozen=True):
     pool: str = "dev"
 
 
-KINDS = ("listing", "hours", "route", "visit", "alert", "booking")
+KINDS = ("listing", "hours", "route", "visit")
+"""Chains of lookups. With `alert` and `booking`, which need a choice, static training reached 83% of
+clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."""
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
-    "small": Scale(KINDS, 900, 60, 12),
+    "small": Scale(KINDS, 900, 60, 8),
     "paper": Scale((), 6050, 400, 220, pool="test"),
 }
 assert SCALES.keys() == PRESETS.keys()
@@ -63,12 +65,15 @@ HELD_OUT = ("semantic_trap", "distractor_tools", "format_drift", "tool_migrated"
 """Of tiers 1 and 2: what PAFT trains on, in other wordings, and what it never meets."""
 
 RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
-PAFT_MIX = (*5 * ("SBP:3",), "EFP", "EFP", "SRP", "limits", "limits")
-"""Half of it renames everything, for reading names is what a small model learns last."""
-PAFT_MILD = tuple(entry.partition(":")[0] for entry in PAFT_MIX)
-ALPHA = 0.7
+PAFT_MIX = (*5 * ("symbols",), "SBP:3", "EFP", "EFP", "SRP", "limits", "limits")
+"""Half of it renames everything, for reading names is what a small model learns last; mostly in
+lists of another order, for where the order never changes it reads by place."""
+PAFT_MILD = (*6 * ("SBP",), *PAFT_MIX[6:])
+ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
 learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
+SHORT = (1, 2)
+"""Severities to train on: at 3, some shifts make rows of 2,000 tokens, which need 17 GB."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
 """The share of PAFT's trajectories that one entry of `PAFT_MIX` has."""
 
@@ -117,38 +122,45 @@ class Study(msgspec.Struct, frozen=True):
     seeds: int = 3
 
 
+def _shifted(
+    alpha: float, shifts: tuple[str, ...], severities: tuple[int, ...] = SHORT
+) -> dict[str, Any]:
+    """What of `Mix` an arm with shifted scenes changes."""
+    return {"alpha": round(alpha, 4), "shifts": shifts, "severities": severities}
+
+
 BASE = Arm("base", "the model as it is", method="none")
 STATIC = Arm("static", "clean trajectories only")
 DIVERSE = Arm(
     "diverse",
     "true names; shuffled tool subsets, distractors, more phrasings",
-    mix={"alpha": 1.0, "shifts": ("diverse",)},
+    mix=_shifted(1.0, ("diverse",)),
 )
 PAFT = Arm(
     "paft",
     f"alpha {ALPHA:g}: symbols, error feedback, descriptions, limits",
-    mix={"alpha": ALPHA, "shifts": PAFT_MIX},
+    mix=_shifted(ALPHA, PAFT_MIX),
 )
 REFUSES = Arm(
     "refuses",
     "clean, and as many limits as PAFT has",
-    mix={"alpha": 2 * PART, "shifts": ("limits",)},
+    mix=_shifted(2 * PART, ("limits",)),
 )
 WITHOUT = Arm(
     "paft-without-limits",
     "PAFT without unsolvable scenes and their look-alikes",
-    mix={"alpha": round(ALPHA - 2 * PART, 4), "shifts": PAFT_MIX[:-2]},
+    mix=_shifted(ALPHA - 2 * PART, PAFT_MIX[:-2]),
 )
 
 
 def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
-    mix = {"alpha": 1.0, "shifts": shifts}
+    mix = _shifted(1.0, shifts)
     return Arm(f"native-{tier}", f"trained on shifts of {tier} only", mix=mix, probes=probes)
 
 
 def _alpha(share: float) -> Arm:
-    mix = {"alpha": share, "shifts": PAFT_MIX}
-    return Arm(f"alpha-{share:g}".replace(".", "-"), f"PAFT, alpha {share:g}", mix=mix)
+    name = f"alpha-{share:g}".replace(".", "-")
+    return Arm(name, f"PAFT, alpha {share:g}", mix=_shifted(share, PAFT_MIX))
 
 
 def _families() -> tuple[Arm, ...]:
@@ -156,10 +168,9 @@ def _families() -> tuple[Arm, ...]:
     arms = []
     for name in dict.fromkeys(PAFT_MIX):
         rest = tuple(each for each in PAFT_MIX if each != name)
-        family, alpha = name.partition(":")[0], round(PART * len(rest), 4)
-        alone: dict[str, Any] = {"alpha": round(ALPHA - alpha, 4), "shifts": (name,)}
+        family, share = name.partition(":")[0], PART * len(rest)
+        alone, without = _shifted(ALPHA - share, (name,)), _shifted(share, rest)
         arms.append(Arm(f"only-{family}", f"PAFT of {family} alone", mix=alone))
-        without: dict[str, Any] = {"alpha": alpha, "shifts": rest}
         arms.append(Arm(f"without-{family}", f"PAFT of all but {family}", mix=without))
     return tuple(arms)
 
@@ -214,7 +225,7 @@ STUDIES: dict[str, Study] = {
                     "grpo-shifted",
                     "GRPO on shifted and unsolvable scenes, right refusals paid",
                     "grpo",
-                    mix={"alpha": 0.5, "shifts": PAFT_MIX},
+                    mix=_shifted(0.5, PAFT_MIX),
                     init="refuses",
                 ),
             ),
@@ -258,28 +269,25 @@ STUDIES: dict[str, Study] = {
                 Arm(
                     "paft-graph",
                     "PAFT with merged, split, reversed and guarded tools",
-                    mix={"alpha": round(12 * PART, 4), "shifts": (*PAFT_MIX, "graph", "graph")},
+                    mix=_shifted(12 * PART, (*PAFT_MIX, "graph", "graph")),
                 ),
                 Arm(
                     "paft-composed",
                     "PAFT with pairs of shifts",
-                    mix={
-                        "alpha": ALPHA,
-                        "shifts": (*PAFT_MIX, "semantic_rename+transient_error",
-                                   "identity_erasure+redirect"),
-                    },
+                    mix=_shifted(ALPHA, (*PAFT_MIX, "semantic_rename+transient_error",
+                                   "identity_erasure+redirect")),
                 ),
                 Arm(
                     "paft-mild-first",
                     "PAFT of severity 1, then of 1 to 3",
-                    mix={"alpha": ALPHA, "shifts": PAFT_MIX},
+                    mix=_shifted(ALPHA, PAFT_MIX),
                     init="paft-mild",
                     factor=0.5,
                 ),
                 Arm(
                     "paft-mild",
                     "PAFT of severity 1, the first half of the curriculum",
-                    mix={"alpha": ALPHA, "shifts": PAFT_MILD, "severities": (1,)},
+                    mix=_shifted(ALPHA, PAFT_MILD, (1,)),
                     factor=0.5,
                 ),
             ),

@@ -38,8 +38,6 @@ from toolshift.train.scenes import Mix, check
 Say = Callable[[str], None]
 WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
-BATCH = 64
-"""Episodes that are decoded together."""
 SAMPLE = 16
 """Trajectories that stand for the code that makes the data in a stage's key."""
 
@@ -234,8 +232,6 @@ def _measure(stage: Stage, study: Study) -> None:
         adapter=adapter,
         layout=layout,
         name=stage.arm.name,
-        batch=BATCH,
-        memory_tokens=2500 * BATCH,
     )
     plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale])
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:

@@ -38,11 +38,20 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "contradictory_request",
         "contradictory_request_lookalike",
     ),
+    "symbols": (
+        "identity_erasure:3+tool_subset:1",
+        "identity_erasure:3+tool_subset:2",
+        "semantic_rename:3+tool_subset:1",
+        "semantic_rename:3+tool_subset:2",
+        "tool_name_noise:3+tool_subset:2",
+        "parameter_rename:3+tool_subset:1",
+    ),
     "diverse": ("placebo", "tool_subset", "placebo+tool_subset", "distractor_tools+placebo"),
 }
 """Perturbations by family. EFP (error feedback), SBP (symbols) and SRP (semantics of descriptions)
-are the three of the paper; `limits` pairs each unsolvable scene with a solvable one like it;
-`diverse` leaves names, results and solvability alone."""
+are the three of the paper; `symbols` is SBP at full strength in lists of other order and length, so
+that no place in the list stands for a tool; `limits` pairs each unsolvable scene with a solvable
+one like it; `diverse` leaves names, results and solvability alone."""
 
 PAFT = ("EFP", "SBP", "SRP", "limits")
 MOST_DRAWS = 20
