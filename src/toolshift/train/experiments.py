@@ -40,8 +40,8 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 KINDS = ("listing", "hours", "route", "visit")
-"""Chains of lookups. With `alert` and `booking`, which need a choice, static training reached 83% of
-clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."""
+"""Chains of lookups. With `alert` and `booking`, which need a choice, static training reached 83%
+of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."""
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
     "small": Scale(KINDS, 900, 60, 8),

@@ -16,6 +16,7 @@ from toolshift.train.reproduce import WORLD_SEED, Stage
 
 MEASURES = {
     "clean": "accuracy in clean scenes",
+    "placebo": "accuracy where only order of tools, phrasing and length of documentation change",
     "perception": "change of accuracy in tier 1, points",
     "interaction": "change in tier 2",
     "reasoning": "change in tier 3",
@@ -29,9 +30,11 @@ MEASURES = {
     "chain_length": "calls an episode",
 }
 PERCENT = (
-    "clean", "trained_on", "held_out", "refusal_rate", "over_refusal", "look_alike_refusal",
-    "tool_error_rate",
+    "clean", "placebo", "trained_on", "held_out", "refusal_rate", "over_refusal",
+    "look_alike_refusal", "tool_error_rate",
 )  # fmt: skip
+LEAST_LOSS = 10
+"""Points; of a smaller loss no share is given, for it would be a ratio of noise."""
 POINTS = ("perception", "interaction", "reasoning")
 PAPER = """\
 The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation
@@ -67,7 +70,13 @@ class ArmResult(msgspec.Struct, frozen=True):
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """What a study found; `contrasts` are differences of measures, paired by seed."""
+    """What a study found.
+
+    Attributes:
+        contrasts: differences of measures, paired by seed.
+        won_back: by the same contrasts and by tier, the share of the first arm's loss that the
+            second does not have, paired by seed; NaN where the first loses less than `LEAST_LOSS`.
+    """
 
     study: str
     question: str
@@ -76,6 +85,7 @@ class Findings(msgspec.Struct, frozen=True):
     seeds_wanted: int
     arms: list[ArmResult]
     contrasts: dict[str, dict[str, list[float]]]
+    won_back: dict[str, dict[str, list[float]]]
     missing: list[str]
 
     @property
@@ -105,6 +115,11 @@ def find(study: Study, stages: Sequence[Stage]) -> Findings:
             for one, other in study.contrasts
             if one in by_name and other in by_name
         },
+        won_back={
+            f"{other} against {one}": _won_back(by_name[one], by_name[other])
+            for one, other in study.contrasts
+            if one in by_name and other in by_name
+        },
         missing=[f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured],
     )
 
@@ -114,6 +129,7 @@ def measures_of(report: AgentReport) -> dict[str, float]:
     tiers = {row.label: row for row in report.tiers}
     found = {
         "clean": report.clean.accuracy.estimate,
+        "placebo": report.placebo.accuracy.estimate if report.placebo else nan,
         **{tier: -100 * tiers[tier].drop.estimate if tier in tiers else nan for tier in TIERS[:3]},
         "trained_on": _mean_accuracy(report, TRAINED_ON),
         "held_out": _mean_accuracy(report, HELD_OUT),
@@ -168,6 +184,13 @@ def page(found: Findings, command: str) -> str:
             for name, values in found.contrasts.items()
         ]
         said += ["## Contrasts, paired by seed", "", *_table(("contrast", *MEASURES), rows), ""]
+        rows = [
+            [name, *(_cell("clean", _over_seeds(values[tier])) for tier in POINTS)]
+            for name, values in found.won_back.items()
+        ]
+        said += ["Of the first arm's loss in a tier, the share that the second does not have, in "
+                 f"percent (n.d. where the first loses less than {LEAST_LOSS} points):", "",
+                 *_table(("contrast", *POINTS), rows), ""]  # fmt: skip
     said += ["## Accuracy by shift, percent", ""]
     said += ["![accuracy of each arm under each shift](accuracy.svg)", ""] if found.arms else []
     said += [*_shift_table(found.arms), ""]
@@ -254,14 +277,33 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
 
 def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
     """Other minus one, for the seeds that both have."""
-    pairs = [
+    return {
+        name: [
+            other.measures[name][there] - one.measures[name][here]
+            for here, there in _paired(one, other)
+        ]
+        for name in MEASURES
+    }
+
+
+def _paired(one: ArmResult, other: ArmResult) -> list[tuple[int, int]]:
+    """Where each seed that both have stands in them."""
+    return [
         (one.seeds.index(seed), other.seeds.index(seed))
         for seed in one.seeds
         if seed in other.seeds
     ]
+
+
+def _won_back(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
+    """The share of one's loss that other does not have, for the seeds that both have."""
     return {
-        name: [other.measures[name][there] - one.measures[name][here] for here, there in pairs]
-        for name in MEASURES
+        tier: [
+            1 - other.measures[tier][there] / lost if lost <= -LEAST_LOSS else nan
+            for here, there in _paired(one, other)
+            for lost in [one.measures[tier][here]]
+        ]
+        for tier in POINTS
     }
 
 

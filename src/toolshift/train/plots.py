@@ -73,15 +73,21 @@ def _chart(found: Findings) -> dict[str, Any]:
 
 def _points(found: Findings) -> list[dict[str, Any]]:
     """One point for each arm, shift and seed."""
-    known = shifts()
     points = []
     for arm in found.arms:
-        measured = {CLEAN: arm.measures["clean"], **arm.shifts}
+        alone = {CLEAN: arm.measures["clean"], "placebo": arm.measures["placebo"]}
+        measured = {**alone, **arm.shifts}
         for name, values in measured.items():
-            tier = known[name].tier if name in known else "several"
-            tier = tier if tier in PANELS else CLEAN  # the placebo has no tier
             points += [
-                {"arm": arm.arm, "shift": name, "tier": tier, "accuracy": 100 * value}
+                {"arm": arm.arm, "shift": name, "tier": _panel(name), "accuracy": 100 * value}
                 for value in values
             ]
     return points
+
+
+def _panel(name: str) -> str:
+    """The panel of a shift: its tier; the placebo, which has none, stands with the clean scenes."""
+    if "+" in name:
+        return "several"
+    tier: str = shifts()[name].tier if name in shifts() else CLEAN
+    return tier if tier in TIERS else CLEAN
