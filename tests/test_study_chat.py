@@ -36,6 +36,15 @@ def test_what_goes_on_failing_is_infrastructure_and_never_scored(toolshift: Run)
     assert list(report["agents"][0]["everything"]["causes"]) != ["infrastructure"]
 
 
+def test_a_run_that_reached_nothing_has_not_succeeded(toolshift: Run) -> None:
+    with scripted_server() as server:
+        server.script = [status(500)] * 100
+        code, out, err = toolshift(*SMALL, "--base-url", server.url, "--retries", "0")
+    assert code == 1
+    assert "12 infrastructure errors" in out
+    assert "Nothing was measured of any" in err
+
+
 def test_a_wrong_key_is_a_usage_error_and_max_cost_stops_resumably(toolshift: Run) -> None:
     with scripted_server() as server:
         server.script = [status(401)]

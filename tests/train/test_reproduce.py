@@ -10,7 +10,8 @@ import pytest
 
 from toolshift.errors import UsageError
 from toolshift.train.experiments import SCALES, STUDIES, find_study
-from toolshift.train.findings import ArmResult, Findings, page
+from toolshift.train.findings import ArmResult, Findings, _won_back, page
+from toolshift.train.plots import accuracy_by_shift
 from toolshift.train.presets import PRESETS
 from toolshift.train.reproduce import stages
 from toolshift.train.scenes import FAMILIES, check, draw
@@ -110,12 +111,26 @@ def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
 
 def test_the_page_gives_intervals_over_seeds_and_says_what_is_exploratory():
     arms = [_arm("a", [0.9, 0.92, 0.94], [-50, -52, -54]), _arm("b", [0.9, 0.9], [nan, -5.0])]
-    found = Findings("s", "Why?", "small", True, 3, arms, {}, ["b, seed 1"])
+    found = Findings("s", "Why?", "small", True, 3, arms, {}, {}, ["b, seed 1"])
     text = page(found, "toolshift reproduce s")
     assert "92 [87, 97]" in text  # t interval: 92 +- 4.30 * 2 / sqrt(3)
     assert "n.d. (1 of 2 seeds)" in text
     assert "Exploratory" in text
     assert "Not run yet: b, seed 1" in text
+
+
+def test_what_is_won_back_is_a_share_of_a_loss_that_there_is():
+    static, mended = _arm("a", [0.9] * 3, [-50, -40, -4]), _arm("b", [0.9] * 3, [-10, -50, -1])
+    back = _won_back(static, mended)["perception"]
+    assert back[:2] == pytest.approx([0.8, -0.25])
+    assert isnan(back[2])
+
+
+def test_the_plot_shows_every_arm_under_every_shift():
+    arms = [_arm("first", [0.9, 0.8], [-50, -52]), _arm("second", [0.9], [-5.0])]
+    drawn = accuracy_by_shift(Findings("s", "Why?", "small", True, 3, arms, {}, {}, []))
+    for said in ("first", "second", "redirect", "as trained", "interaction"):
+        assert f">{said}<" in drawn
 
 
 @pytest.mark.model

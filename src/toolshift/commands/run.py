@@ -44,11 +44,24 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
         raise
     if as_json:
         print_json(report)
-        return
-    from toolshift.report.terminal import print_report
+    else:
+        from toolshift.report.terminal import print_report
 
-    print_report(report, console(), only)
-    click.echo(f"\nRun folder: {path}")
+        print_report(report, console(), only)
+        click.echo(f"\nRun folder: {path}")
+    unreached = [
+        each.name
+        for each in report.agents
+        if each.infrastructure == each.everything.void > 0
+        and each.everything.episodes == each.everything.void
+    ]
+    if unreached:
+        click.echo(
+            f"Nothing was measured of {', '.join(unreached)}: every episode ended in an "
+            f"infrastructure error. `toolshift trace {path}` has their texts.",
+            err=True,
+        )
+        sys.exit(1)
 
 
 def new_folder(suite: str) -> Path:
