@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench frameworks clean
+.PHONY: setup demo test check bench adapters frameworks clean
 
 setup: .venv/.ready
 
@@ -35,6 +35,16 @@ bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/interval_coverage.py --runs 300
 	$(BIN)/python benchmarks/training_speed.py
 	$(BIN)/python benchmarks/rollout_speed.py
+
+ADAPTERS := static paft
+adapters: setup  ## trains the shipped adapters again, where their stage is not there (an hour)
+	$(BIN)/toolshift reproduce contrast --seeds 1 $(foreach arm,$(ADAPTERS),--arm $(arm))
+	for arm in $(ADAPTERS); do \
+		mkdir -p src/toolshift/agents/adapters/$$arm; \
+		for part in adapter_model.safetensors adapter_config.json config.json; do \
+			cp studies/stages/$$arm-small-seed0-*/model/$$part src/toolshift/agents/adapters/$$arm/; \
+		done; \
+	done
 
 frameworks: setup  ## agent frameworks and Inspect, each in an environment of its own
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
