@@ -18,7 +18,7 @@ from toolshift.agents.oracle import solve_in_truth
 from toolshift.scene import Outcome, Scene, kind_of, make_scene, phrase, reword, settle
 from toolshift.shift import Change, NotApplicable, Severity, shift
 from toolshift.shifts.dependency import used
-from toolshift.shifts.limits import TEXTS, Fatal, Policed, Withdrawn
+from toolshift.shifts.limits import TEXTS, Fatal, Policed, Withdrawn, said
 from toolshift.shifts.rewiring import Rewired
 from toolshift.tool import Param, Tool
 from toolshift.user import Ask
@@ -176,8 +176,7 @@ def _failing(scene: Scene, severity: Severity, fatal: bool) -> Fatal:
     needed = indispensable(scene)
     if not needed:
         raise NotApplicable("no single tool is indispensable")
-    busy, dead = TEXTS[scene.task.pool]["failure"]
-    return Fatal(needed[-1].name, severity, fatal, busy, dead)
+    return Fatal(needed[-1].name, severity, fatal, said(scene, "busy"), said(scene, "dead"))
 
 
 @shift(
@@ -212,7 +211,7 @@ def fatal_error_lookalike(scene: Scene, rng: Random, severity: Severity) -> Chan
 
 def _withdrawn(scene: Scene, gone: Tool, bystanders: list[Tool], severity: Severity) -> Withdrawn:
     names = (gone.name, *(tool.name for tool in bystanders[: severity - 1]))
-    return Withdrawn(names, TEXTS[scene.task.pool]["withdrawn"][0])
+    return Withdrawn(names, said(scene, "withdrawn"))
 
 
 def _bystanders(scene: Scene, rng: Random) -> list[Tool]:

@@ -5,26 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from toolshift import seed as seeds
 from toolshift.layer import Below, Layer, Memory
+from toolshift.scene import Scene
 from toolshift.tool import Hint, Result, Tool, error
 
 TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     "train": {
-        "failure": (
+        "busy": (
             "The service is temporarily unavailable. Repeat the call.",
-            "The service has shut down permanently. There is no way to complete this call.",
+            "The server has too much to do. Please retry.",
+            "No connection was free in the pool. Retry in a second.",
+            "Timeout while a worker was awaited; you may call again.",
+            "The node is restarting. Call it again.",
+            "Overload protection is active. Send the same thing again.",
+            "Another session held the lock. Try the same call again.",
+            "Short maintenance window. Please repeat.",
         ),
-        "withdrawn": ("These tools have been withdrawn and will not return: {names}.",),
+        "dead": (
+            "The service has shut down permanently. There is no way to complete this call.",
+            "This system was switched off and will not come back.",
+            "The contract with the provider has ended; the data are not available to anyone now.",
+            "All records behind this function were deleted and cannot be restored.",
+            "The facility burned down. No further calls will be served.",
+            "The office behind this was closed. It takes no more orders, now or later.",
+            "The vendor went out of business, so this can never be completed.",
+            "Service retired, without replacement. Calls are not processed any longer.",
+        ),
+        "withdrawn": (
+            "These tools have been withdrawn and will not return: {names}.",
+            "Not available from now on, and not coming back: {names}.",
+            "The following were taken out of the toolset permanently: {names}.",
+            "Access to these tools has ended, there are no others for it: {names}.",
+            "Discontinued without replacement: {names}.",
+            "Deleted from the catalogue, with no other way to do the same: {names}.",
+        ),
         "rule": (
             "The code of the rule in force is {code}.",
             "The rule has been updated. From now on its code is {code}.",
         ),
     },
     "dev": {
-        "failure": (
-            "Backend overloaded; try once more.",
-            "Backend decommissioned for good; the operation cannot be carried out any more.",
-        ),
+        "busy": ("Backend overloaded; try once more.",),
+        "dead": ("Backend decommissioned for good; the operation cannot be carried out any more.",),
         "withdrawn": ("Removed today without a successor: {names}.",),
         "rule": (
             "House rules apply under code {code}.",
@@ -32,10 +55,8 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "test": {
-        "failure": (
-            "Gateway hiccup, kindly reissue the request.",
-            "Gateway closed for ever, nobody will answer this request again.",
-        ),
+        "busy": ("Gateway hiccup, kindly reissue the request.",),
+        "dead": ("Gateway closed for ever, nobody will answer this request again.",),
         "withdrawn": ("Gone from this interface, nothing takes their place: {names}.",),
         "rule": (
             "Regulation {code} governs this session.",
@@ -43,6 +64,11 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }
+
+
+def said(scene: Scene, what: str) -> str:
+    """What is said of it in this scene, in the words of its pool."""
+    return seeds.rng(scene.task.id, "said", what).choice(TEXTS[scene.task.pool][what])
 
 
 @dataclass(frozen=True)

@@ -137,10 +137,25 @@ def _shouting(words: list[str], steps: int) -> str:
 _NOISE = {"train": _camel, "dev": _kebab, "test": _shouting}
 
 
+UNRELATED = (
+    "amber", "anchor", "barley", "bison", "candle", "canyon", "cedar", "clover", "comet", "copper",
+    "coral", "cricket", "dune", "ember", "falcon", "fern", "flint", "galaxy", "ginger", "glacier",
+    "hazel", "heron", "indigo", "iris", "ivory", "jasper", "juniper", "kite", "lagoon", "lantern",
+    "lemon", "lynx", "maple", "marble", "meadow", "nettle", "nickel", "oak", "onyx", "orchid",
+    "otter", "pebble", "pepper", "plum", "quartz", "raven", "reef", "saffron", "slate", "sparrow",
+    "thistle", "tiger", "tulip", "velvet", "violin", "walnut", "willow", "yarrow", "zebra", "zinc",
+)  # fmt: skip
+"""Words that have nothing to do with any tool."""
+
+
+def _hashed(rng: Random) -> str:
+    return f"fn_{rng.randrange(16**4):04x}"
+
+
 def opaque(pool: str, rng: Random) -> str:
-    """A name that says nothing: `fn_3f0a`, `KX-407`, or `zubemi_lo`."""
+    """A name that says nothing: `fn_3f0a` or `otter_violin` (train), `KX-407`, or `zubemi_lo`."""
     if pool == "train":
-        return f"fn_{rng.randrange(16**4):04x}"
+        return _hashed(rng) if rng.random() < 0.5 else "_".join(rng.sample(UNRELATED, 2))
     if pool == "dev":
         return f"{rng.choice('KQVXZ')}{rng.choice('BDJPW')}-{rng.randrange(100, 1000)}"
     syllables = [rng.choice("bglmtvz") + rng.choice("aeiou") for _ in range(4)]

@@ -41,8 +41,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "symbols": (
         "identity_erasure:3+tool_subset:1",
         "identity_erasure:3+tool_subset:2",
-        "semantic_rename:3+tool_subset:1",
-        "semantic_rename:3+tool_subset:2",
+        "identity_erasure:3+tool_subset:1",
+        "identity_erasure:3+tool_subset:2",
         "tool_name_noise:3+tool_subset:2",
         "parameter_rename:3+tool_subset:1",
     ),
