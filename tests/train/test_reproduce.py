@@ -105,7 +105,15 @@ def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
     measures |= {"clean": clean, "perception": change, "refusal_rate": [nan] * len(clean)}
     seeds = list(range(len(clean)))
     return ArmResult(
-        name, name, seeds, measures, {"redirect": clean}, {"repetition": 3}, [1.0], [9]
+        name,
+        name,
+        seeds,
+        measures,
+        {"redirect": clean},
+        {"hours": clean},
+        {"repetition": 3},
+        [1.0],
+        [9],
     )
 
 

@@ -53,13 +53,14 @@ samples; change under shift in points):
 
 
 class ArmResult(msgspec.Struct, frozen=True):
-    """One arm: each measure by seed, accuracy by shift, causes of failure, and what it cost."""
+    """One arm: each measure by seed, accuracy by shift and by kind, causes, and what it cost."""
 
     arm: str
     summary: str
     seeds: list[int]
     measures: dict[str, list[float]]
     shifts: dict[str, list[float]]
+    kinds: dict[str, list[float]]
     causes: dict[str, int]
     cpu_seconds: list[float]
     rows: list[int]
@@ -193,7 +194,9 @@ def page(found: Findings, command: str) -> str:
                  *_table(("contrast", *POINTS), rows), ""]  # fmt: skip
     said += ["## Accuracy by shift, percent", ""]
     said += ["![accuracy of each arm under each shift](accuracy.svg)", ""] if found.arms else []
-    said += [*_shift_table(found.arms), ""]
+    said += [*_rate_table("shift", [(arm.arm, arm.shifts) for arm in found.arms]), ""]
+    said += ["By kind of task, over all shifts:", ""]
+    said += [*_rate_table("kind", [(arm.arm, arm.kinds) for arm in found.arms]), ""]
     said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
     said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
     return "\n".join([*said, "```console", f"$ {command}", "```", ""])
@@ -218,13 +221,14 @@ def _cell(measure: str, interval: Interval) -> str:
     return text if isnan(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def _shift_table(arms: Sequence[ArmResult]) -> list[str]:
-    names = list(dict.fromkeys(name for arm in arms for name in arm.shifts))
+def _rate_table(what: str, arms: Sequence[tuple[str, dict[str, list[float]]]]) -> list[str]:
+    """A rate for each arm (across) and each shift or kind (down), over seeds."""
+    names = list(dict.fromkeys(name for _, rates in arms for name in rates))
     rows = [
-        [name, *(_cell("clean", _over_seeds(arm.shifts.get(name, []))) for arm in arms)]
+        [name, *(_cell("clean", _over_seeds(rates.get(name, []))) for _, rates in arms)]
         for name in names
     ]
-    return _table(("shift", *(arm.arm for arm in arms)), rows)
+    return _table((what, *(arm for arm, _ in arms)), rows)
 
 
 def _cause_table(arms: Sequence[ArmResult]) -> list[str]:
@@ -257,11 +261,14 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
     reports = [stage.report() for stage in stages]
     measured = [measures_of(report) for report in reports]
     shifts: dict[str, list[float]] = defaultdict(list)
+    kinds: dict[str, list[float]] = defaultdict(list)
     causes = Counter[str]()
     for report in reports:
         causes.update(report.everything.causes)
         for row in report.shifts:
             shifts[row.label].append(row.accuracy.estimate)
+        for row in report.kinds:
+            kinds[row.label].append(row.accuracy.estimate)
     records = [stage.record() for stage in stages]
     return ArmResult(
         arm=stages[0].arm.name,
@@ -269,6 +276,7 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         seeds=[stage.seed for stage in stages],
         measures={name: [each[name] for each in measured] for name in MEASURES},
         shifts=dict(shifts),
+        kinds=dict(kinds),
         causes=dict(causes),
         cpu_seconds=[float(record.get("cpu_seconds", nan)) for record in records],
         rows=[int(record.get("rows", 0)) for record in records],
