@@ -208,15 +208,20 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _arm_row(arm: ArmResult) -> list[str]:
-    return [f"{arm.arm}: {arm.summary}", *(_cell(m, arm.interval(m)) for m in MEASURES)]
+    return [
+        f"{arm.arm}: {arm.summary}",
+        *(_cell(m, arm.interval(m), m in PERCENT) for m in MEASURES),
+    ]
 
 
-def _cell(measure: str, interval: Interval) -> str:
-    """A figure with its interval over seeds."""
+def _cell(measure: str, interval: Interval, rate: bool = False) -> str:
+    """A figure with its interval over seeds; that of a rate ends at 0 and 100%."""
     if isnan(interval.estimate):
         return f"n.d. ({interval.method})" if interval.method != "none" else "n.d."
     scale, digits = (100, 0) if measure in PERCENT else (1, 0 if measure in POINTS else 2)
     low, high = scale * interval.low, scale * interval.high
+    if rate:
+        low, high = max(low, 0.0), min(high, 100.0)
     text = f"{scale * interval.estimate:.{digits}f}"
     return text if isnan(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
 
@@ -225,7 +230,7 @@ def _rate_table(what: str, arms: Sequence[tuple[str, dict[str, list[float]]]]) -
     """A rate for each arm (across) and each shift or kind (down), over seeds."""
     names = list(dict.fromkeys(name for _, rates in arms for name in rates))
     rows = [
-        [name, *(_cell("clean", _over_seeds(rates.get(name, []))) for _, rates in arms)]
+        [name, *(_cell("clean", _over_seeds(rates.get(name, [])), True) for _, rates in arms)]
         for name in names
     ]
     return _table((what, *(arm for arm, _ in arms)), rows)
