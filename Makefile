@@ -13,9 +13,9 @@ setup: .venv/.ready
 	touch $@
 
 # The kinds of task that the small models were trained on, and one or two shifts of each tier.
-DEMO := --kind listing --kind hours --kind route --kind visit --tasks 8 \
-	--shift identity_erasure:2 --shift format_drift:2 --shift redirect:2 --shift merged_tools:2 \
-	--shift fatal_error:1 --shift fatal_error_lookalike:1
+DEMO := --kind listing --kind hours --kind route --kind visit --tasks 12 \
+	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
+	--shift no_such_entity:2 --shift no_such_entity_lookalike:2
 
 demo: setup  ## a real model, trained on clean and on shifted scenes, on all four tiers
 	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent memorises_names \
