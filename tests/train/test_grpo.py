@@ -301,8 +301,12 @@ def test_nothing_is_loaded_for_what_cannot_work(model, adapter, tmp_path, monkey
     assert not (tmp_path / "run").exists()
 
 
-def test_a_loss_that_is_no_number_stops_with_what_to_change(model, tmp_path):
-    asked = settings(model, steps=4, lr=1e30, save_every=0)
+def test_a_loss_that_is_no_number_stops_with_what_to_change(model, tmp_path, monkeypatch):
+    def broken(*_, **__):
+        return torch.tensor(torch.nan, requires_grad=True)
+
+    monkeypatch.setattr(GrpoTrainer, "compute_loss", broken)
+    asked = settings(model, steps=4, save_every=0)
     with pytest.raises(UsageError, match=r"learning rate"):
         train(MIX, asked, tmp_path / "run", pay=letters)
 
