@@ -311,6 +311,23 @@ def test_a_loss_that_is_no_number_stops_with_what_to_change(model, tmp_path, mon
         train(MIX, asked, tmp_path / "run", pay=letters)
 
 
+@pytest.mark.parametrize("paid", [float("nan"), float("inf")])
+def test_a_reward_that_is_no_number_is_refused_by_the_name_of_its_function(model, tmp_path, paid):
+    def stingy(episode):
+        return Earned(paid, {}, grade(episode))
+
+    with pytest.raises(UsageError, match=r"stingy paid (nan|inf)"):
+        train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=stingy)
+
+
+def test_a_step_of_nothing_but_void_episodes_is_no_error(model, tmp_path):
+    def void(episode):
+        return Earned(None, {}, grade(episode))
+
+    train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=void)
+    assert (tmp_path / "run" / "curves.jsonl").exists()
+
+
 def test_the_presets_are_in_range():
     check(preset("smoke"))
     check(preset("small"))

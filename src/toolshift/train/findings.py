@@ -162,7 +162,7 @@ def page(found: Findings, command: str) -> str:
     if not found.evidence:
         said += ["**No evidence: a tiny untrained model, to run the code path only.**", ""]
     elif found.exploratory:
-        said += [f"**Exploratory: not every arm has {found.seeds_wanted} seeds.**", ""]
+        said += [f"**Exploratory: some arms have fewer seeds than {found.seeds_wanted}.**", ""]
     if found.missing:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [

@@ -7,6 +7,7 @@ clipped objective, the KL penalty, devices and checkpoints are TRL's.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ class Stage:
         found = roll_out(
             backend, self.scribe, plays, settings.temperature, limits_of(settings), self.clock
         )
-        earned = [self.pay(rollout.episode) for rollout in found]
+        earned = [_checked(self.pay(rollout.episode), self.pay) for rollout in found]
         self.clock.on("sandbox")
         self.played = list(zip(found, earned, strict=True))
         return {
@@ -88,6 +89,17 @@ class Stage:
             "env_mask": [rollout.env_mask for rollout in found],
             "earned": earned,
         }
+
+
+def _checked(earned: Earned, pay: Pay) -> Earned:
+    """What was earned, where it is a number or nothing."""
+    if earned.total is not None and not math.isfinite(earned.total):
+        name = getattr(pay, "__qualname__", type(pay).__name__)
+        raise UsageError(
+            f"the reward function {name} paid {earned.total} for an episode that ended "
+            f"{earned.grade.end!r}; it must pay a finite number, or None where it teaches nothing"
+        )
+    return earned
 
 
 def prompt_of(number: int) -> str:
@@ -286,6 +298,7 @@ class RewardCurves(Curves):
         """Adds what the trainer has logged for a step."""
         if not (state.is_world_process_zero and logs and "reward" in logs):
             return
+        logs = {name: value for name, value in logs.items() if value is not None}  # all were void
         line = {name: round(logs[key], 6) for name, key in _LOGGED.items() if key in logs}
         parts = {k: round(v, 6) for k, v in logs.items() if k.startswith("part/")}
         self.add(
@@ -309,7 +322,7 @@ class RewardProgress(Progress):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Says where the run is, unless it did so a moment ago."""
-        if logs and "reward" in logs:
+        if logs and logs.get("reward") is not None:
             super().on_log(args, state, control, {"loss": logs["reward"]})
 
     def _line(self, step: int, steps: int, now: float) -> str:
