@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -290,7 +291,11 @@ def test_results_are_resumable_and_hold_no_secret(
         evaluate(spec, out=out, **SMALL)
 
 
-def test_placeholders_are_filled_in_once_and_names_keep_arguments_private() -> None:
+def test_placeholders_are_filled_in_once_and_names_keep_arguments_private(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = str(Path(sys.executable).parent)  # not every system has a `python` on its path
+    monkeypatch.setenv("PATH", here, prepend=os.pathsep)
     agent = CommandAgent("python -m my.agent --url {mcp_url}")
     assert agent.name == "python my.agent"
     assert CommandAgent("python agent.py --key sk-1").name == "python agent.py"

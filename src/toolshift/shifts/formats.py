@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
@@ -93,8 +94,24 @@ def write_yaml(data: Any) -> str:
     """YAML blocks, one value a line."""
     import yaml
 
-    text = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=1 << 30)
+    text = yaml.dump(data, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=1 << 30)
     return str(text).rstrip("\n")
+
+
+@cache
+def _dumper() -> Any:
+    """PyYAML's safe dumper, which quotes what YAML would read as a line break."""
+    import yaml
+
+    def quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        style = '"' if any(mark in text for mark in "\x85\u2028\u2029") else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    Dumper.add_representer(str, quoted)
+    return Dumper
 
 
 def read_yaml(text: str) -> Any:
