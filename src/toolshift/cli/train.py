@@ -190,7 +190,7 @@ def grpo(alpha: float, **asked: Any) -> None:
 @click.option(
     "--preset", default="small", show_default=True, help="smoke, small or paper: model and size."
 )
-@click.option("--seeds", default=0, help="Training seeds (default: the study's).")
+@click.option("--seeds", type=int, help="Training seeds (default: the study's).")
 @click.option("--arm", "arms", multiple=True, help="Only this arm; repeat.")
 @click.option(
     "--work",

@@ -23,7 +23,7 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         _list(asked["as_json"])
         return
     study, scale = find_study(name), asked["preset"]
-    seeds = asked["seeds"] or study.seeds
+    seeds = study.seeds if asked["seeds"] is None else asked["seeds"]
     if seeds < 1:
         raise UsageError(f"seeds must be at least 1, not {seeds}")
     work, out = asked["work"], asked["out"] or Path("studies") / name

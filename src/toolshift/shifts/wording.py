@@ -138,12 +138,12 @@ _NOISE = {"train": _camel, "dev": _kebab, "test": _shouting}
 
 
 UNRELATED = (
-    "amber", "anchor", "barley", "bison", "candle", "canyon", "cedar", "clover", "comet", "copper",
+    "amber", "acorn", "barley", "bison", "candle", "canyon", "cedar", "clover", "comet", "copper",
     "coral", "cricket", "dune", "ember", "falcon", "fern", "flint", "galaxy", "ginger", "glacier",
-    "hazel", "heron", "indigo", "iris", "ivory", "jasper", "juniper", "kite", "lagoon", "lantern",
+    "hazel", "heron", "indigo", "iris", "ivory", "jasper", "juniper", "kite", "lagoon", "lotus",
     "lemon", "lynx", "maple", "marble", "meadow", "nettle", "nickel", "oak", "onyx", "orchid",
-    "otter", "pebble", "pepper", "plum", "quartz", "raven", "reef", "saffron", "slate", "sparrow",
-    "thistle", "tiger", "tulip", "velvet", "violin", "walnut", "willow", "yarrow", "zebra", "zinc",
+    "otter", "pebble", "pepper", "plum", "quartz", "raven", "reef", "saffron", "slate", "swan",
+    "topaz", "tiger", "tulip", "vanilla", "violin", "walnut", "willow", "yarrow", "zebra", "zinc",
 )  # fmt: skip
 """Words that have nothing to do with any tool."""
 
@@ -152,10 +152,25 @@ def _hashed(rng: Random) -> str:
     return f"fn_{rng.randrange(16**4):04x}"
 
 
+def _unrelated(rng: Random) -> str:
+    return "_".join(rng.sample(UNRELATED, 2))
+
+
+def _invented(rng: Random) -> str:
+    """Two words of closed syllables, which have to be spelt: none can be learned by heart."""
+    syllables = [
+        rng.choice("bcdfhjklnprstvw") + rng.choice("aeiou") + rng.choice("lmnrst") for _ in range(4)
+    ]
+    return f"{syllables[0]}{syllables[1]}_{syllables[2]}{syllables[3]}"
+
+
 def opaque(pool: str, rng: Random) -> str:
-    """A name that says nothing: `fn_3f0a` or `otter_violin` (train), `KX-407`, or `zubemi_lo`."""
+    """A name that says nothing.
+
+    In training `fn_3f0a`, `otter_violin` or `velmor_tabrit`, in dev `KX-407`, in test `zubemi_lo`.
+    """
     if pool == "train":
-        return _hashed(rng) if rng.random() < 0.5 else "_".join(rng.sample(UNRELATED, 2))
+        return rng.choice((_hashed, _unrelated, _invented))(rng)
     if pool == "dev":
         return f"{rng.choice('KQVXZ')}{rng.choice('BDJPW')}-{rng.randrange(100, 1000)}"
     syllables = [rng.choice("bglmtvz") + rng.choice("aeiou") for _ in range(4)]

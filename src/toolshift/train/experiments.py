@@ -29,6 +29,7 @@ class Scale(msgspec.Struct, frozen=True):
         tasks: tasks in which an arm is measured, under each shift.
         evidence: whether its figures say anything.
         pool: of the tasks and wordings that arms are measured on.
+        clean: trajectories of an arm that has no shifted ones, where fewer are enough; else 0.
     """
 
     kinds: tuple[str, ...]
@@ -37,6 +38,7 @@ class Scale(msgspec.Struct, frozen=True):
     tasks: int
     evidence: bool = True
     pool: str = "dev"
+    clean: int = 0
 
 
 KINDS = ("listing", "hours", "route", "visit")
@@ -44,7 +46,8 @@ KINDS = ("listing", "hours", "route", "visit")
 of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."""
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
-    "small": Scale(KINDS, 900, 60, 8),
+    # From the 100th step on, the loss of clean training is under 0.001: nothing is left to learn.
+    "small": Scale(KINDS, 1200, 24, 8, clean=900),
     "paper": Scale((), 6050, 400, 220, pool="test"),
 }
 assert SCALES.keys() == PRESETS.keys()
@@ -68,6 +71,9 @@ RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "too
 PAFT_MIX = (*5 * ("symbols",), "SBP:3", "EFP", "EFP", "SRP", "limits", "limits")
 """Half of it renames everything, for reading names is what a small model learns last; mostly in
 lists of another order, for where the order never changes it reads by place."""
+RL_MIX = ("symbols", "SBP:3", "EFP", "EFP", "limits", "limits")
+RL = {"lr": 4e-4, "warmup": 0.1}
+"""A higher rate than the preset's, for there are few steps."""
 PAFT_MILD = (*6 * ("SBP",), *PAFT_MIX[6:])
 ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
@@ -101,9 +107,28 @@ class Arm(msgspec.Struct, frozen=True):
     factor: float = 1.0
     probes: tuple[str, ...] = ()
 
+    def amount(self, scale: Scale) -> int:
+        """How many trajectories it is trained on, or for how many GRPO steps."""
+        if self.method == "none":
+            return 0
+        rows = scale.count if self.mix.get("alpha") else scale.clean or scale.count
+        return max(1, round((scale.updates if self.method == "grpo" else rows) * self.factor))
+
+    @property
+    def together(self) -> int:
+        """How many rows of a batch meet one draw of a shift, and so are shown the same tools.
+
+        Two, for a batch of four with one list of tools shows half as many lists at little less
+        cost, and learned reading more slowly; clean rows are all shown the same.
+        """
+        if self.method == "grpo":
+            return 1
+        return 2 if self.mix.get("alpha") else 4
+
     def mixed(self, scale: Scale, seed: int) -> Mix:
         """The mix that it is trained on; one that starts from another arm has worlds of its own."""
-        return Mix(kinds=scale.kinds, seed=seed + 100 * bool(self.init), share=4, **self.mix)
+        apart = 100 * bool(self.init)
+        return Mix(kinds=scale.kinds, seed=seed + apart, share=self.together, **self.mix)
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -140,6 +165,12 @@ PAFT = Arm(
     "paft",
     f"alpha {ALPHA:g}: symbols, error feedback, descriptions, limits",
     mix=_shifted(ALPHA, PAFT_MIX),
+)
+SHORTER = Arm(
+    "paft-short",
+    "PAFT on two fifths of the trajectories: it refuses, and has much to learn",
+    mix=_shifted(ALPHA, PAFT_MIX),
+    factor=0.4,
 )
 REFUSES = Arm(
     "refuses",
@@ -219,19 +250,20 @@ STUDIES: dict[str, Study] = {
             "rl",
             "Does RL on solvable scenes unlearn refusal, and do paid refusals keep it?",
             (
-                REFUSES,
-                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="refuses"),
+                SHORTER,
+                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="paft-short", settings=RL),
                 Arm(
                     "grpo-shifted",
                     "GRPO on shifted and unsolvable scenes, right refusals paid",
                     "grpo",
-                    mix=_shifted(0.5, PAFT_MIX),
-                    init="refuses",
+                    mix=_shifted(0.8, RL_MIX),
+                    init="paft-short",
+                    settings=RL,
                 ),
             ),
             (
-                ("refuses", "grpo-static"),
-                ("refuses", "grpo-shifted"),
+                ("paft-short", "grpo-static"),
+                ("paft-short", "grpo-shifted"),
                 ("grpo-static", "grpo-shifted"),
             ),
         ),

@@ -137,7 +137,7 @@ def _stage(
     parent = _stage(known[arm.init], study, scale, seed, work, known).key if arm.init else ""
     size = SCALES[scale]
     mix = arm.mixed(size, seed)
-    decides = (arm.method, mix, _settings(arm, scale, seed), _amount(arm, size), parent)
+    decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(size), parent)
     key = _hash(*decides, *_code(mix, arm, scale))
     folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
     probes = arm.probes or study.probes
@@ -148,13 +148,9 @@ def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
     """The settings of an arm's training run."""
     asked = {"seed": seed, **arm.settings, **changes}
     if arm.method == "grpo":
-        return grpo_settings.preset(scale, steps=_amount(arm, SCALES[scale]), **asked)
-    return presets.preset(scale, **asked)
-
-
-def _amount(arm: Arm, scale: Scale) -> int:
-    """How many trajectories an arm is trained on, or for how many GRPO steps."""
-    return max(1, round((scale.updates if arm.method == "grpo" else scale.count) * arm.factor))
+        return grpo_settings.preset(scale, steps=arm.amount(SCALES[scale]), **asked)
+    batch = min(arm.together, presets.PRESETS[scale].batch)
+    return presets.preset(scale, **{"batch": batch, **asked})
 
 
 def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
@@ -204,7 +200,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any]) -> None:
     else:
         from toolshift.train import sft
 
-        count = _amount(arm, scale)
+        count = arm.amount(scale)
         told = {"mix": msgspec.to_builtins(mix), "count": count}
         sft.train(make_rows(mix, count), settings, out, resume=resume, data=told)
 
