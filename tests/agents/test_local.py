@@ -121,6 +121,17 @@ def test_the_decoder_agrees_with_generate(tiny):
     assert agent.decoder.complete(prompts, 20) == plain.complete(prompts, 20)
 
 
+@pytest.mark.parametrize("decoding", ["free", "constrained"])
+def test_nothing_is_made_elsewhere_than_where_the_model_is(tiny, decoding):
+    # "meta" stands for another device than the model's: what names no device lands there.
+    turns = [turn_of("one"), turn_of("one two three"), turn_of("four")]
+    expected = [reply.calls for reply in agent_of(tiny, decoding=decoding).reply_batch(turns)]
+    agent = agent_of(tiny, decoding=decoding)
+    with torch.device("meta"):
+        replies = agent.reply_batch(turns)
+    assert [reply.calls for reply in replies] == expected
+
+
 def test_a_shared_prefix_is_computed_once(tiny):
     agent = agent_of(tiny)
     turns = [turn_of(letter * 5) for letter in "abcdef"]

@@ -158,6 +158,19 @@ def test_a_wrong_mix_is_refused(mix, said):
         ('{"mesages": []}', "column 'messages' is missing.*mesages"),
         ('{"messages": []}', "row 1: 'messages' is empty"),
         ('{"messages": [{"content": "x"}]}', "message 1: it has no role"),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]}',
+            "message 1: 'tool_calls' must be a list of",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": "f(x)"}]}',
+            "message 1: 'tool_calls' must be a list of",
+        ),
+        ('{"messages": [{"role": "assistant", "content": 5}]}', "message 1: 'content' must be"),
+        (
+            '{"messages": [{"role": "assistant", "content": "x"}], "tools": [{"type": "x"}]}',
+            "tool 1: it has no function with a name",
+        ),
         ('{"messages": [{"role": "user", "content": "x"}]}', "nothing to learn"),
         ('{"messages": [{"role": "assistant"}], "tools": "["}', "'tools' is not JSON"),
         ('{"messages": [{"role": "assistant"}], "tools": 3}', "'tools' is a int, not a list"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -265,6 +266,33 @@ def test_an_evaluation_has_unsolvable_scenes_even_where_the_training_has_none():
     assert all(scene.shifts for scene in shifted)
 
 
+def test_vllm_speaks_with_the_weights_of_now_and_is_read_as_torch_is():
+    class Generation:
+        """Stands for TRL's `VLLMGeneration`, which needs a GPU."""
+
+        synced = 0
+
+        def sync_weights(self):
+            self.synced += 1
+
+        def generate(self, prompts, images, num_generations):
+            assert (self.temperature, self.max_completion_length) == (0.5, 8)
+            return prompts, [[5, 2], [6]], [[[-0.1], [-0.2]], [[-0.3]]], None
+
+    trainer = SimpleNamespace(
+        use_vllm=True, vllm_generation=Generation(), state=SimpleNamespace(global_step=3),
+        _last_loaded_step=2, stage=SimpleNamespace(scribe=SimpleNamespace(stop=[2])),
+    )  # fmt: skip
+    GrpoTrainer.voice(trainer)
+    voice = GrpoTrainer.voice(trainer)
+    assert trainer.vllm_generation.synced == 1
+    said = voice.say([[1], [1]], [0, 0], 8, 0.5)
+    assert [(each.tokens, each.logprobs, each.ended) for each in said] == [
+        ([5, 2], [-0.1, -0.2], True),
+        ([6], [-0.3], False),
+    ]
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 
@@ -277,7 +305,6 @@ def test_an_evaluation_has_unsolvable_scenes_even_where_the_training_has_none():
         ({"batch": 3}, "4 episodes, which batches of 3 do not divide"),
         ({"objective": "gpo"}, "unknown objective 'gpo'"),
         ({"reward": Weights(failed=-1)}, "weight failed is -1"),
-        ({"vllm": True}, "pip install vllm"),
         ({"steps": 0}, "at least 1|nothing would be trained"),
         ({"full": True, "beta": 0.1, "adapter": "some"}, "train with LoRA"),
     ],
@@ -289,6 +316,8 @@ def test_settings_out_of_range(changes, message):
 
 def test_nothing_is_loaded_for_what_cannot_work(model, adapter, tmp_path, monkeypatch):
     monkeypatch.setattr("toolshift.train.grpo.load", partial(pytest.fail, "weights were loaded"))
+    with pytest.raises(UsageError, match="pip install vllm"):
+        train(MIX, settings(model, vllm=True), tmp_path / "run")
     with pytest.raises(UsageError, match="alpha is a share"):
         train(Mix(alpha=1.5), settings(model), tmp_path / "run")
     other = tiny.qwen(tmp_path / "qwen")

@@ -1,6 +1,7 @@
 """Studies: stages are keyed by what decides them, kept, and added up over seeds."""
 
 import json
+import sys
 from collections import Counter
 from math import isnan, nan
 from pathlib import Path
@@ -53,6 +54,7 @@ def test_what_an_arm_starts_from_comes_before_it_and_decides_it():
         {"settings": {"lr": 1e-3}},
         {"settings": {"layout": "name-first"}},
         {"factor": 2.0},
+        {"passes": 2},
         {"mix": {"alpha": 0.5, "shifts": ("SBP",)}},
     ],
 )
@@ -114,6 +116,8 @@ def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
         {"repetition": 3},
         [1.0],
         [9],
+        [3],
+        [2000],
     )
 
 
@@ -132,6 +136,27 @@ def test_what_is_won_back_is_a_share_of_a_loss_that_there_is():
     back = _won_back(static, mended)["perception"]
     assert back[:2] == pytest.approx([0.8, -0.25])
     assert isnan(back[2])
+
+
+def test_a_tier_that_training_on_it_does_not_teach_is_not_testable():
+    arms = [_arm("native-interaction", [0.9], [-5.0]), _arm("native-reasoning", [0.5], [-5.0])]
+    text = page(Findings("s", "Why?", "small", True, 1, arms, {}, {}, []), "toolshift reproduce s")
+    assert "| interaction | 90 | 90 to 90 | yes |" in text
+    assert "| reasoning | 50 | 50 to 50 | **not testable at this scale** |" in text
+    assert "Exploratory" in text, "one seed is no claim, also where the study asks for one"
+
+
+def test_a_wording_of_an_error_changes_the_key_of_what_is_trained_on_it(monkeypatch):
+    from toolshift.shifts import wording
+
+    def keys():
+        made = stages(find_study("contrast"), "small", 1, Path("w"), ())
+        return {stage.arm.name: stage.key for stage in made}
+
+    before, opaque = keys(), wording.opaque
+    monkeypatch.setattr(wording, "opaque", lambda *given: opaque(*given) + "x")
+    changed = {name for name, key in keys().items() if key != before[name]}
+    assert changed == {"paft", "paft-without-limits"}
 
 
 def test_the_plot_shows_every_arm_under_every_shift():
@@ -158,3 +183,20 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     assert code == 0
     assert "2 stages, 2 of them done" in err
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json")) == before
+
+
+@pytest.mark.model
+def test_a_study_trains_in_several_processes_and_says_so_where_it_is_one_of_them(
+    tmp_path, toolshift, monkeypatch
+):
+    words = ("reproduce", "more", "--preset", "smoke", "--seeds", "1", "--arm", "static")
+    where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
+    two = f"{sys.executable} -m accelerate.commands.launch --cpu --num_processes 2"
+    code, _, err = toolshift(*words, *where, "--launch", two)
+    assert code == 0, err
+    (folder,) = (tmp_path / "stages").iterdir()
+    assert json.loads((folder / "model" / "training.json").read_bytes())["hardware"]["processes"] == 2
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    code, _, err = toolshift(*words, *where)
+    assert code == 2
+    assert "--launch 'accelerate launch" in err

@@ -24,6 +24,7 @@ from toolshift.train.live import LiveAgent, decoding  # noqa: E402
 from toolshift.train.loss import add_loss, use_plain_attention  # noqa: E402
 from toolshift.train.model import find_base, load  # noqa: E402
 from toolshift.train.presets import Settings, preset  # noqa: E402
+from toolshift.train.running import Careful  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
@@ -324,6 +325,23 @@ def test_a_loss_that_is_no_number_stops_the_run(model, tmp_path):
         train(tiny.rows(), lora(model), tmp_path / "out", weigh=poisoned)
 
 
+def test_a_gradient_that_is_no_number_does_not_reach_the_weights(model, tmp_path, monkeypatch):
+    step = Careful.training_step
+
+    def overflowing(self, model, *args, **kwargs):
+        loss = step(self, model, *args, **kwargs)
+        if self.state.global_step == 1:
+            next(p for p in model.parameters() if p.requires_grad).grad.fill_(torch.inf)
+        return loss
+
+    monkeypatch.setattr(Careful, "training_step", overflowing)
+    asked = msgspec.structs.replace(lora(model), steps=3, save_every=1)
+    with pytest.raises(UsageError, match=r"the gradient became .* in step 2: lower the learning"):
+        train(tiny.rows(), asked, tmp_path / "out")
+    kept = [each.name for each in checkpoints(tmp_path / "out")]
+    assert kept == ["checkpoint-1"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
 def test_running_out_of_memory_says_what_to_change(model, tmp_path):
     import resource
@@ -334,7 +352,9 @@ def test_running_out_of_memory_says_what_to_change(model, tmp_path):
         resource.RLIMIT_AS, (pages * resource.getpagesize() + 400_000_000, before[1])
     )
     try:
-        with pytest.raises(UsageError, match=r"memory ran out: try a smaller batch \(it is 120"):
+        with pytest.raises(
+            UsageError, match=r"memory ran out: start again .* with a smaller batch \(it is 120"
+        ):
             train(tiny.rows() * 10, full(model, batch=120), tmp_path / "out")
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

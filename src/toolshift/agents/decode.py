@@ -176,15 +176,19 @@ class Decoder:
             for place, row in enumerate(rows):
                 self._keep(row, arena[:, :, place], width, width)
 
+    def _tensor(self, values: Any) -> torch.Tensor:
+        return torch.as_tensor(values, device=self.model.device)
+
     def _mask(self, visible: torch.Tensor) -> torch.Tensor:
         """What is added to the scores: nothing where a query may look, else minus infinity."""
-        mask = torch.zeros(visible.shape, dtype=self.model.dtype)
+        mask = torch.zeros(visible.shape, dtype=self.model.dtype, device=visible.device)
         return mask.masked_fill_(~visible, -torch.inf)[:, None]
 
     def _arena(self, rows: int, columns: int) -> torch.Tensor:
         layers, two, heads, size = self._shape
         # Zeros, not empty: what is masked still takes part in a product, and NaN * 0 is NaN.
-        return torch.zeros(layers, two, rows, heads, columns, size, dtype=self.model.dtype)
+        shape = (layers, two, rows, heads, columns, size)
+        return torch.zeros(shape, dtype=self.model.dtype, device=self.model.device)
 
     def _prefill(self, rows: list[_Row], arena: torch.Tensor, width: int) -> torch.Tensor:
         """Computes what is not known of each prompt; returns the logits after each."""
@@ -200,10 +204,8 @@ class Decoder:
             for place, row in enumerate(group):
                 own = row.tokens[-step:]
                 ids[place, step - len(own) :] = own
-            starts = torch.tensor([width - len(row.tokens) for row in group])
-            found.append(
-                self._forward(torch.from_numpy(ids), arena[:, :, begin:end], starts, width)
-            )
+            starts = self._tensor([width - len(row.tokens) for row in group])
+            found.append(self._forward(self._tensor(ids), arena[:, :, begin:end], starts, width))
             self.prefilled += sum(len(row.tokens) - row.reused for row in group)
             begin = end
         return torch.cat(found)
@@ -212,7 +214,7 @@ class Decoder:
         self, rows: list[_Row], arena: torch.Tensor, width: int, logits: torch.Tensor, limit: int
     ) -> None:
         alive = list(range(len(rows)))  # rows by their place in the arena
-        starts = torch.tensor([width - len(row.tokens) for row in rows])
+        starts = self._tensor([width - len(row.tokens) for row in rows])
         places = [*alive]
         end = width
         while True:
@@ -233,7 +235,7 @@ class Decoder:
             if not alive:
                 return
             if len(alive) <= len(places) // 2:
-                kept = torch.tensor([place for place, i in enumerate(places) if i in alive])
+                kept = self._tensor([place for place, i in enumerate(places) if i in alive])
                 arena, starts, tokens = arena[:, :, kept], starts[kept], tokens[kept]
                 places = [*alive]
             end += 1
@@ -242,7 +244,7 @@ class Decoder:
     def _choose(self, rows: list[_Row], logits: torch.Tensor) -> torch.Tensor:
         for place, row in enumerate(rows):
             if row.constraint is not None:
-                logits[place, torch.from_numpy(~row.constraint.allowed())] = -torch.inf
+                logits[place, self._tensor(~row.constraint.allowed())] = -torch.inf
         tokens = logits.argmax(dim=-1)
         for row, token in zip(rows, tokens.tolist(), strict=True):
             if row.constraint is not None:
@@ -260,7 +262,7 @@ class Decoder:
         self, ids: torch.Tensor, arena: torch.Tensor, starts: torch.Tensor, end: int
     ) -> torch.Tensor:
         """Runs the model over `ids`, which fill the columns before `end`; returns last logits."""
-        columns = torch.arange(arena.shape[-2])
+        columns = torch.arange(arena.shape[-2], device=arena.device)
         queries = columns[end - ids.shape[1] : end]
         seen = columns[None, None, :] <= queries[None, :, None]
         # A padded query may see itself, since a row of nothing but masks would give NaN.
@@ -304,8 +306,8 @@ class Generator:
         constrained = [_Constrained(constraints, width, self.stop)] if constraints else []
         with torch.inference_mode():
             output = self.model.generate(
-                input_ids=torch.tensor(padded),
-                attention_mask=torch.tensor(mask),
+                input_ids=torch.tensor(padded, device=self.model.device),
+                attention_mask=torch.tensor(mask, device=self.model.device),
                 max_new_tokens=limit,
                 do_sample=False,
                 eos_token_id=self.stop or None,
@@ -336,7 +338,8 @@ class _Constrained:
                 continue
             if made:
                 constraint.accept(made[-1])
-            scores[place, torch.from_numpy(~constraint.allowed())] = -torch.inf
+            barred = torch.from_numpy(~constraint.allowed()).to(scores.device)
+            scores[place, barred] = -torch.inf
         return scores
 
 

@@ -140,9 +140,9 @@ class LocalAgent:
 
 
 def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | None = None) -> Any:
-    """Loads a transformers model for inference, with an adapter merged into its weights.
+    """Loads a transformers model for inference, on a GPU where there is one.
 
-    The adapter is merged in float32, before the weights are rounded to `dtype`.
+    An adapter is merged into the weights in float32, before they are rounded to `dtype`.
 
     Raises:
         UsageError: where there is no adapter, or it was trained on another base.
@@ -162,7 +162,8 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers' old names
             model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
-    return model.to(getattr(torch, dtype)).eval()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return model.to(device, getattr(torch, dtype)).eval()
 
 
 def _existing(directory: Path) -> Path:

@@ -201,6 +201,11 @@ def grpo(alpha: float, **asked: Any) -> None:
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the page: studies/STUDY.")
 @click.option("--threads", default=0, help="Torch's threads.")
+@click.option(
+    "--launch",
+    default="",
+    help="Train through this command, e.g. 'accelerate launch --config_file fsdp.yaml'.",
+)
 @click.option("--only-page", is_flag=True, help="Run nothing; write the page from what is there.")
 @as_json
 def reproduce(study: str, **asked: Any) -> None:

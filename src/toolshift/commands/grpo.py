@@ -86,6 +86,9 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     if as_json:
         print_json({**record, "rewards": rewards})
         return
+    if not rewards:
+        click.echo(f"{out}: no step had a reward, for every episode was void")
+        return
     first, last = (sum(some) / len(some) for some in (rewards[:5], rewards[-5:]))
     click.echo(
         f"{'model' if settings.full else 'adapter'} in {out}: {record['steps']} steps, "

@@ -17,7 +17,8 @@ from toolshift.train.experiments import STUDIES, find_study
 def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     """Runs what is left of a study, and writes its page and results."""
     from toolshift.train.findings import find, page
-    from toolshift.train.reproduce import run, stages
+    from toolshift.train.grpo_settings import processes
+    from toolshift.train.reproduce import chosen_arms, run, stages
 
     if not name:
         _list(asked["as_json"])
@@ -26,14 +27,20 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     seeds = study.seeds if asked["seeds"] is None else asked["seeds"]
     if seeds < 1:
         raise UsageError(f"seeds must be at least 1, not {seeds}")
+    if processes() > 1:
+        raise UsageError(
+            "reproduce runs in one process and starts others to train: toolshift reproduce "
+            f"{name} --preset {scale} --launch 'accelerate launch --config_file FILE'"
+        )
+    names = chosen_arms(study, asked["arms"])
     work, out = asked["work"], asked["out"] or Path("studies") / name
     everything = stages(study, scale, max(seeds, study.seeds), work, ())
-    todo = stages(study, scale, seeds, work, asked["arms"])
+    todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
     changes = {"threads": asked["threads"]} if asked["threads"] else {}
     if not asked["only_page"]:
         _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
         for stage in todo:
-            run(stage, study, _say, **changes)
+            run(stage, study, _say, asked["launch"], **changes)
             _write(out, find(study, everything), page, name, scale)
     found = find(study, everything)
     _write(out, found, page, name, scale)

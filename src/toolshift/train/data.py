@@ -262,11 +262,36 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     if not said:
         raise UsageError(f"{where}: 'messages' is empty")
     for number, message in enumerate(said, 1):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise UsageError(f"{where}, message {number}: it has no role")
+        _check_message(message, f"{where}, message {number}")
+    for number, tool in enumerate(tools, 1):
+        if not _has_name(tool):
+            raise UsageError(f"{where}, tool {number}: it has no function with a name")
     if all(message["role"] != "assistant" for message in said):
         raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
     return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
+
+
+def _check_message(message: Any, where: str) -> None:
+    """Checks what the prompt is written from."""
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise UsageError(f"{where}: it has no role")
+    content, calls = message.get("content"), message.get("tool_calls") or []
+    parts = content if isinstance(content, list) else []
+    if not isinstance(content, str | list | None) or not all(isinstance(p, dict) for p in parts):
+        raise UsageError(f"{where}: 'content' must be a text or a list of parts")
+    if not isinstance(calls, list) or not all(map(_has_name, calls)):
+        raise UsageError(
+            f"{where}: 'tool_calls' must be a list of "
+            '{"type": "function", "function": {"name": ..., "arguments": ...}}'
+        )
+
+
+def _has_name(tool_or_call: Any) -> bool:
+    """Whether a tool or a call names its function, inside `function` or beside it."""
+    if not isinstance(tool_or_call, dict):
+        return False
+    function = tool_or_call.get("function", tool_or_call)
+    return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
 def _decoded(row: dict[str, Any], column: str, where: str) -> list[Any]:

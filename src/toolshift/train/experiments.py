@@ -47,7 +47,7 @@ of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
     # From the 100th step on, the loss of clean training is under 0.001: nothing is left to learn.
-    "small": Scale(KINDS, 1200, 24, 8, clean=900),
+    "small": Scale(KINDS, 1200, 16, 8, clean=900),
     "paper": Scale((), 6050, 400, 220, pool="test"),
 }
 assert SCALES.keys() == PRESETS.keys()
@@ -64,15 +64,16 @@ PROBES = (*TIER_1, *TIER_2, *TIER_3, *TIER_4)
 """What every arm meets: four shifts of each tier, and three limits with their look-alikes."""
 
 TRAINED_ON = ("identity_erasure", "semantic_rename", "redirect", "transient_error")
-HELD_OUT = ("semantic_trap", "distractor_tools", "format_drift", "tool_migrated")
-"""Of tiers 1 and 2: what PAFT trains on, in other wordings, and what it never meets."""
+HELD_OUT = ("semantic_trap", "format_drift", "tool_migrated")
+"""Of tiers 1 and 2: what PAFT trains on, in other wordings, and what no arm of `contrast` meets;
+`distractor_tools` is neither, for `diverse` trains on it."""
 
 RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
 PAFT_MIX = (*5 * ("symbols",), "SBP:3", "EFP", "EFP", "SRP", "limits", "limits")
 """Half of it renames everything, for reading names is what a small model learns last; mostly in
 lists of another order, for where the order never changes it reads by place."""
 RL_MIX = ("symbols", "SBP:3", "EFP", "EFP", "limits", "limits")
-RL = {"lr": 4e-4, "warmup": 0.1}
+RL = {"lr": 4e-4}
 """A higher rate than the preset's, for there are few steps."""
 PAFT_MILD = (*6 * ("SBP",), *PAFT_MIX[6:])
 ALPHA = 0.8
@@ -95,6 +96,7 @@ class Arm(msgspec.Struct, frozen=True):
         init: the arm whose adapter this one starts from.
         settings: what of the method's settings differs from the preset's.
         factor: how many times the scale's trajectories (SFT) or steps (GRPO) it takes.
+        passes: how many times the preset's passes over the trajectories.
         probes: what it is measured under; () for the study's.
     """
 
@@ -105,6 +107,7 @@ class Arm(msgspec.Struct, frozen=True):
     init: str = ""
     settings: dict[str, Any] = {}
     factor: float = 1.0
+    passes: int = 1
     probes: tuple[str, ...] = ()
 
     def amount(self, scale: Scale) -> int:
@@ -288,7 +291,7 @@ STUDIES: dict[str, Study] = {
             (
                 STATIC,
                 Arm("data-x4", "clean, four times the trajectories", factor=4.0),
-                Arm("steps-x4", "clean, four passes over the trajectories", settings={"epochs": 4}),
+                Arm("steps-x4", "clean, four times the passes over them", passes=4),
             ),
             (("static", "data-x4"), ("static", "steps-x4")),
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import isnan, nan
+from statistics import mean
 
 import msgspec
 
@@ -21,7 +22,7 @@ MEASURES = {
     "interaction": "change in tier 2",
     "reasoning": "change in tier 3",
     "trained_on": "accuracy under shifts of tiers 1 and 2 that PAFT trains on, in other wordings",
-    "held_out": "accuracy under shifts of tiers 1 and 2 that PAFT never meets",
+    "held_out": "accuracy under shifts of tiers 1 and 2 that no arm trains on (not distractors)",
     "refusal_rate": "refusals among unsolvable scenes",
     "over_refusal": "refusals among solvable scenes",
     "look_alike_refusal": "refusals of the look-alikes",
@@ -33,6 +34,10 @@ PERCENT = (
     "clean", "placebo", "trained_on", "held_out", "refusal_rate", "over_refusal",
     "look_alike_refusal", "tool_error_rate",
 )  # fmt: skip
+CLAIM = 3
+"""Training seeds that a claim takes; with fewer a result is exploratory."""
+TESTABLE = 0.8
+"""What a model trained on a tier alone must reach there; below, the scale cannot test the tier."""
 LEAST_LOSS = 10
 """Points; of a smaller loss no share is given, for it would be a ratio of noise."""
 POINTS = ("perception", "interaction", "reasoning")
@@ -64,6 +69,8 @@ class ArmResult(msgspec.Struct, frozen=True):
     causes: dict[str, int]
     cpu_seconds: list[float]
     rows: list[int]
+    steps: list[int]
+    tokens: list[int]
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
@@ -91,8 +98,8 @@ class Findings(msgspec.Struct, frozen=True):
 
     @property
     def exploratory(self) -> bool:
-        """Whether some arm has fewer seeds than a claim needs."""
-        return any(len(arm.seeds) < self.seeds_wanted for arm in self.arms) or bool(self.missing)
+        """Whether some arm has fewer seeds than a claim needs, whatever the study asks for."""
+        return any(len(arm.seeds) < CLAIM for arm in self.arms) or bool(self.missing)
 
 
 def find(study: Study, stages: Sequence[Stage]) -> Findings:
@@ -162,11 +169,11 @@ def page(found: Findings, command: str) -> str:
     if not found.evidence:
         said += ["**No evidence: a tiny untrained model, to run the code path only.**", ""]
     elif found.exploratory:
-        said += [f"**Exploratory: some arms have fewer seeds than {found.seeds_wanted}.**", ""]
+        said += [f"**Exploratory: some arms have fewer seeds than {CLAIM}.**", ""]
     if found.missing:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [
-        f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; {scale.count} trajectories an arm; "
+        f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is below; "
         f"measured on {scale.tasks} tasks under each shift, pool {scale.pool}, world seed "
         f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
         "the same tasks. In brackets: 95% t interval with the training seed as the cluster; all "
@@ -197,9 +204,27 @@ def page(found: Findings, command: str) -> str:
     said += [*_rate_table("shift", [(arm.arm, arm.shifts) for arm in found.arms]), ""]
     said += ["By kind of task, over all shifts:", ""]
     said += [*_rate_table("kind", [(arm.arm, arm.kinds) for arm in found.arms]), ""]
+    said += _controls(found.arms)
     said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
     said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
     return "\n".join([*said, "```console", f"$ {command}", "```", ""])
+
+
+def _controls(arms: Sequence[ArmResult]) -> list[str]:
+    """What models do that were trained on one tier alone, and so whether it can be tested."""
+    natives = [arm for arm in arms if arm.arm.startswith("native-")]
+    if not natives:
+        return []
+    rows = []
+    for arm in natives:
+        passed = [mean(rates) for rates in arm.shifts.values()]
+        reached = mean(passed)
+        verdict = "yes" if reached >= TESTABLE else "**not testable at this scale**"
+        spread = f"{100 * min(passed):.0f} to {100 * max(passed):.0f}"
+        rows.append([arm.arm.removeprefix("native-"), f"{100 * reached:.0f}", spread, verdict])
+    said = f"Trained on a tier alone, a model must pass {100 * TESTABLE:.0f}% of its scenes there:"
+    columns = ("tier", "passed, percent", "by shift", "testable")
+    return ["## Native controls", "", said, "", *_table(columns, rows), ""]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -251,12 +276,14 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
         [
             arm.arm,
             ", ".join(map(str, arm.seeds)),
-            ", ".join(map(str, arm.rows)),
+            *(", ".join(map(str, each)) for each in (arm.rows, arm.steps)),
+            ", ".join(f"{tokens / 1e6:.2f}" for tokens in arm.tokens),
             ", ".join(f"{seconds:.0f}" for seconds in arm.cpu_seconds),
         ]
         for arm in arms
     ]
-    return _table(("arm", "seeds", "training rows", "CPU seconds of training"), rows)
+    columns = ("arm", "seeds", "trajectories' rows", "steps", "million tokens", "CPU seconds")
+    return _table(columns, rows)
 
 
 # -- figures ----------------------------------------------------------------------------------
@@ -285,6 +312,8 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         causes=dict(causes),
         cpu_seconds=[float(record.get("cpu_seconds", nan)) for record in records],
         rows=[int(record.get("rows", 0)) for record in records],
+        steps=[int(record.get("steps", 0)) for record in records],
+        tokens=[int(record.get("tokens", 0)) for record in records],
     )
 
 

@@ -176,16 +176,32 @@ def step_of(checkpoint: Path) -> int:
 
 
 class Evaluations(TrainerCallback):
-    """Evaluates the live model every so many steps, and at the end."""
+    """Evaluates the live model every so many steps, and at the end.
 
-    def __init__(self, every: int, evaluate: Evaluate, curves: Curves) -> None:
-        self.every, self.evaluate, self.curves = every, evaluate, curves
+    Args:
+        every: steps between evaluations.
+        evaluate: called by the first process only.
+        curves: where the figures go.
+        before: called by every process before it, for what they have to do together.
+    """
+
+    def __init__(
+        self,
+        every: int,
+        evaluate: Evaluate,
+        curves: Curves,
+        before: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.every, self.evaluate, self.curves, self.before = every, evaluate, curves, before
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Evaluates where that is due, after the step has been logged."""
         step = state.global_step
         due = step % self.every == 0 or step == state.max_steps
-        if due and state.is_world_process_zero and logs and "loss" in logs:
+        if not (due and logs and "loss" in logs):
+            return
+        self.before()
+        if state.is_world_process_zero:
             figures = self.evaluate(kwargs["model"])
             self.curves.add({"step": step, **figures})
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())

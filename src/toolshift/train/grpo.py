@@ -31,12 +31,12 @@ from toolshift.scene import Scene
 from toolshift.tool import JSON
 from toolshift.train import record, scenes
 from toolshift.train.follow import Evaluations, Spent
-from toolshift.train.grpo_settings import GrpoSettings, check
+from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
 from toolshift.train.grpo_trainer import GrpoTrainer, Stage, limits_of
 from toolshift.train.model import Base, find_base, load
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
-from toolshift.train.running import run
+from toolshift.train.running import run, says_what_to_change
 from toolshift.train.scenes import Mix, draws
 
 DEV_SIZE = 200
@@ -69,6 +69,8 @@ def train(
         KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
     """
     check(settings)
+    if settings.vllm:
+        require_vllm()
     scenes.check(mix)
     base = find_base(settings)
     asked = describe(mix, settings, base, pay)
@@ -78,14 +80,18 @@ def train(
     trainer = build(mix, settings, out, base, record.spent_at(start), pay)
     if settings.eval_every:
         trainer.add_callback(_evaluations(trainer, mix))
-    ways = (
+    run(trainer, start, ways_to_need_less(settings))
+    record.finish(trainer, asked, 0)
+    return out
+
+
+def ways_to_need_less(settings: GrpoSettings) -> tuple[str, ...]:
+    """What may keep a run within its memory."""
+    return (
         f"a smaller batch (it is {settings.batch}; a step then takes more passes)",
         f"--rollout-batch below {settings.rollout_batch}",
         f"--episode-tokens below {settings.episode_tokens}",
     )
-    run(trainer, start, ways)
-    record.finish(trainer, asked, 0)
-    return out
 
 
 def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = None) -> record.Asked:
@@ -128,7 +134,8 @@ def build(
     pay: Pay | None = None,
 ) -> GrpoTrainer:
     """The trainer of a run, with its model loaded."""
-    model = load(settings, base)
+    with says_what_to_change(settings, ways_to_need_less(settings)):
+        model = load(settings, base)
     for config in getattr(model, "peft_config", {}).values():
         # An adapter names its base by a name, which peft would look up on the hub at each save.
         config.base_model_name_or_path = str(base.directory)
@@ -156,7 +163,8 @@ def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
     def look(_: Any) -> dict[str, float]:
         return evaluate(trainer.voice(), trainer.stage.scribe, arms, limits_of(settings))
 
-    return _Evaluations(settings.eval_every, look, trainer.curves)
+    # With vLLM, `voice` gathers the weights of all processes.
+    return _Evaluations(settings.eval_every, look, trainer.curves, before=trainer.voice)
 
 
 def dev_arms(mix: Mix, count: int) -> dict[str, list[Scene]]:

@@ -130,8 +130,6 @@ def check(settings: GrpoSettings) -> None:
             "beta above 0 needs the first model as a reference, which full training from an "
             "adapter does not keep: train with LoRA, or merge the adapter into a model first"
         )
-    if settings.vllm:
-        _require_vllm()
 
 
 def _check_batches(settings: GrpoSettings) -> None:
@@ -144,7 +142,12 @@ def _check_batches(settings: GrpoSettings) -> None:
         )
 
 
-def _require_vllm() -> None:
+def require_vllm() -> None:
+    """Checks that vLLM is there.
+
+    Raises:
+        UsageError: with the command that installs it.
+    """
     import importlib.util
 
     if importlib.util.find_spec("vllm") is None:

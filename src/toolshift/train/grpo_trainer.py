@@ -137,6 +137,8 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         spent: what the run has cost before.
     """
 
+    _last_loaded_step: int
+
     method = "grpo"
     settings: GrpoSettings
 
@@ -202,6 +204,9 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         if self.use_vllm:
             from toolshift.train.policy import VllmVoice
 
+            if self._last_loaded_step != self.state.global_step:  # TRL's own note of it
+                self.vllm_generation.sync_weights()
+                self._last_loaded_step = self.state.global_step
             return VllmVoice(self.vllm_generation, self.stage.scribe.stop)
         if self.is_fsdp_enabled or self.is_deepspeed_enabled:
             raise UsageError(

@@ -60,6 +60,7 @@ class Sampler(Decoder):
     def _sample(self, rows: list[Any], logprobs: torch.Tensor) -> torch.Tensor:
         limit = self._draws.shape[1]
         drawn = torch.stack([self._draws[row.index, min(len(row.made), limit - 1)] for row in rows])
+        drawn = drawn.to(logprobs.device)
         # Doubles: a float's sum over 49,000 probabilities is off by more than the rarest of them.
         mass = logprobs.double().exp().cumsum(dim=-1)
         found = torch.searchsorted(mass, drawn[:, None] * mass[:, -1:], right=True)
@@ -68,7 +69,7 @@ class Sampler(Decoder):
 
 def _draws(seed: int, limit: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed % 2**63)
-    return torch.rand(limit, generator=generator, dtype=torch.float64)
+    return torch.rand(limit, generator=generator, dtype=torch.float64, device="cpu")
 
 
 def speaking_copy(model: Any, dtype: str = "bfloat16") -> Any:
@@ -93,7 +94,7 @@ def speaking_copy(model: Any, dtype: str = "bfloat16") -> Any:
             "rollouts here need; choose a model with full attention, or --vllm"
         )
     copy.generation_config = model.generation_config
-    return copy.eval().requires_grad_(False)
+    return copy.eval().requires_grad_(False).to(model.device)
 
 
 def copy_weights(source: Any, target: Any) -> None:

@@ -107,6 +107,8 @@ def preset(name: str, **changes: Any) -> Settings:
     """
     if name not in PRESETS:
         raise UsageError(unknown("preset", name, PRESETS))
+    if "epochs" in changes:  # what is asked for comes before the steps of a preset
+        changes = {"steps": 0, **changes}
     settings: Settings = msgspec.structs.replace(PRESETS[name], **changes)
     check(settings)
     return settings

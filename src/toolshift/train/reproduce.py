@@ -30,6 +30,7 @@ from toolshift.train import grpo_settings, presets
 from toolshift.train.data import make_rows
 from toolshift.train.experiments import SCALES, Arm, Scale, Study
 from toolshift.train.follow import checkpoints
+from toolshift.train.job import Job
 from toolshift.train.model import find_base
 from toolshift.train.presets import Settings
 from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
@@ -38,8 +39,8 @@ from toolshift.train.scenes import Mix, check
 Say = Callable[[str], None]
 WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
-SAMPLE = 16
-"""Trajectories that stand for the code that makes the data in a stage's key."""
+SAMPLE = 64
+"""Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
 
 
 @dataclass(frozen=True)
@@ -92,20 +93,19 @@ def stages(study: Study, scale: str, seeds: int, work: Path, only: tuple[str, ..
     if scale not in SCALES:
         raise UsageError(unknown("preset", scale, SCALES))
     known = {arm.name: arm for arm in study.arms}
-    for name in only:
-        if name not in known:
-            raise UsageError(unknown("arm", name, known))
-    chosen = [arm for arm in study.arms if not only or arm.name in only]
-    made: dict[tuple[str, int], Stage] = {}
-    for seed in range(seeds):
-        for arm in chosen:
-            for each in _lineage(arm, known):
-                made[each.name, seed] = _stage(each, study, scale, seed, work, known)
-    return list(made.values())
+    chosen = [known[name] for name in chosen_arms(study, only)]
+    return [_stage(arm, study, scale, seed, work, known) for seed in range(seeds) for arm in chosen]
 
 
-def run(stage: Stage, study: Study, say: Say, **changes: Any) -> None:
+def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) -> None:
     """Trains and measures one stage, as far as that is not done.
+
+    Args:
+        stage: what to run.
+        study: that it belongs to.
+        say: told what goes on.
+        launch: a command that trains in several processes; see `toolshift.train.job`.
+        changes: of the settings, without a part in what is learned.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
@@ -113,12 +113,26 @@ def run(stage: Stage, study: Study, say: Say, **changes: Any) -> None:
     where = f"{stage.arm.name}, seed {stage.seed}"
     if not stage.trained:
         say(f"{where}: training in {stage.folder}")
-        _train(stage, study, changes)
+        _train(stage, study, changes, launch)
     for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
         shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
     if not stage.measured:
         say(f"{where}: measuring")
         _measure(stage, study)
+
+
+def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
+    """The names of the arms that are asked for, and of those that they start from.
+
+    Raises:
+        UsageError: for an unknown arm.
+    """
+    known = {arm.name: arm for arm in study.arms}
+    for name in only:
+        if name not in known:
+            raise UsageError(unknown("arm", name, known))
+    asked = [arm for arm in study.arms if not only or arm.name in only]
+    return list(dict.fromkeys(each.name for arm in asked for each in _lineage(arm, known)))
 
 
 # -- inside -----------------------------------------------------------------------------------
@@ -150,13 +164,25 @@ def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
     if arm.method == "grpo":
         return grpo_settings.preset(scale, steps=arm.amount(SCALES[scale]), **asked)
     batch = min(arm.together, presets.PRESETS[scale].batch)
+    if arm.passes > 1:
+        asked["epochs"] = arm.passes * presets.PRESETS[scale].epochs
     return presets.preset(scale, **{"batch": batch, **asked})
 
 
 def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
     """What the code and the base model contribute: a sample of the data, and the weights."""
-    sample = make_rows(mix, SAMPLE) if arm.method != "none" else []
-    return (_hash(sample), find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else "")
+    if arm.method == "none":
+        return (_base_hash(scale),)
+    drawn = arm.amount(SCALES[scale]) if arm.method == "sft" else SAMPLE
+    numbers = range(0, drawn, max(1, drawn // SAMPLE))
+    sample = [make_rows(mix, 1, begin=number) for number in numbers]
+    return (_hash(sample), _base_hash(scale))
+
+
+@lru_cache(maxsize=8)
+def _base_hash(scale: str) -> str:
+    """Of the base model's weights; "" for those that only a training machine has."""
+    return find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else ""
 
 
 @lru_cache(maxsize=16)
@@ -179,7 +205,7 @@ def _hash(*content: Any) -> str:
     return hashlib.sha256(JSON.encode(content)).hexdigest()[:8]
 
 
-def _train(stage: Stage, study: Study, changes: dict[str, Any]) -> None:
+def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> None:
     arm, scale = stage.arm, SCALES[stage.scale]
     mix = arm.mixed(scale, stage.seed)
     check(mix)
@@ -190,19 +216,11 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any]) -> None:
         changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
-    resume = bool(checkpoints(out))
-    if not resume and out.exists():
+    if not checkpoints(out) and out.exists():
         shutil.rmtree(out)  # it was broken off before its first checkpoint
-    if isinstance(settings, grpo_settings.GrpoSettings):
-        from toolshift.train import grpo
-
-        grpo.train(mix, settings, out, resume=resume)
-    else:
-        from toolshift.train import sft
-
-        count = arm.amount(scale)
-        told = {"mix": msgspec.to_builtins(mix), "count": count}
-        sft.train(make_rows(mix, count), settings, out, resume=resume, data=told)
+    method: Any = arm.method
+    job = Job(method, mix, arm.amount(scale), msgspec.to_builtins(settings))
+    job.run(stage.folder, launch)
 
 
 def _from(model: Path, settings: Settings) -> dict[str, str]:
@@ -227,6 +245,7 @@ def _measure(stage: Stage, study: Study) -> None:
         model,
         adapter=adapter,
         layout=layout,
+        max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
         name=stage.arm.name,
     )
     plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale])

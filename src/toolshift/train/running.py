@@ -25,12 +25,21 @@ class Careful:
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """One forward and backward pass; stops where the loss is no longer a number."""
         loss: torch.Tensor = super().training_step(*args, **kwargs)  # type: ignore[misc]
-        if not torch.isfinite(loss):
-            raise UsageError(
-                f"the loss became {loss.item()} in step {self.state.global_step + 1}: "
-                f"{self.calmer()}, and go on from the last checkpoint or start again"
-            )
+        self._require_number("loss", loss)
         return loss
+
+    def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
+        """The norm of the gradients; stops before one that is no number reaches the weights."""
+        norm = super()._get_grad_norm(*args, **kwargs)  # type: ignore[misc]
+        self._require_number("gradient", norm)
+        return norm
+
+    def _require_number(self, what: str, value: Any) -> None:
+        if value is not None and not torch.isfinite(torch.as_tensor(value)):
+            raise UsageError(
+                f"the {what} became {float(value)} in step {self.state.global_step + 1}: "
+                f"{self.calmer()}, and start again in another folder"
+            )
 
     def calmer(self) -> str:
         """What may keep the loss a number."""
@@ -88,7 +97,10 @@ def says_what_to_change(settings: Settings, ways: Sequence[str]) -> Iterator[Non
             raise
         more = [] if settings.checkpointing else ["--checkpointing"]
         more += ["LoRA instead of --full"] if settings.full else []
-        raise UsageError(f"memory ran out: try {', or '.join([*ways, *more])}") from fault
+        ways_out = ", or ".join([*ways, *more])
+        raise UsageError(
+            f"memory ran out: start again in another folder with {ways_out}"
+        ) from fault
 
 
 def _is_memory(fault: RuntimeError) -> bool:

@@ -45,7 +45,7 @@ from toolshift.train.follow import (
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load, quiet
 from toolshift.train.presets import Settings, check
-from toolshift.train.running import Careful, run
+from toolshift.train.running import Careful, run, says_what_to_change
 
 Watch = Callable[[int, int], None]
 
@@ -102,11 +102,7 @@ def train(
 
         judge = (evaluate or evaluation(rows, settings))(base)
         made.add_callback(Evaluations(settings.eval_every, judge, made.curves))
-    ways = (
-        f"a smaller batch (it is {settings.batch}; --accumulate makes up for it)",
-        "--max-tokens, which leaves the longest rows out",
-    )
-    run(made, start, ways)
+    run(made, start, ways_to_need_less(settings))
     record.finish(made, asked, len(rows) - len(examples))
     return out
 
@@ -115,7 +111,17 @@ def build(
     examples: Sequence[Example], settings: Settings, out: Path, base: Base, spent: Spent
 ) -> Trainer:
     """The trainer of a run, with its model loaded."""
-    return Trainer(load(settings, base), examples, settings, out, base.tokenizer, spent)
+    with says_what_to_change(settings, ways_to_need_less(settings)):
+        model = load(settings, base)
+    return Trainer(model, examples, settings, out, base.tokenizer, spent)
+
+
+def ways_to_need_less(settings: Settings) -> tuple[str, ...]:
+    """What may keep a run within its memory."""
+    return (
+        f"a smaller batch (it is {settings.batch}; --accumulate makes up for it)",
+        "--max-tokens, which leaves the longest rows out",
+    )
 
 
 class Trainer(Careful, SFTTrainer):
