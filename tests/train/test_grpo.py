@@ -218,17 +218,17 @@ def test_a_reward_is_recorded_by_its_name_and_its_source():
 
 
 def test_two_processes_train_as_one_does(tmp_path):
-    """The few-layer Qwen2 of the `paper` preset's classes, under accelerate."""
+    """The few-layer Qwen2 of the `paper` preset's classes and settings, under accelerate."""
     model = tiny.qwen(tmp_path / "qwen")
     command = [
-        *(sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"),
-        *("--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"),
-        *("--main_process_port", "0", str(SCRIPT), str(model), str(tmp_path / "two")),
+        *(*tiny.two_processes(), str(SCRIPT), str(model), str(tmp_path / "two")),
     ]
     paths = os.pathsep.join([str(SCRIPT.parents[1]), *sys.path])
     environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+    record = json.loads((tmp_path / "two" / "training.json").read_bytes())
+    assert record["hardware"]["processes"] == 2
     train(MIX, for_two(model, batch=4), tmp_path / "one", pay=letters)
     rewards = [[line["reward"] for line in steps_of(tmp_path / run)] for run in ("one", "two")]
     assert rewards[0] == pytest.approx(rewards[1], abs=1e-5)
@@ -236,7 +236,11 @@ def test_two_processes_train_as_one_does(tmp_path):
 
 
 def for_two(model, batch):
-    return settings(model, groups=4, group=2, batch=batch, lr=1e-3, save_every=0)
+    """The preset `paper` as far as it goes without a GPU, in float32 so that runs can be equal."""
+    return preset(
+        "paper", model=str(model), vllm=False, precision="float32", lr=1e-3, warmup=0.0, steps=2,
+        groups=4, group=2, batch=batch, turn_tokens=12, save_every=0, eval_every=0, threads=1,
+    )  # fmt: skip
 
 
 # --- adapters --------------------------------------------------------------------------------
@@ -360,6 +364,7 @@ def test_a_step_of_nothing_but_void_episodes_is_no_error(model, tmp_path):
 def test_the_presets_are_in_range():
     check(preset("smoke"))
     check(preset("small"))
+    check(preset("paper"))
     with pytest.raises(UsageError, match="unknown preset 'big'"):
         preset("big")
 

@@ -6,9 +6,7 @@ Nothing here is evidence of what a model learns.
 """
 
 import json
-import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -59,12 +57,7 @@ def test_recomputed_activations_change_nothing(qwen, tmp_path):
 
 
 def test_two_processes_take_the_steps_of_one(qwen, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
-    launch += ["--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no"]
-    launch += ["--dynamo_backend", "no", "--main_process_port", str(port)]
+    launch = tiny.two_processes()
     script = str(Path(__file__).with_name("two_processes.py"))
     both = tmp_path / "both"
     run = subprocess.run(

@@ -1,13 +1,14 @@
 """Studies: stages are keyed by what decides them, kept, and added up over seeds."""
 
 import json
-import sys
+import shlex
 from collections import Counter
 from math import isnan, nan
 from pathlib import Path
 
 import msgspec
 import pytest
+from train import tiny
 
 from toolshift.errors import UsageError
 from toolshift.train.experiments import SCALES, STUDIES, find_study
@@ -191,11 +192,11 @@ def test_a_study_trains_in_several_processes_and_says_so_where_it_is_one_of_them
 ):
     words = ("reproduce", "more", "--preset", "smoke", "--seeds", "1", "--arm", "static")
     where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
-    two = f"{sys.executable} -m accelerate.commands.launch --cpu --num_processes 2"
-    code, _, err = toolshift(*words, *where, "--launch", two)
+    code, _, err = toolshift(*words, *where, "--launch", shlex.join(tiny.two_processes()))
     assert code == 0, err
     (folder,) = (tmp_path / "stages").iterdir()
-    assert json.loads((folder / "model" / "training.json").read_bytes())["hardware"]["processes"] == 2
+    record = json.loads((folder / "model" / "training.json").read_bytes())
+    assert record["hardware"]["processes"] == 2
     monkeypatch.setenv("WORLD_SIZE", "2")
     code, _, err = toolshift(*words, *where)
     assert code == 2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -82,3 +84,16 @@ def qwen(folder, template=None):
     set_seed(0)
     model = Qwen2ForCausalLM(Qwen2Config(vocab_size=600, **SIZES))
     return save(folder, model, template or qwen_template())
+
+
+def two_processes():
+    """The beginning of a command that runs a script in two processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Without GPUs, --multi_gpu means several processes on the CPU; --cpu would start only one.
+    return [
+        *(sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"),
+        *("--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no"),
+        *("--dynamo_backend", "no", "--main_process_port", str(port)),
+    ]
