@@ -175,7 +175,7 @@ def grpo(alpha: float, **asked: Any) -> None:
     """Train by GRPO: the model plays scenes, and the grader pays.
 
     \b
-    toolshift train grpo --adapter runs/static --out runs/rl
+    toolshift train grpo --adapter runs/refuses --out runs/rl
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
     from toolshift.commands.grpo import grpo_command

@@ -11,6 +11,7 @@ import msgspec
 
 from toolshift.commands.data import read_mix
 from toolshift.commands.output import print_json
+from toolshift.commands.train import first_process, read_resume
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.follow import read_curves
@@ -30,8 +31,8 @@ def grpo_command(alpha: float, mixed: dict[str, Any], asked: dict[str, Any]) -> 
         from toolshift.train.record import NO_EVIDENCE
 
         click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
-    out = train(mix, settings, asked["out"], resume=_resume(asked["resume"]))
-    if _first_process():
+    out = train(mix, settings, asked["out"], resume=read_resume(asked["resume"]))
+    if first_process():
         _say_done(out, settings, asked["as_json"])
 
 
@@ -67,14 +68,6 @@ def read_weights(entries: Sequence[str]) -> Weights:
     return weights
 
 
-def _resume(asked: str | None) -> bool | int:
-    if asked is None or asked == "last":
-        return asked == "last"
-    if not asked.isdigit():
-        raise click.UsageError(f"--resume {asked}: give the step of a checkpoint, or nothing")
-    return int(asked)
-
-
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
 
@@ -95,9 +88,3 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
         f"{record['wall_seconds']:.0f} s; mean reward {first:.3f} in the first "
         f"{len(rewards[:5])} steps, {last:.3f} in the last"
     )
-
-
-def _first_process() -> bool:
-    import os
-
-    return os.environ.get("RANK", "0") == "0"

@@ -17,7 +17,7 @@ from toolshift.commands.output import print_json, progress
 from toolshift.train.data import make_rows, read_rows
 from toolshift.train.model import find_base
 from toolshift.train.presets import TRAJECTORIES, Settings, preset
-from toolshift.train.scenes import Mix
+from toolshift.train.scenes import Mix, dev
 
 if TYPE_CHECKING:
     from toolshift.train.follow import Evaluate
@@ -43,10 +43,9 @@ def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[st
         amount = count or TRAJECTORIES[settings.preset]
         rows = make_rows(mix, amount, watch)
     check_share(rows, mix, amount)
-    dev = msgspec.structs.replace(mix, pool="dev", size=200, share=1)
-    arms = {"clean": msgspec.structs.replace(dev, alpha=0.0)}
+    arms = {"clean": dev(mix, 0.0)}
     if alpha:
-        arms["shifted"] = msgspec.structs.replace(dev, alpha=1.0)
+        arms["shifted"] = dev(mix, 1.0)
     _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix)}, arms)
 
 
@@ -90,7 +89,7 @@ def _train(
         return
     from toolshift.train.sft import train
 
-    if not settings.evidence and _first_process():
+    if not settings.evidence and first_process():
         from toolshift.train.record import NO_EVIDENCE
 
         click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
@@ -100,12 +99,12 @@ def _train(
             rows,
             settings,
             asked["out"],
-            resume=_resume(asked["resume"]),
+            resume=read_resume(asked["resume"]),
             data=data,
             evaluate=evaluate,
             watch=watch,
         )
-    if _first_process():
+    if first_process():
         _say_done(out, settings, asked["as_json"])
 
 
@@ -117,7 +116,7 @@ def _evaluation(
     return evaluation(rows, settings, arms or None)
 
 
-def _resume(asked: str | None) -> bool | int:
+def read_resume(asked: str | None) -> bool | int:
     """What --resume asks for: nothing, the last checkpoint, or that of a step."""
     if asked is None or asked == "last":
         return asked == "last"
@@ -158,5 +157,6 @@ def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
     )
 
 
-def _first_process() -> bool:
+def first_process() -> bool:
+    """Whether this process is the only one, or the one that speaks for all."""
     return os.environ.get("RANK", "0") == "0"

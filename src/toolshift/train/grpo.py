@@ -37,10 +37,7 @@ from toolshift.train.model import Base, find_base, load
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
 from toolshift.train.running import run, says_what_to_change
-from toolshift.train.scenes import Mix, draws
-
-DEV_SIZE = 200
-"""Entities of a world in an evaluation: as many as `toolshift run` makes."""
+from toolshift.train.scenes import Mix, dev, draws
 
 
 def train(
@@ -174,10 +171,10 @@ def dev_arms(mix: Mix, count: int) -> dict[str, list[Scene]]:
         "clean"; "limits", unsolvable scenes and solvable ones like them; and "shifted", where
         the mix is, by its shifts.
     """
-    dev = msgspec.structs.replace(mix, pool="dev", size=DEV_SIZE, alpha=0.0, share=1)
-    arms = {"clean": dev, "limits": msgspec.structs.replace(dev, alpha=1.0, shifts=("limits",))}
+    limits = msgspec.structs.replace(mix, shifts=("limits",))
+    arms = {"clean": dev(mix, 0.0), "limits": dev(limits, 1.0)}
     if mix.alpha:
-        arms["shifted"] = msgspec.structs.replace(dev, alpha=1.0)
+        arms["shifted"] = dev(mix, 1.0)
     return {name: list(draws(arm, count)) for name, arm in arms.items()}
 
 

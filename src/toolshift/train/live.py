@@ -16,10 +16,7 @@ from toolshift.train.batches import Encoder, collate, encode_rows
 from toolshift.train.follow import Evaluate
 from toolshift.train.model import Base
 from toolshift.train.presets import Settings
-from toolshift.train.scenes import Mix, draws
-
-SIZE = 200
-"""Entities of a world in an evaluation: as many as `toolshift run` makes."""
+from toolshift.train.scenes import Mix, dev, draws
 
 
 class LiveAgent(LocalAgent):
@@ -81,7 +78,7 @@ def evaluation(
 def _clean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mix]:
     worlds = tuple(sorted({row["world"] for row in rows if "world" in row})) or ("poi",)
     kinds = tuple(sorted({row["kind"] for row in rows if "kind" in row}))
-    return {"clean": Mix(worlds=worlds, kinds=kinds, size=SIZE, pool="dev")}
+    return {"clean": dev(Mix(worlds=worlds, kinds=kinds), 0.0)}
 
 
 def _scenes(mix: Mix, count: int) -> list[Scene]:

@@ -85,6 +85,15 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     share: int = 1
 
 
+DEV_SIZE = 200
+"""Entities of a world in an evaluation: as many as `toolshift run` makes."""
+
+
+def dev(mix: Mix, alpha: float) -> Mix:
+    """The scenes of the dev pool that training on a mix is looked at with, a share shifted."""
+    return msgspec.structs.replace(mix, pool="dev", size=DEV_SIZE, alpha=alpha, share=1)
+
+
 def check(mix: Mix) -> None:
     """Checks a mix before anything is made from it.
 
