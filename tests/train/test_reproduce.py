@@ -33,7 +33,7 @@ def test_every_arm_can_be_drawn_and_compared(name):
 
 def test_the_same_arm_is_one_stage_in_all_studies():
     kept = {
-        study: {s.arm.name: s.folder for s in stages(STUDIES[study], "small", 1, Path("w"), ())}
+        study: {s.arm.name: s.folder for s in stages(STUDIES[study], "small", 1, Path("w"))}
         for study in ("contrast", "more", "alpha")
     }
     assert kept["contrast"]["static"] == kept["more"]["static"] == kept["alpha"]["static"]
@@ -98,7 +98,7 @@ def test_unknown_names_are_refused():
     with pytest.raises(UsageError, match="did you mean paft"):
         stages(find_study("contrast"), "small", 1, Path("w"), ("pafd",))
     with pytest.raises(UsageError, match="did you mean small"):
-        stages(find_study("contrast"), "smal", 1, Path("w"), ())
+        stages(find_study("contrast"), "smal", 1, Path("w"))
 
 
 def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
@@ -151,7 +151,7 @@ def test_a_wording_of_an_error_changes_the_key_of_what_is_trained_on_it(monkeypa
     from toolshift.shifts import wording
 
     def keys():
-        made = stages(find_study("contrast"), "small", 1, Path("w"), ())
+        made = stages(find_study("contrast"), "small", 1, Path("w"))
         return {stage.arm.name: stage.key for stage in made}
 
     before, opaque = keys(), wording.opaque
@@ -184,6 +184,22 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     assert code == 0
     assert "2 stages, 2 of them done" in err
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json")) == before
+
+
+@pytest.mark.model
+def test_the_test_pool_is_opened_by_a_plan_and_for_nothing_else(tmp_path, toolshift):
+    words = ("reproduce", "more", "--preset", "smoke", "--seeds", "1", "--pool", "test")
+    where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
+    code, _, err = toolshift(*words, *where, "--arm", "static")
+    assert code == 0
+    assert "commit it, then go on" in err
+    assert not (tmp_path / "stages").exists()
+    code, _, err = toolshift(*words, *where, "--arm", "steps-x4")
+    assert code == 2
+    assert "plans other stages than steps-x4-smoke-seed0" in err
+    code, _, err = toolshift(*words, *where, "--arm", "static")
+    assert code == 0, err
+    assert "pool test" in (tmp_path / "page" / "README.md").read_text()
 
 
 @pytest.mark.model

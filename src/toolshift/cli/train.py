@@ -193,13 +193,20 @@ def grpo(alpha: float, **asked: Any) -> None:
 @click.option("--seeds", type=int, help="Training seeds (default: the study's).")
 @click.option("--arm", "arms", multiple=True, help="Only this arm; repeat.")
 @click.option(
+    "--pool",
+    type=click.Choice(["dev", "test"]),
+    default="dev",
+    show_default=True,
+    help="Of the tasks and wordings to measure on; test only by a plan that is written first.",
+)
+@click.option(
     "--work",
     type=click.Path(path_type=Path),
     default=Path("studies/stages"),
     show_default=True,
     help="Where finished stages are kept, and taken from.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the page: studies/STUDY.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the page.")
 @click.option("--threads", default=0, help="Torch's threads.")
 @click.option(
     "--launch",

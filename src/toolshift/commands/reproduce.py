@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from toolshift.commands.output import print_json, print_table
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.tool import JSON
 from toolshift.train.experiments import STUDIES, find_study
+
+if TYPE_CHECKING:
+    from toolshift.train.reproduce import Stage
 
 
 def reproduce_command(name: str, asked: dict[str, Any]) -> None:
@@ -33,27 +37,56 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
             f"{name} --preset {scale} --launch 'accelerate launch --config_file FILE'"
         )
     names = chosen_arms(study, asked["arms"])
-    work, out = asked["work"], asked["out"] or Path("studies") / name
-    everything = stages(study, scale, max(seeds, study.seeds), work, ())
+    out = asked["out"] or Path("studies") / name / ("test" if asked["pool"] == "test" else "")
+    most = max(seeds, study.seeds)
+    everything = stages(study, scale, most, asked["work"], pool=asked["pool"])
     todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
     changes = {"threads": asked["threads"]} if asked["threads"] else {}
+    if asked["pool"] == "test" and not asked["only_page"] and not _planned(todo, out):
+        return
     if not asked["only_page"]:
         _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
         for stage in todo:
             run(stage, study, _say, asked["launch"], **changes)
-            _write(out, find(study, everything), page, name, scale)
+            _write(out, find(study, everything), page)
     found = find(study, everything)
-    _write(out, found, page, name, scale)
+    _write(out, found, page)
     if asked["as_json"]:
         print_json(found)
     else:
         click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
 
 
-def _write(out: Path, found: Any, page: Any, name: str, scale: str) -> None:
+def _planned(todo: list[Stage], out: Path) -> bool:
+    """Whether these stages were planned before; if nothing was, writes the plan.
+
+    The test pool is opened once: what is measured on it is decided, and committed, before.
+
+    Raises:
+        UsageError: where something else was planned.
+    """
+    file = out / "plan.json"
+    wanted = {each.folder.name: each.run.name for each in todo}
+    if not file.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        write(file, msgspec.json.format(JSON.encode(wanted)) + b"\n")
+        _say(f"{file} says what will be measured on the test pool, once: commit it, then go on.")
+        return False
+    planned = msgspec.json.decode(file.read_bytes())
+    other = sorted(name for name, run in wanted.items() if planned.get(name) != run)
+    if other:
+        raise UsageError(
+            f"{file} plans other stages than {', '.join(other)}: the test pool was opened for "
+            "those. What is chosen after a look at it has to say so: plan in another folder (--out)"
+        )
+    return True
+
+
+def _write(out: Path, found: Any, page: Any) -> None:
     """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
     out.mkdir(parents=True, exist_ok=True)
-    command = f"toolshift reproduce {name} --preset {scale}"
+    command = f"toolshift reproduce {found.study} --preset {found.scale}"
+    command += " --pool test" if found.pool == "test" else ""
     write(out / "results.json", JSON.encode(found) + b"\n")
     if found.arms:
         from toolshift.train.plots import accuracy_by_shift

@@ -28,7 +28,6 @@ class Scale(msgspec.Struct, frozen=True):
         updates: GRPO steps.
         tasks: tasks in which an arm is measured, under each shift.
         evidence: whether its figures say anything.
-        pool: of the tasks and wordings that arms are measured on.
         clean: trajectories of an arm that has no shifted ones, where fewer are enough; else 0.
     """
 
@@ -37,7 +36,6 @@ class Scale(msgspec.Struct, frozen=True):
     updates: int
     tasks: int
     evidence: bool = True
-    pool: str = "dev"
     clean: int = 0
 
 
@@ -48,7 +46,7 @@ SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
     # From the 100th step on, the loss of clean training is under 0.001: nothing is left to learn.
     "small": Scale(KINDS, 1200, 16, 8, clean=900),
-    "paper": Scale((), 6050, 400, 220, pool="test"),
+    "paper": Scale((), 6050, 400, 220),
 }
 assert SCALES.keys() == PRESETS.keys()
 

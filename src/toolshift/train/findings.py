@@ -95,6 +95,7 @@ class Findings(msgspec.Struct, frozen=True):
     contrasts: dict[str, dict[str, list[float]]]
     won_back: dict[str, dict[str, list[float]]]
     missing: list[str]
+    pool: str = "dev"
 
     @property
     def exploratory(self) -> bool:
@@ -129,6 +130,7 @@ def find(study: Study, stages: Sequence[Stage]) -> Findings:
             if one in by_name and other in by_name
         },
         missing=[f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured],
+        pool=stages[0].pool,
     )
 
 
@@ -174,7 +176,7 @@ def page(found: Findings, command: str) -> str:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [
         f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is below; "
-        f"measured on {scale.tasks} tasks under each shift, pool {scale.pool}, world seed "
+        f"measured on {scale.tasks} tasks under each shift, pool {found.pool}, world seed "
         f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
         "the same tasks. In brackets: 95% t interval with the training seed as the cluster; all "
         "seeds are measured on the same tasks, so it does not speak of other tasks. A figure "

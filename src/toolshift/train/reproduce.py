@@ -51,6 +51,7 @@ class Stage:
         folder: where its adapter, curves and run are.
         key: a hash of what decides its training: the mix, the settings, what it starts from.
         run: where it is measured, named by a hash of what it is measured under.
+        pool: of the tasks and wordings that it is measured on.
     """
 
     arm: Arm
@@ -59,6 +60,7 @@ class Stage:
     folder: Path
     key: str
     run: Path
+    pool: str
 
     @property
     def trained(self) -> bool:
@@ -84,8 +86,18 @@ class Stage:
         return report_of(RunFolder.read(self.run)).agent()
 
 
-def stages(study: Study, scale: str, seeds: int, work: Path, only: tuple[str, ...]) -> list[Stage]:
+def stages(
+    study: Study, scale: str, seeds: int, work: Path, only: tuple[str, ...] = (), pool: str = "dev"
+) -> list[Stage]:
     """The stages of a study, in the order in which they can be run: seed by seed.
+
+    Args:
+        study: whose arms are trained.
+        scale: the preset.
+        seeds: how many.
+        work: where stages are kept.
+        only: the names of arms; () for all.
+        pool: what they are measured on, "dev" or "test".
 
     Raises:
         UsageError: for an unknown arm or scale.
@@ -94,7 +106,7 @@ def stages(study: Study, scale: str, seeds: int, work: Path, only: tuple[str, ..
         raise UsageError(unknown("preset", scale, SCALES))
     known = {arm.name: arm for arm in study.arms}
     chosen = [known[name] for name in chosen_arms(study, only)]
-    return [_stage(arm, study, scale, seed, work, known) for seed in range(seeds) for arm in chosen]
+    return [_stage(arm, study, scale, seed, work, pool) for seed in range(seeds) for arm in chosen]
 
 
 def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) -> None:
@@ -145,17 +157,22 @@ def _lineage(arm: Arm, known: dict[str, Arm]) -> Iterator[Arm]:
     yield arm
 
 
-def _stage(
-    arm: Arm, study: Study, scale: str, seed: int, work: Path, known: dict[str, Arm]
-) -> Stage:
-    parent = _stage(known[arm.init], study, scale, seed, work, known).key if arm.init else ""
+def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str) -> Stage:
+    start = [_stage(each, study, scale, seed, work, pool).key for each in _starts(arm, study)]
+    parent = start[0] if start else ""
     size = SCALES[scale]
     mix = arm.mixed(size, seed)
     decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(size), parent)
     key = _hash(*decides, *_code(mix, arm, scale))
     folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
     probes = arm.probes or study.probes
-    return Stage(arm, seed, scale, folder, key, folder / f"run-{_plan(probes, size).hash[:8]}")
+    run = folder / f"run-{_plan(probes, size, pool).hash[:8]}"
+    return Stage(arm, seed, scale, folder, key, run, pool)
+
+
+def _starts(arm: Arm, study: Study) -> list[Arm]:
+    """The arm that this one starts from, if it does."""
+    return [each for each in study.arms if each.name == arm.init]
 
 
 def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
@@ -186,7 +203,7 @@ def _base_hash(scale: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _plan(probes: tuple[str, ...], scale: Scale) -> Plan:
+def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
     """What arms are measured in."""
     return make_plan(
         select(
@@ -196,7 +213,7 @@ def _plan(probes: tuple[str, ...], scale: Scale) -> Plan:
             shifts=probes,
             tasks=scale.tasks,
             seed=WORLD_SEED,
-            pool=scale.pool,
+            pool=pool,
         )
     )
 
@@ -209,10 +226,8 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     arm, scale = stage.arm, SCALES[stage.scale]
     mix = arm.mixed(scale, stage.seed)
     check(mix)
-    if arm.init:
-        known = {each.name: each for each in study.arms}
-        work = stage.folder.parent
-        parent = _stage(known[arm.init], study, stage.scale, stage.seed, work, known)
+    for start in _starts(arm, study):
+        parent = _stage(start, study, stage.scale, stage.seed, stage.folder.parent, stage.pool)
         changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
@@ -248,6 +263,6 @@ def _measure(stage: Stage, study: Study) -> None:
         max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
         name=stage.arm.name,
     )
-    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale])
+    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
         run_plan(plan, contestants([agent], None), stage.run, 1, watch)
