@@ -13,12 +13,12 @@ setup: .venv/.ready
 	touch $@
 
 # The kinds of task that the small models were trained on, and one or two shifts of each tier.
-DEMO := --kind listing --kind hours --kind route --kind visit --tasks 12 \
+DEMO := --kind listing --kind hours --kind route --kind visit --tasks 8 \
 	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
 	--shift no_such_entity:2 --shift no_such_entity_lookalike:2
 
-demo: setup  ## a real model, trained on clean and on shifted scenes, on all four tiers
-	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent memorises_names \
+demo: setup  ## a real model, trained in three ways, on all four tiers
+	$(BIN)/toolshift run --agent smol:static --agent smol:grpo --agent smol:paft --agent memorises_names \
 		$(DEMO) --only-distinguishable --out runs/demo
 	@$(BIN)/toolshift report runs/demo --only-distinguishable | tail -n 1
 
@@ -36,15 +36,8 @@ bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/training_speed.py
 	$(BIN)/python benchmarks/rollout_speed.py
 
-ADAPTERS := static paft
-adapters: setup  ## trains the shipped adapters again, where their stage is not there (an hour)
-	$(BIN)/toolshift reproduce contrast --seeds 1 $(foreach arm,$(ADAPTERS),--arm $(arm))
-	for arm in $(ADAPTERS); do \
-		mkdir -p src/toolshift/agents/adapters/$$arm; \
-		for part in adapter_model.safetensors adapter_config.json config.json; do \
-			cp studies/stages/$$arm-small-seed0-*/model/$$part src/toolshift/agents/adapters/$$arm/; \
-		done; \
-	done
+adapters: setup  ## trains the shipped adapters again, where their stage is not there
+	$(BIN)/python studies/adapters.py
 
 frameworks: setup  ## agent frameworks and Inspect, each in an environment of its own
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json

@@ -1,0 +1,59 @@
+"""Trains the adapters that ship with the package, where their stage is not there, and copies them.
+
+    python studies/adapters.py          # an hour and a half on two cores where nothing is there
+    python studies/adapters.py --check  # trains nothing; exit code 1 where a shipped one is another
+
+Each is an arm of a study, seed 0, of the preset small.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from toolshift.agents.catalog import ADAPTERS
+from toolshift.train.experiments import find_study
+from toolshift.train.reproduce import Stage, run, stages
+
+SHIPPED = {
+    "static": ("contrast", "static"),
+    "paft": ("contrast", "paft"),
+    "grpo": ("rl", "grpo-shifted"),
+}
+PARTS = ("adapter_model.safetensors", "adapter_config.json", "config.json")
+STAGES = Path(__file__).parent / "stages"
+
+
+def stages_of(name: str) -> list[Stage]:
+    """The stage of a shipped adapter, after those that it starts from."""
+    study, arm = SHIPPED[name]
+    return stages(find_study(study), "small", 1, STAGES, (arm,))
+
+
+def main() -> int:
+    """Trains, or checks, and says what it did; returns the exit code."""
+    only_check, others = "--check" in sys.argv[1:], []
+    for name, (study, arm) in SHIPPED.items():
+        needed = stages_of(name)
+        if not only_check:
+            for stage in needed:
+                run(stage, find_study(study), print)
+        model, shipped = needed[-1].folder / "model", ADAPTERS / name
+        same = shipped.is_dir() and all(
+            (model / part).is_file()
+            and (model / part).read_bytes() == (shipped / part).read_bytes()
+            for part in PARTS
+        )
+        if not same and not only_check:
+            shipped.mkdir(parents=True, exist_ok=True)
+            for part in PARTS:
+                shutil.copyfile(model / part, shipped / part)
+        others += [] if same else [name]
+        said = "is that of" if same else "is not that of" if only_check else "is now that of"
+        print(f"smol:{name} {said} {study}, arm {arm}: {model}")
+    return int(only_check and bool(others))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
