@@ -8,6 +8,7 @@ Each is an arm of a study, seed 0, of the preset small.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 from pathlib import Path
@@ -33,7 +34,11 @@ def stages_of(name: str) -> list[Stage]:
 
 def main() -> int:
     """Trains, or checks, and says what it did; returns the exit code."""
-    only_check, others = "--check" in sys.argv[1:], []
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="train nothing, compare")
+    only_check, others = parser.parse_args().check, []
     for name, (study, arm) in SHIPPED.items():
         needed = stages_of(name)
         if not only_check:

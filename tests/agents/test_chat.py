@@ -84,14 +84,22 @@ def test_lasting_trouble(server: ScriptedServer, trouble: serving.Answer, said: 
     assert len(server.requests) == 3
 
 
-def test_nobody_listening_is_a_failure() -> None:
+def test_an_address_where_nobody_ever_listened_is_wrong() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     waits: list[float] = []
-    reply = ChatAgent("tiny", url, retries=3, sleep=waits.append).reply(TURN)
-    assert "ConnectError" in reply.failure
+    with pytest.raises(UsageError, match=r"ConnectError.*attempt 4 at .*nothing answers there"):
+        ChatAgent("tiny", url, retries=3, sleep=waits.append).reply(TURN)
     assert len(waits) == 3
+
+
+def test_a_server_that_went_away_is_a_failure() -> None:
+    with serving.scripted_server() as server:
+        agent = agent_of(server, retries=1)
+        assert not agent.reply(TURN).failure
+    reply = agent.reply(TURN)
+    assert "attempt 2" in reply.failure
 
 
 @pytest.mark.parametrize("code", [400, 413, 422])

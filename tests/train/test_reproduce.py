@@ -124,7 +124,7 @@ def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
 
 def test_the_page_gives_intervals_over_seeds_and_says_what_is_exploratory():
     arms = [_arm("a", [0.9, 0.92, 0.94], [-50, -52, -54]), _arm("b", [0.9, 0.9], [nan, -5.0])]
-    found = Findings("s", "Why?", "small", True, 3, arms, {}, {}, ["b, seed 1"])
+    found = Findings("s", "Why?", "small", True, arms, {}, {}, ["b, seed 1"])
     text = page(found, "toolshift reproduce s")
     assert "92 [87, 97]" in text  # t interval: 92 +- 4.30 * 2 / sqrt(3)
     assert "n.d. (1 of 2 seeds)" in text
@@ -141,7 +141,7 @@ def test_what_is_won_back_is_a_share_of_a_loss_that_there_is():
 
 def test_a_tier_that_training_on_it_does_not_teach_is_not_testable():
     arms = [_arm("native-interaction", [0.9], [-5.0]), _arm("native-reasoning", [0.5], [-5.0])]
-    text = page(Findings("s", "Why?", "small", True, 1, arms, {}, {}, []), "toolshift reproduce s")
+    text = page(Findings("s", "Why?", "small", True, arms, {}, {}, []), "toolshift reproduce s")
     assert "| interaction | 90 | 90 to 90 | yes |" in text
     assert "| reasoning | 50 | 50 to 50 | **not testable at this scale** |" in text
     assert "Exploratory" in text, "one seed is no claim, also where the study asks for one"
@@ -162,7 +162,7 @@ def test_a_wording_of_an_error_changes_the_key_of_what_is_trained_on_it(monkeypa
 
 def test_the_plot_shows_every_arm_under_every_shift():
     arms = [_arm("first", [0.9, 0.8], [-50, -52]), _arm("second", [0.9], [-5.0])]
-    drawn = accuracy_by_shift(Findings("s", "Why?", "small", True, 3, arms, {}, {}, []))
+    drawn = accuracy_by_shift(Findings("s", "Why?", "small", True, arms, {}, {}, []))
     for said in ("first", "second", "redirect", "as trained", "interaction"):
         assert f">{said}<" in drawn
 

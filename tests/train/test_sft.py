@@ -1,9 +1,6 @@
 """Supervised training: what is computed, what is written, and that it can be gone on from."""
 
 import json
-import os
-import signal
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-import msgspec  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from train import tiny  # noqa: E402
+from train.tiny import full, lora, losses  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
@@ -24,7 +21,6 @@ from toolshift.train.live import LiveAgent, decoding  # noqa: E402
 from toolshift.train.loss import add_loss, use_plain_attention  # noqa: E402
 from toolshift.train.model import find_base, load  # noqa: E402
 from toolshift.train.presets import Settings, preset  # noqa: E402
-from toolshift.train.running import Careful  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
@@ -38,19 +34,6 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def qwen(tmp_path_factory):
     return tiny.qwen(tmp_path_factory.mktemp("models") / "qwen")
-
-
-def lora(model, **changes):
-    settings = Settings(model=str(model), rank=4, lr=0.02, batch=4, save_every=0, threads=1)
-    return msgspec.structs.replace(settings, **changes)
-
-
-def full(model, **changes):
-    return lora(model, full=True, lr=0.01, **changes)
-
-
-def losses(out):
-    return [line["loss"] for line in read_curves(out / "curves.jsonl") if "loss" in line]
 
 
 def weights(out):
@@ -287,79 +270,6 @@ def test_progress_says_the_time_left(model, tmp_path, capsys):
     assert [clock(s) for s in (45, 600, 11_100)] == ["45 s", "10 min", "3 h 05 min"]
 
 
-# --- stopping ------------------------------------------------------------------------------------
-
-
-def test_ctrl_c_leaves_a_checkpoint(model, tmp_path, capsys):
-    def press(base):
-        def evaluate(live):
-            os.kill(os.getpid(), signal.SIGINT)
-            return {}
-
-        return evaluate
-
-    out, made = tmp_path / "out", lora(model, batch=2, epochs=2, eval_every=3)
-    with pytest.raises(KeyboardInterrupt):
-        train(tiny.rows(), made, out, evaluate=press)
-    assert "--resume goes on" in capsys.readouterr().err
-    assert [path.name for path in checkpoints(out)] == ["checkpoint-4"]
-    assert len(losses(out)) == 4
-    with pytest.raises(UsageError, match="holds a run already"):
-        train(tiny.rows(), made, out)
-    with pytest.raises(UsageError, match=r"other settings or data \(lr\)"):
-        train(tiny.rows(), msgspec.structs.replace(made, lr=0.1), out, resume=True)
-    with pytest.raises(UsageError, match=r"other settings or data \(data_sha256\)"):
-        train(tiny.rows()[:-1], made, out, resume=True)
-    with pytest.raises(UsageError, match="no checkpoint of step 5; there are: 4"):
-        train(tiny.rows(), made, out, resume=5)
-    calm = msgspec.structs.replace(made, eval_every=0)
-    assert len(losses(train(tiny.rows(), calm, out, resume=True))) == 12
-
-
-def test_a_loss_that_is_no_number_stops_the_run(model, tmp_path):
-    def poisoned(row, tokens, given):
-        given[given != 0] = float("inf")
-        return given
-
-    with pytest.raises(UsageError, match=r"the loss became .* lower the learning rate"):
-        train(tiny.rows(), lora(model), tmp_path / "out", weigh=poisoned)
-
-
-def test_a_gradient_that_is_no_number_does_not_reach_the_weights(model, tmp_path, monkeypatch):
-    step = Careful.training_step
-
-    def overflowing(self, model, *args, **kwargs):
-        loss = step(self, model, *args, **kwargs)
-        if self.state.global_step == 1:
-            next(p for p in model.parameters() if p.requires_grad).grad.fill_(torch.inf)
-        return loss
-
-    monkeypatch.setattr(Careful, "training_step", overflowing)
-    asked = msgspec.structs.replace(lora(model), steps=3, save_every=1)
-    with pytest.raises(UsageError, match=r"the gradient became .* in step 2: lower the learning"):
-        train(tiny.rows(), asked, tmp_path / "out")
-    kept = [each.name for each in checkpoints(tmp_path / "out")]
-    assert kept == ["checkpoint-1"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
-def test_running_out_of_memory_says_what_to_change(model, tmp_path):
-    import resource
-
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(
-        resource.RLIMIT_AS, (pages * resource.getpagesize() + 400_000_000, before[1])
-    )
-    try:
-        with pytest.raises(
-            UsageError, match=r"memory ran out: start again .* with a smaller batch \(it is 120"
-        ):
-            train(tiny.rows() * 10, full(model, batch=120), tmp_path / "out")
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
-
-
 # --- bad input -----------------------------------------------------------------------------------
 
 
@@ -377,6 +287,11 @@ def test_running_out_of_memory_says_what_to_change(model, tmp_path):
 def test_settings_are_checked(changes, said):
     with pytest.raises(UsageError, match=said):
         preset("small", **changes)
+
+
+def test_passes_that_are_asked_for_come_before_the_steps_of_a_preset():
+    assert preset("smoke", epochs=5).steps == 0
+    assert preset("smoke", epochs=5, steps=3).steps == 3
 
 
 def test_an_unknown_preset():

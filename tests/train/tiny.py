@@ -8,6 +8,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
+import msgspec
 import trl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
@@ -21,6 +22,8 @@ from transformers import (
 
 from toolshift.agents.smol import chat_template
 from toolshift.train.data import make_rows
+from toolshift.train.follow import read_curves
+from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -97,3 +100,16 @@ def two_processes():
         *("--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no"),
         *("--dynamo_backend", "no", "--main_process_port", str(port)),
     ]
+
+
+def lora(model, **changes):
+    settings = Settings(model=str(model), rank=4, lr=0.02, batch=4, save_every=0, threads=1)
+    return msgspec.structs.replace(settings, **changes)
+
+
+def full(model, **changes):
+    return lora(model, full=True, lr=0.01, **changes)
+
+
+def losses(out):
+    return [line["loss"] for line in read_curves(out / "curves.jsonl") if "loss" in line]

@@ -4,7 +4,7 @@ oracle                          the oracle
 memorises_names@0.5             a planted agent (`toolshift list agents`)
 chat:MODEL                      a model behind an OpenAI-compatible endpoint
 local:DIR[,adapter=DIR]         a transformers model directory
-smol, smol:static               the bundled model, untuned or with a shipped adapter
+smol, smol:ADAPTER              the bundled model, untuned or with a shipped adapter
 module:function                 your own function of (messages, tools)
 command:PROGRAM ARGUMENTS       your own program, started for each episode (docs/connect.md)
 url:http://HOST:PORT/PATH       your own agent, which runs already

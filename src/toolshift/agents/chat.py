@@ -152,6 +152,7 @@ class ChatAgent:
         self.decoding = "constrained" if self._fixed.get("response_format") else ""
         self.purse = purse or Purse(max_cost)
         self._backoff, self._sleep = backoff, sleep
+        self._reached = False
         sent = _headers(api_key, headers or {}, self._place)
         self._strike = _striker(sent)
         self._client = httpx.Client(
@@ -187,7 +188,8 @@ class ChatAgent:
             The model's reply with its usage, or one whose `failure` says why none came.
 
         Raises:
-            UsageError: where every request would fail alike (401, 403, 404, a redirect).
+            UsageError: where every request would fail alike (401, 403, 404, a redirect, an address
+                that no attempt so far could connect to).
             BudgetSpent: where `max_cost` or the account leaves no room for another request.
         """
         body = msgspec.json.encode(self._body(turn))
@@ -211,7 +213,12 @@ class ChatAgent:
             wait = self._wait(body, attempt, failure.wait)
             _log.info("attempt %d failed (%s); next in %.1f s", attempt + 1, failure, wait)
             self._sleep(wait)
-        return Reply(failure=f"{failure} (attempt {attempt + 1} at {self._place})")
+        said = f"{failure} (attempt {attempt + 1} at {self._place})"
+        if not self._reached:
+            raise UsageError(
+                f"{said}: nothing answers there. Does the server run? See the base url."
+            )
+        return Reply(failure=said)
 
     def _body(self, turn: Turn) -> dict[str, Any]:
         if self.protocol == "text":
@@ -230,8 +237,10 @@ class ChatAgent:
         except httpx.HTTPError as error:
             # Nothing was sent where no connection came about; otherwise nobody can know.
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            self._reached |= sent
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
             raise _Setback(self._strike(reason), billed=sent) from None
+        self._reached = True
         if response.status_code != 200:
             raise self._refused(response.status_code, response.headers, response.text)
         text = self._strike(response.text, shortest=_REAL_KEY)

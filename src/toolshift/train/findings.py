@@ -22,7 +22,7 @@ MEASURES = {
     "interaction": "change in tier 2",
     "reasoning": "change in tier 3",
     "trained_on": "accuracy under shifts of tiers 1 and 2 that PAFT trains on, in other wordings",
-    "held_out": "accuracy under shifts of tiers 1 and 2 that no arm trains on (not distractors)",
+    "held_out": "accuracy under three shifts of tiers 1 and 2 that `paft` and `diverse` never meet",
     "refusal_rate": "refusals among unsolvable scenes",
     "over_refusal": "refusals among solvable scenes",
     "look_alike_refusal": "refusals of the look-alikes",
@@ -90,7 +90,6 @@ class Findings(msgspec.Struct, frozen=True):
     question: str
     scale: str
     evidence: bool
-    seeds_wanted: int
     arms: list[ArmResult]
     contrasts: dict[str, dict[str, list[float]]]
     won_back: dict[str, dict[str, list[float]]]
@@ -117,7 +116,6 @@ def find(study: Study, stages: Sequence[Stage]) -> Findings:
         question=study.question,
         scale=stages[0].scale,
         evidence=SCALES[stages[0].scale].evidence,
-        seeds_wanted=study.seeds,
         arms=arms,
         contrasts={
             f"{other} - {one}": _difference(by_name[one], by_name[other])

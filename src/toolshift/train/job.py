@@ -59,9 +59,14 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         write(folder / FILE, JSON.encode(self))
         command = [*shlex.split(launch), "-m", "toolshift.train.job", str(folder)]
         try:
-            code = subprocess.run(command, check=False).returncode
+            child = subprocess.Popen(command)
         except OSError as fault:
             raise UsageError(f"--launch {launch}: {fault}") from None
+        try:
+            code = child.wait()
+        except KeyboardInterrupt:
+            child.wait()  # it has heard of it too, and writes its checkpoint
+            raise
         if code:
             raise UsageError(
                 f"training in {folder} ended with exit code {code}: {shlex.join(command)}"
@@ -87,7 +92,7 @@ def main(folder: Path) -> int:
     """Trains what a folder asks for; returns the exit code."""
     try:
         msgspec.json.decode((folder / FILE).read_bytes(), type=Job).train(folder / "model")
-    except UsageError as fault:
+    except (UsageError, OSError, msgspec.MsgspecError) as fault:
         print(f"Error: {fault}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -96,4 +101,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))

@@ -76,7 +76,7 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
     if stop.asked and step < trainer.state.max_steps:
         print(
             f"Stopped after step {step}; a checkpoint is in {trainer.args.output_dir}. The same "
-            "command with --resume goes on.",
+            "command with --resume goes on (`reproduce` does so by itself).",
             file=sys.stderr,
             flush=True,
         )
