@@ -213,10 +213,11 @@ def test_pools_share_no_keys_or_forms() -> None:
 def test_pools_share_no_successor_names() -> None:
     names = {
         pool: {
-            interruption._successor(tool.name, kind, pool, set())
+            interruption._successor(tool.name, kind, task, set())
             for world in WORLDS
             for tool in find_world(world).tools
             for kind in TABLES["names"][pool]["affixes"]
+            for task in (clean("poi", "listing", pool, index).task for index in range(3))
         }
         for pool in POOLS
     }

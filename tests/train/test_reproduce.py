@@ -174,7 +174,7 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     code, out, err = toolshift(*words, *where, "--json")
     assert code == 0, err
     found = json.loads(out)
-    assert [arm["arm"] for arm in found["arms"]] == ["paft-short", "grpo-shifted"]
+    assert [arm["arm"] for arm in found["arms"]] == ["paft", "grpo-shifted"]
     assert "grpo-static, seed 0" in found["missing"]
     assert not found["evidence"]
     assert "No evidence" in (tmp_path / "page" / "README.md").read_text()

@@ -28,6 +28,12 @@ mix = options(
     click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),
     click.option("--size", default=2000, show_default=True, help="Entities in each world."),
 )
+slips = click.option(
+    "--slips",
+    default=0.0,
+    show_default=True,
+    help="Share of trajectories in which the expert first makes a call that is rejected.",
+)
 
 
 def _number(name: str, kind: type, help_: str) -> Option:
@@ -76,6 +82,7 @@ training = options(
 @click.option("--out", type=click.Path(path_type=Path), required=True, help=".jsonl or .parquet.")
 @click.option("--count", default=6050, show_default=True, help="Trajectories.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share that is shifted, 0 to 1.")
+@slips
 @mix
 @as_json
 def data(out: Path, count: int, alpha: float, as_json: bool, **asked: Any) -> None:
@@ -121,6 +128,7 @@ def sft(data: Path, **asked: Any) -> None:
 @train.command()
 @click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
 @click.option("--count", default=0, help="Trajectories. Default: the preset's.")
+@slips
 @mix
 @training
 def paft(alpha: float, count: int, **asked: Any) -> None:
@@ -131,7 +139,8 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
     """
     from toolshift.commands.train import paft_command
 
-    mixed = {name: asked.pop(name) for name in ("worlds", "kinds", "shifts", "severities", "size")}
+    names = ("worlds", "kinds", "shifts", "severities", "size", "slips")
+    mixed = {name: asked.pop(name) for name in names}
     mixed["seed"] = asked["seed"]
     paft_command(alpha, count, mixed, asked)
 

@@ -90,6 +90,7 @@ def statistics(rows: list[Row]) -> dict[str, Any]:
 def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
     """A card in Markdown that says what a data set is and how to make it again."""
     words = [f"--count {count}", f"--alpha {mix.alpha:g}", f"--seed {mix.seed}"]
+    words += [f"--slips {mix.slips:g}"] * bool(mix.slips)
     words += [f"--size {mix.size}", *(f"--world {world}" for world in mix.worlds)]
     words += [f"--kind {kind}" for kind in mix.kinds]
     words += [f"--shift '{each}'" for each in mix.shifts if mix.alpha]

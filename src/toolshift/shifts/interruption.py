@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from toolshift import seed as seeds
 from toolshift.layer import Below, Layer, Memory
-from toolshift.scene import Scene
+from toolshift.scene import Scene, Task
 from toolshift.shift import Change, NotApplicable, Severity, shift
 from toolshift.shifts.observation import CURSOR
 from toolshift.shifts.plays import (
@@ -22,6 +23,7 @@ from toolshift.shifts.plays import (
     spread,
     wording,
 )
+from toolshift.shifts.wording import UNRELATED
 from toolshift.tool import DESCRIPTION, Hint, Result, Tool, error
 
 # -- transient_error ---------------------------------------------------------------------------
@@ -165,13 +167,15 @@ def _renamed(result: Result, old: str, new: str) -> Result:
     return result.with_(data=data, notice=word.sub(new, result.notice), hint=Hint("use", tool=new))
 
 
-def _successor(old: str, kind: str, pool: str, taken: set[str]) -> str:
+def _successor(old: str, kind: str, task: Task, taken: set[str]) -> str:
     """A name for what follows a tool, not taken yet; it is added to those taken."""
-    table = TABLES["names"][pool]
+    table = TABLES["names"][task.pool]
+    rng = seeds.rng(task.id, kind, old)
     verb, _, rest = old.partition("_")
     verb = table["verbs"].get(verb, verb)
     parts = {"verb": verb, "rest": rest, "affix": table["affixes"][kind]}
-    name: str = table["pattern"].format(**parts).replace("__", "_").strip("_")
+    pattern: str = rng.choice(table["patterns"])
+    name = pattern.format(**parts, word=rng.choice(UNRELATED)).replace("__", "_").strip("_")
     while name in taken:
         name += str(len(taken) % 10)
     taken.add(name)
@@ -190,12 +194,12 @@ def _elsewhere(
     names = shuffled(plays.needed, rng)
     kept = affordable(plays, [(name, plays.runs(name) * hops) for name in names])
     others = shuffled((tool.name for tool in scene.tools if tool.name not in called), rng)
-    pool, taken = scene.task.pool, set(plays.tools)
+    taken = set(plays.tools)
     moves = []
     for old in [*kept, *others][: COUNTS[severity]]:
         way = [old]
         for _ in range(hops):
-            way.append(_successor(way[-1], kind, pool, taken))
+            way.append(_successor(way[-1], kind, scene.task, taken))
         moves.append(Move(old, tuple(way[1:])))
     return tuple(moves)
 
@@ -241,8 +245,8 @@ def _midway(scene: Scene, rng: Random, severity: Severity, kind: str) -> tuple[M
     names = [*affordable(plays, priced), *affordable(plays, free)][: COUNTS[severity]]
     last = min(plays.first(name).before for name in names if name in late)
     since = {1: last, 2: (1 + last) // 2, 3: 1}[severity]
-    pool, taken = scene.task.pool, set(plays.tools)
-    return tuple(Move(old, (_successor(old, kind, pool, taken),), since) for old in names)
+    taken = set(plays.tools)
+    return tuple(Move(old, (_successor(old, kind, scene.task, taken),), since) for old in names)
 
 
 @shift(

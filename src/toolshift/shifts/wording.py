@@ -137,14 +137,7 @@ def _shouting(words: list[str], steps: int) -> str:
 _NOISE = {"train": _camel, "dev": _kebab, "test": _shouting}
 
 
-UNRELATED = (
-    "amber", "acorn", "barley", "bison", "candle", "canyon", "cedar", "clover", "comet", "copper",
-    "coral", "cricket", "dune", "ember", "falcon", "fern", "flint", "galaxy", "ginger", "glacier",
-    "hazel", "heron", "indigo", "iris", "ivory", "jasper", "juniper", "kite", "lagoon", "lotus",
-    "lemon", "lynx", "maple", "marble", "meadow", "nettle", "nickel", "oak", "onyx", "orchid",
-    "otter", "pebble", "pepper", "plum", "quartz", "raven", "reef", "saffron", "slate", "swan",
-    "topaz", "tiger", "tulip", "vanilla", "violin", "walnut", "willow", "yarrow", "zebra", "zinc",
-)  # fmt: skip
+UNRELATED = TABLES["unrelated"]["train"].split()
 """Words that have nothing to do with any tool."""
 
 
@@ -153,6 +146,7 @@ def _hashed(rng: Random) -> str:
 
 
 def _unrelated(rng: Random) -> str:
+    """Two whole words: in a list they are tokens of their own, in a call they have to be spelt."""
     return "_".join(rng.sample(UNRELATED, 2))
 
 
@@ -167,10 +161,10 @@ def _invented(rng: Random) -> str:
 def opaque(pool: str, rng: Random) -> str:
     """A name that says nothing.
 
-    In training `fn_3f0a`, `otter_violin` or `velmor_tabrit`, in dev `KX-407`, in test `zubemi_lo`.
+    In training `fn_3f0a`, `otter_violet` or `velmor_tabrit`, in dev `KX-407`, in test `zubemi_lo`.
     """
     if pool == "train":
-        return rng.choice((_hashed, _unrelated, _invented))(rng)
+        return rng.choice((_hashed, _unrelated, _unrelated, _invented))(rng)
     if pool == "dev":
         return f"{rng.choice('KQVXZ')}{rng.choice('BDJPW')}-{rng.randrange(100, 1000)}"
     syllables = [rng.choice("bglmtvz") + rng.choice("aeiou") for _ in range(4)]

@@ -28,8 +28,9 @@ from toolshift.grade import grade
 from toolshift.scene import Scene
 from toolshift.shift import unknown
 from toolshift.solver import Known, Solver
-from toolshift.tool import JSON, Tool, as_openai
+from toolshift.tool import JSON, Result, Tool, as_openai
 from toolshift.train.scenes import Mix, draws
+from toolshift.train.slips import Slip
 
 COUNT = 6050
 """Trajectories in a training set where none is asked for: the paper's number."""
@@ -61,30 +62,37 @@ def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) 
         raise UsageError(f"the number of trajectories must be at least 1, not {count}")
     rows: list[Row] = []
     for number, scene in enumerate(draws(mix, count, begin)):
-        rows.extend(expert_rows(scene))
+        rows.extend(expert_rows(scene, mix.slips))
         if watch is not None:
             watch(number + 1, count)
     return rows
 
 
-def expert_rows(scene: Scene) -> list[Row]:
-    """What the oracle does in a scene, as one row for each list of tools that it sees."""
-    episode = _Recorded(scene)
-    VariedOracle(seeds.rng(scene.task.id, write_stack(scene.shifts), "expert")).play(episode)
+def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:
+    """What the oracle does in a scene, as one row for each list of tools that it sees.
+
+    Args:
+        scene: where it acts.
+        slips: how likely it first makes a mistake and then puts it right, from 0 to 1.
+    """
+    episode, slip = _Recorded(scene), Slip(scene, slips)
+    rng = seeds.rng(scene.task.id, write_stack(scene.shifts), "expert")
+    VariedOracle(rng, slip).play(episode)
     if not grade(episode).passed:
         raise UsageError(
             f"the oracle fails in {scene.task.lineage} under [{write_stack(scene.shifts)}], so "
             "there is no example to learn from: `toolshift check` says what is wrong with a shift"
         )
-    said = _weighed(messages(scene, episode.steps), episode.steps)
+    said = _weighed(messages(scene, episode.steps), episode.steps, slip.turns)
     return [_row(scene, said, episode.views, part) for part in _parts(episode.views, said)]
 
 
 class VariedOracle(OracleAgent):
     """An oracle whose order and wording vary where the task leaves them open."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, slip: Slip) -> None:
         self.rng = rng
+        self.slip = slip
 
     def work(self, episode: Episode, desk: EpisodeDesk) -> None:
         """Works on one request with a solver of its own variety."""
@@ -96,11 +104,11 @@ class VariedOracle(OracleAgent):
                 return rng.sample(found, len(found))
 
         self.solver = Varied
-        super().work(episode, _VariedDesk(episode, desk, rng))
+        super().work(episode, _VariedDesk(episode, desk, rng, self.slip))
 
 
 class _VariedDesk(EpisodeDesk):
-    """Asks in one of several wordings; all of them name the detail by its label."""
+    """Asks in one of several wordings, all of which name the detail by its label; may slip."""
 
     wordings = (
         "What is the {}?",
@@ -110,9 +118,14 @@ class _VariedDesk(EpisodeDesk):
         "Which {} do you mean?",
     )
 
-    def __init__(self, episode: Episode, desk: EpisodeDesk, rng: Random) -> None:
+    def __init__(self, episode: Episode, desk: EpisodeDesk, rng: Random, slip: Slip) -> None:
         super().__init__(episode, desk.strict)
         self.rng = rng
+        self.slip = slip
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
+        self.slip.before(self.episode, name, arguments)
+        return super().call(name, arguments)
 
     def ask(self, slot: str, question: str) -> str:
         label = question.removeprefix("What is the ").removesuffix("?")
@@ -131,13 +144,16 @@ class _Recorded(Episode):
         self.views.append(self.tools)
 
 
-def _weighed(said: list[dict[str, Any]], steps: list[Step]) -> list[dict[str, Any]]:
-    """The messages, those calls weighed 0 that the interface made fail."""
+def _weighed(
+    said: list[dict[str, Any]], steps: list[Step], slips: set[int]
+) -> list[dict[str, Any]]:
+    """The messages, those calls weighed 0 that the interface made fail, and slips."""
     by_turn = {step.turn: step for step in steps}
     turn = 0
     for message in said:
         if message["role"] == "assistant":
-            if by_turn[turn].provoked and not by_turn[turn].ok:
+            failed = by_turn[turn].provoked and not by_turn[turn].ok
+            if failed or turn in slips:
                 message["weight"] = 0
             turn += 1
     return said

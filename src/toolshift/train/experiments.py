@@ -67,14 +67,17 @@ HELD_OUT = ("semantic_trap", "format_drift", "tool_migrated")
 `distractor_tools` is neither, for `diverse` trains on it."""
 
 RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
-PAFT_MIX = (*5 * ("symbols",), "SBP:3", "EFP", "EFP", "SRP", "limits", "limits")
-"""Half of it renames everything, for reading names is what a small model learns last; mostly in
+PAFT_MIX = (*4 * ("symbols",), "SBP:3", "EFP", "EFP", "EFP", "SRP", "limits", "limits")
+"""Nearly half renames everything, for reading names is what a small model learns last; mostly in
 lists of another order, for where the order never changes it reads by place."""
-RL_MIX = ("symbols", "SBP:3", "EFP", "EFP", "limits", "limits")
-PAFT_MILD = (*6 * ("SBP",), *PAFT_MIX[6:])
+RL_MIX = ("symbols", "EFP", "EFP", "limits", "limits", "limits")
+"""Half of it limits, of which half are unsolvable: in a fifth of the scenes a refusal is paid."""
+PAFT_MILD = (*5 * ("SBP",), *PAFT_MIX[5:])
 ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
 learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
+SLIPS = 0.25
+"""The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which need 17 GB."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
@@ -153,6 +156,13 @@ def _shifted(
     return {"alpha": round(alpha, 4), "shifts": shifts, "severities": severities}
 
 
+def _paft(
+    alpha: float, shifts: tuple[str, ...], severities: tuple[int, ...] = SHORT
+) -> dict[str, Any]:
+    """What of `Mix` an arm of PAFT changes: slips come with error feedback."""
+    return {**_shifted(alpha, shifts, severities), "slips": SLIPS * ("EFP" in shifts)}
+
+
 BASE = Arm("base", "the model as it is", method="none")
 STATIC = Arm("static", "clean trajectories only")
 DIVERSE = Arm(
@@ -162,14 +172,8 @@ DIVERSE = Arm(
 )
 PAFT = Arm(
     "paft",
-    f"alpha {ALPHA:g}: symbols, error feedback, descriptions, limits",
-    mix=_shifted(ALPHA, PAFT_MIX),
-)
-SHORTER = Arm(
-    "paft-short",
-    "PAFT on two fifths of the trajectories: it refuses, and has much to learn",
-    mix=_shifted(ALPHA, PAFT_MIX),
-    factor=0.4,
+    f"alpha {ALPHA:g}: symbols, error feedback, descriptions, limits; slips in {SLIPS:.0%}",
+    mix=_paft(ALPHA, PAFT_MIX),
 )
 REFUSES = Arm(
     "refuses",
@@ -179,7 +183,7 @@ REFUSES = Arm(
 WITHOUT = Arm(
     "paft-without-limits",
     "PAFT without unsolvable scenes and their look-alikes",
-    mix=_shifted(ALPHA - 2 * PART, PAFT_MIX[:-2]),
+    mix=_paft(ALPHA - 2 * PART, PAFT_MIX[:-2]),
 )
 
 
@@ -190,7 +194,7 @@ def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
 
 def _alpha(share: float) -> Arm:
     name = f"alpha-{share:g}".replace(".", "-")
-    return Arm(name, f"PAFT, alpha {share:g}", mix=_shifted(share, PAFT_MIX))
+    return Arm(name, f"PAFT, alpha {share:g}", mix=_paft(share, PAFT_MIX))
 
 
 def _families() -> tuple[Arm, ...]:
@@ -199,7 +203,7 @@ def _families() -> tuple[Arm, ...]:
     for name in dict.fromkeys(PAFT_MIX):
         rest = tuple(each for each in PAFT_MIX if each != name)
         family, share = name.partition(":")[0], PART * len(rest)
-        alone, without = _shifted(ALPHA - share, (name,)), _shifted(share, rest)
+        alone, without = _paft(ALPHA - share, (name,)), _paft(share, rest)
         arms.append(Arm(f"only-{family}", f"PAFT of {family} alone", mix=alone))
         arms.append(Arm(f"without-{family}", f"PAFT of all but {family}", mix=without))
     return tuple(arms)
@@ -249,19 +253,19 @@ STUDIES: dict[str, Study] = {
             "rl",
             "Does RL on solvable scenes unlearn refusal, and do paid refusals keep it?",
             (
-                SHORTER,
-                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="paft-short"),
+                PAFT,
+                Arm("grpo-static", "GRPO on clean scenes", "grpo", init="paft"),
                 Arm(
                     "grpo-shifted",
                     "GRPO on shifted and unsolvable scenes, right refusals paid",
                     "grpo",
                     mix=_shifted(0.8, RL_MIX),
-                    init="paft-short",
+                    init="paft",
                 ),
             ),
             (
-                ("paft-short", "grpo-static"),
-                ("paft-short", "grpo-shifted"),
+                ("paft", "grpo-static"),
+                ("paft", "grpo-shifted"),
                 ("grpo-static", "grpo-shifted"),
             ),
         ),
@@ -299,25 +303,25 @@ STUDIES: dict[str, Study] = {
                 Arm(
                     "paft-graph",
                     "PAFT with merged, split, reversed and guarded tools",
-                    mix=_shifted(12 * PART, (*PAFT_MIX, "graph", "graph")),
+                    mix=_paft(12 * PART, (*PAFT_MIX, "graph", "graph")),
                 ),
                 Arm(
                     "paft-composed",
                     "PAFT with pairs of shifts",
-                    mix=_shifted(ALPHA, (*PAFT_MIX, "semantic_rename+transient_error",
+                    mix=_paft(ALPHA, (*PAFT_MIX, "semantic_rename+transient_error",
                                    "identity_erasure+redirect")),
                 ),
                 Arm(
                     "paft-mild-first",
                     "PAFT of severity 1, then of 1 to 3",
-                    mix=_shifted(ALPHA, PAFT_MIX),
+                    mix=_paft(ALPHA, PAFT_MIX),
                     init="paft-mild",
                     factor=0.5,
                 ),
                 Arm(
                     "paft-mild",
                     "PAFT of severity 1, the first half of the curriculum",
-                    mix=_shifted(ALPHA, PAFT_MILD, (1,)),
+                    mix=_paft(ALPHA, PAFT_MILD, (1,)),
                     factor=0.5,
                 ),
             ),

@@ -74,7 +74,7 @@ PRESETS: dict[str, GrpoSettings] = {
         reward=Weights(unreadable=0.1), save_every=1, eval_scenes=2,
     ),
     "small": GrpoSettings(
-        preset="small", lr=4e-4, warmup=0.0, steps=60, groups=4, save_every=5, eval_every=20,
+        preset="small", lr=2e-4, warmup=0.1, steps=60, groups=4, save_every=5, eval_every=20,
         threads=2,
     ),
     "paper": GrpoSettings(

@@ -83,6 +83,7 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int = 2000
     pool: str = "train"
     share: int = 1
+    slips: float = 0.0
 
 
 DEV_SIZE = 200
@@ -102,6 +103,8 @@ def check(mix: Mix) -> None:
     """
     if not 0 <= mix.alpha <= 1:
         raise UsageError(f"alpha is a share of the trajectories, from 0 to 1, not {mix.alpha:g}")
+    if not 0 <= mix.slips <= 1:
+        raise UsageError(f"slips is a share of the trajectories, from 0 to 1, not {mix.slips:g}")
     if mix.share < 1:
         raise UsageError(f"share is a number of scenes, at least 1, not {mix.share}")
     if not mix.worlds:
