@@ -24,11 +24,12 @@ from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.grade import grade  # noqa: E402
 from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
-from toolshift.train.grpo import build, dev_arms, named, train  # noqa: E402
+from toolshift.train.grpo import build, dev_arms, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
+from toolshift.train.record import named  # noqa: E402
 from toolshift.train.reward import Earned, Weights, earn  # noqa: E402
 from toolshift.train.scenes import Mix  # noqa: E402
 from toolshift.train.sft import train as train_sft  # noqa: E402
@@ -154,6 +155,9 @@ def test_a_resumed_run_is_the_same_run(model, tmp_path):
     timed = {"seconds", "rollout_seconds", "sandbox_seconds"}
     for one, other in zip(lines, steps_of(tmp_path / "whole"), strict=True):
         assert {k: one[k] for k in one.keys() - timed} == {k: other[k] for k in one.keys() - timed}
+    rolled = [line["rollout_seconds"] for line in steps_of(tmp_path / "whole")]
+    assert rolled == sorted(rolled)  # the clock goes on where the checkpoint was
+    assert rolled[0] > 0
     looks = [
         line for line in read_curves(tmp_path / "whole" / "curves.jsonl") if "reward" not in line
     ]

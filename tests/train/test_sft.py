@@ -234,6 +234,18 @@ def test_a_resumed_run_is_the_same_run(settings, accumulate, model, tmp_path):
         assert torch.equal(weight, weights(part)[name])
 
 
+def test_weights_of_ones_own_are_part_of_the_run(model, tmp_path):
+    def half(row, tokens, weights):
+        return weights / 2
+
+    made = lora(model, steps=2, save_at=(1,))
+    out = train(tiny.rows(), made, tmp_path / "out", weigh=half)
+    record = json.loads((out / "config.json").read_text())
+    assert record["settings"]["weigh"]["name"].endswith("<locals>.half")
+    with pytest.raises(UsageError, match="other settings or data \\(weigh\\)"):
+        train(tiny.rows(), made, out, resume=1)
+
+
 def test_accumulated_batches_are_one_batch(model, tmp_path):
     rows = tiny.rows()[:8]
     found = {}

@@ -15,7 +15,6 @@ paid unless its weight is 0.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -96,30 +95,9 @@ def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = Non
     asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
     return replace(
         asked,
-        settings={**asked.settings, "pay": None if pay is None else named(pay)},
+        settings={**asked.settings, "pay": None if pay is None else record.named(pay)},
         data_sha256=hashlib.sha256(JSON.encode(mix)).hexdigest(),
     )
-
-
-def named(pay: Pay) -> dict[str, str]:
-    """A reward of one's own, for the record: its name, and a hash of its source.
-
-    The hash is of what is bound to it too; "" where there is no source, as for what was typed at a
-    prompt.
-    """
-    given: list[Any] = []
-    function: Any = pay
-    while isinstance(function, partial):
-        given.append([function.args, function.keywords])
-        function = function.func
-    if not hasattr(function, "__qualname__"):
-        function = type(function)
-    try:
-        source = JSON.encode([inspect.getsource(function), *given])
-        digest = hashlib.sha256(source).hexdigest()
-    except (OSError, TypeError):
-        digest = ""
-    return {"name": f"{function.__module__}.{function.__qualname__}", "sha256": digest}
 
 
 def build(

@@ -21,7 +21,7 @@ from trl.trainer.utils import split_tensor_dict
 
 from toolshift import seed as seeds
 from toolshift.errors import UsageError
-from toolshift.train.follow import Checkpoints, Curves, Progress, Spent
+from toolshift.train.follow import Checkpoints, Curves, Progress, Spent, read_curves
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import quiet, rounded
@@ -320,6 +320,14 @@ class RewardCurves(Curves):
                 "sandbox_seconds": round(self.clock.sandbox, 3),
             }
         )
+
+    def cut(self, step: int) -> None:
+        """Takes away what came after a step, and goes on with the clock that stood there."""
+        super().cut(step)
+        timed = [line for line in read_curves(self.file) if "rollout_seconds" in line]
+        if timed:
+            self.clock.generation = timed[-1]["rollout_seconds"]
+            self.clock.sandbox = timed[-1]["sandbox_seconds"]
 
 
 class RewardProgress(Progress):

@@ -51,16 +51,32 @@ def add_loss(model: Any, share: bool = True) -> None:
 
 def _direct(model: Any, ids: torch.Tensor, weights: torch.Tensor, shared: int) -> torch.Tensor:
     """The loss through the backbone, and the head at weighted tokens only."""
+    hidden, ids, weights = states(model, ids, shared), ids[:, shared:], weights[:, shared:]
+    carries = weights[:, 1:] != 0
+    logits = model.get_output_embeddings()(hidden[:, :-1][carries])
+    return _sum(logits, ids[:, 1:][carries], weights[:, 1:][carries])
+
+
+def states(model: Any, ids: torch.Tensor, shared: int) -> torch.Tensor:
+    """The last hidden states of the tokens after the first `shared`, which all rows have in common.
+
+    Args:
+        model: a transformers causal language model.
+        ids: token ids, shape (rows, length).
+        shared: how many first tokens are read once for all rows; 0 for none.
+
+    Returns:
+        Shape (rows, length - shared, width).
+    """
     backbone, cache = model.base_model, None
     if shared:
         cache = DynamicCache(config=model.config)
         backbone(input_ids=ids[:1, :shared], past_key_values=cache, use_cache=True)
         cache.batch_repeat_interleave(len(ids))
-        ids, weights = ids[:, shared:], weights[:, shared:]
-    hidden = backbone(input_ids=ids, past_key_values=cache, use_cache=cache is not None)[0]
-    carries = weights[:, 1:] != 0
-    logits = model.get_output_embeddings()(hidden[:, :-1][carries])
-    return _sum(logits, ids[:, 1:][carries], weights[:, 1:][carries])
+    hidden: torch.Tensor = backbone(
+        input_ids=ids[:, shared:], past_key_values=cache, use_cache=cache is not None
+    )[0]
+    return hidden
 
 
 def weighted(logits: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -147,6 +149,27 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
     made = {**asdict(asked), **_how_it_went(trainer, left_out)}
     name = MODEL_RECORD if settings.full else ADAPTER_RECORD
     write(out / name, json.dumps(made, indent=1).encode())
+
+
+def named(given_function: Callable[..., Any]) -> dict[str, str]:
+    """A function of the user's own, for the record: its name, and a hash of its source.
+
+    The hash is of what is bound to it too; "" where there is no source, as for what was typed at a
+    prompt.
+    """
+    given: list[Any] = []
+    function: Any = given_function
+    while isinstance(function, partial):
+        given.append([function.args, function.keywords])
+        function = function.func
+    if not hasattr(function, "__qualname__"):
+        function = type(function)
+    try:
+        source = JSON.encode([inspect.getsource(function), *given])
+        digest = hashlib.sha256(source).hexdigest()
+    except (OSError, TypeError):
+        digest = ""
+    return {"name": f"{function.__module__}.{function.__qualname__}", "sha256": digest}
 
 
 def _forget_path(config: Path, base: str) -> None:

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.utils.checkpoint import checkpoint
-from transformers.cache_utils import DynamicCache
 
-from toolshift.train.loss import ODD_HEADS
+from toolshift.train.loss import ODD_HEADS, states
 
 CHUNK = 1024
 """Tokens whose logits exist at once: 200 MB for a vocabulary of 49,000."""
@@ -66,21 +65,15 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
 
 
 def _direct(model: Any, rows: Layout, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
-    backbone, cache, (ids, scored, shared) = model.base_model, None, rows
-    if shared:
-        cache = DynamicCache(config=model.config)
-        backbone(input_ids=ids[:1, :shared], past_key_values=cache, use_cache=True)
-        cache.batch_repeat_interleave(len(ids))
-        ids, scored = ids[:, shared:], scored[:, shared:]
-    hidden = backbone(input_ids=ids, past_key_values=cache, use_cache=cache is not None)[0]
-    wanted = scored[:, 1:]
-    states, targets = hidden[:, :-1][wanted], ids[:, 1:][wanted]
+    hidden = states(model, rows.ids, rows.shared)
+    ids, wanted = rows.ids[:, rows.shared :], rows.scored[:, rows.shared + 1 :]
+    asked, targets = hidden[:, :-1][wanted], ids[:, 1:][wanted]
     head = model.get_output_embeddings()
 
     def part(some: torch.Tensor, their: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return _of_logits(head(some), their, temperature)
 
-    pieces = list(zip(torch.split(states, CHUNK), torch.split(targets, CHUNK), strict=True))
+    pieces = list(zip(torch.split(asked, CHUNK), torch.split(targets, CHUNK), strict=True))
     if len(pieces) == 1:
         return part(*pieces[0])
     found = [checkpoint(part, *piece, use_reentrant=False) for piece in pieces]

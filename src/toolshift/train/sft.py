@@ -86,6 +86,7 @@ def train(
     check_rows(rows)
     base = find_base(settings)
     asked = record.Asked.of(settings, rows, base, data)
+    asked.settings["weigh"] = None if weigh is None else record.named(weigh)
     start = record.begin(out, asked, resume)
     if settings.threads:
         torch.set_num_threads(settings.threads)
