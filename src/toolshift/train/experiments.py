@@ -256,6 +256,13 @@ STUDIES: dict[str, Study] = {
                 PAFT,
                 Arm("grpo-static", "GRPO on clean scenes", "grpo", init="paft"),
                 Arm(
+                    "grpo-solvable",
+                    "GRPO on shifted scenes, all of them solvable",
+                    "grpo",
+                    mix=_shifted(0.8, RL_MIX[:3]),
+                    init="paft",
+                ),
+                Arm(
                     "grpo-shifted",
                     "GRPO on shifted and unsolvable scenes, right refusals paid",
                     "grpo",
@@ -265,8 +272,9 @@ STUDIES: dict[str, Study] = {
             ),
             (
                 ("paft", "grpo-static"),
+                ("paft", "grpo-solvable"),
                 ("paft", "grpo-shifted"),
-                ("grpo-static", "grpo-shifted"),
+                ("grpo-solvable", "grpo-shifted"),
             ),
         ),
         Study(

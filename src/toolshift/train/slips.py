@@ -31,7 +31,7 @@ def misspelt(
 ) -> ToolCall | None:
     """The name of the tool with a letter lost or doubled, or with a part of it made up."""
     name = tool.name
-    place = rng.randrange(1, len(name))
+    place = rng.randrange(1, max(2, len(name)))
     wrong = rng.choice(
         (
             name[:place] + name[place + 1 :],
