@@ -1,6 +1,7 @@
 """Trains the adapters that ship with the package, where their stage is not there, and copies them.
 
-    python studies/adapters.py          # an hour and a half on two cores where nothing is there
+    python studies/adapters.py          # two hours on two cores where nothing is there
+    python studies/adapters.py paft     # only this one
     python studies/adapters.py --check  # trains nothing; exit code 1 where a shipped one is another
 
 Each is an arm of a study, seed 0, of the preset small.
@@ -37,9 +38,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(SHIPPED)}; all by default")
     parser.add_argument("--check", action="store_true", help="train nothing, compare")
-    only_check, others = parser.parse_args().check, []
-    for name, (study, arm) in SHIPPED.items():
+    asked = parser.parse_args()
+    for name in asked.names:
+        if name not in SHIPPED:
+            parser.error(f"there is no adapter {name!r}; there are: {', '.join(SHIPPED)}")
+    only_check, others = asked.check, []
+    for name in asked.names or SHIPPED:
+        study, arm = SHIPPED[name]
         needed = stages_of(name)
         if not only_check:
             for stage in needed:
