@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -67,6 +68,8 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
     stop, alone = Stop(), trainer.accelerator.num_processes == 1
     if alone:  # else one process would stop and the others wait for it
         trainer.add_callback(stop)
+    else:
+        atexit.register(_leave_the_others)
     if checkpoint is not None and trainer.is_world_process_zero():
         trainer.curves.cut(step_of(checkpoint))
     listening = stop.listening() if alone else nullcontext()
@@ -81,6 +84,12 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
             flush=True,
         )
         raise KeyboardInterrupt
+
+
+def _leave_the_others() -> None:
+    """Closes the connections to the other processes: open ones may abort a process as it ends."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 @contextmanager
