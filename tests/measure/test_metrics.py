@@ -18,7 +18,7 @@ from toolshift.measure.diagnosis import (
     untold_loss,
     weaknesses,
 )
-from toolshift.measure.metrics import Arms, Measures, Scored, tier_of
+from toolshift.measure.metrics import ALPHA, Arms, Measures, Scored, tier_of
 from toolshift.report.tables import behaviour_table, group_table
 from toolshift.run import evaluate
 from toolshift.scene import Applied
@@ -258,6 +258,19 @@ def test_failures_as_trained_are_set_beside_those_under_a_shift() -> None:
     row = tier(arms)
     said = untold_loss(row, "")
     assert said.startswith("Fails 2 of the 10 tasks that perception touches, and 10% of them as")
+
+
+def test_a_loss_that_may_be_the_placebos_is_said_before_a_smaller_one() -> None:
+    arms = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (2, GOOD), (18, BAD)))
+    great = tier(arms)
+    assert great.p_value < ALPHA
+    great = msgspec.structs.replace(great, told_apart=False)
+    few = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (19, GOOD), (1, BAD)))
+    found = untold([], [tier(few), great])
+    assert found is great
+    said = untold_loss(found, "")
+    assert said.startswith("Fails 18 of the 20 tasks")
+    assert said.endswith(": not told apart from the placebo arm.")
 
 
 def test_no_loss_of_points_is_called_none() -> None:

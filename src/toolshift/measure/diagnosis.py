@@ -102,28 +102,29 @@ def is_loss(row: Measures) -> bool:
 
 
 def untold(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> Measures | None:
-    """The greatest loss of points that may be chance, where no loss is told apart; else None."""
+    """The greatest loss of points, where none is told apart from chance and placebo; else None."""
     if any(map(is_loss, (*tiers, *shifts))):
         return None
     for rows in (shifts, tiers):
-        lost = [row for row in rows if row.drop.estimate > 0 and row.p_value >= ALPHA]
+        lost = [row for row in rows if row.drop.estimate > 0]
         if lost:
             return max(lost, key=lambda row: row.drop.estimate)
     return None
 
 
 def untold_loss(row: Measures, why: str) -> str:
-    """A loss that may be chance: "Fails 2 of the 4 tasks that redirect touches (WHY): ..."."""
+    """A loss not told apart: "Fails 2 of the 4 tasks that redirect touches (WHY): ..."."""
     failures, scored = sum(row.causes.values()), row.episodes - row.void
     unit = "task" if scored == row.accuracy.n else "episode"
     which = f"{failures} of the {scored} {unit}s"
     if failures == scored:
         which = f"all {scored} {unit}s" if scored > 1 else f"the one {unit}"
+    chance = row.p_value >= ALPHA
+    so = "too few tasks to tell it from chance" if chance else "not told apart from the placebo arm"
     before = round(100 * (1 - row.clean.estimate))
     trained = f", and {before}% of them as trained" if before else ""
     return (
-        f"Fails {which} that {words(row.label)} touches{f' ({why})' if why else ''}{trained}: "
-        "too few tasks to tell it from chance."
+        f"Fails {which} that {words(row.label)} touches{f' ({why})' if why else ''}{trained}: {so}."
     )
 
 

@@ -59,7 +59,7 @@ def verdict(each: AgentReport) -> Verdict:
 
 
 def unsure(each: AgentReport) -> str:
-    """The greatest loss that may be chance, in counts; "" where there is none, or a sure one."""
+    """The greatest loss not told apart, in counts; "" where there is none, or a sure one."""
     row = untold(each.tiers, each.shifts)
     return shown(untold_loss(row, why(row)), 1000) if row else ""
 
