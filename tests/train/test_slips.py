@@ -65,9 +65,12 @@ def test_a_slip_never_reaches_a_tool():
         assert not episode.session.true_calls
 
 
-def test_without_slips_nothing_changes():
-    plain = Mix(alpha=0.5, shifts=("SBP",), size=200)
-    assert make_rows(plain, 20) == make_rows(Mix(alpha=0.5, shifts=("SBP",), size=200, slips=0), 20)
+def test_without_slips_no_call_of_a_clean_trajectory_fails():
+    said = [message for row in make_rows(Mix(size=200), 30) for message in row["messages"]]
+    assert all("weight" not in message for message in said)
+    results = [message["content"] for message in said if message["role"] == "tool"]
+    assert results
+    assert not any(text.startswith('{"error"') for text in results)
 
 
 def test_the_share_of_slips():
