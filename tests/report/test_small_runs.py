@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from surfing import run_into
 
 import toolshift
@@ -68,7 +69,18 @@ def test_a_loss_on_few_tasks_is_given_in_counts(report: Report, page: str) -> No
     terminal = " ".join(report.summary(200).split())
     example = row.examples["memorised_name"]
     assert f"F{fails[1:]} (memorised name; open {example}): {TOO_FEW}" in terminal
-    assert "> **Too few tasks to tell its losses from chance.**" in as_markdown([report])
+    noted = f"> **Fails more under a shift than as trained: {TOO_FEW}**"
+    assert noted in as_markdown([report])
+
+
+def test_a_loss_that_may_be_the_placebos_is_said_to_be_so(report: Report) -> None:
+    each = report.agent("memorises_names")
+    held = [replace(row, told_apart=False, p_value=0.001) for row in each.tiers]
+    shifts = [replace(row, told_apart=False, p_value=0.001) for row in each.shifts]
+    sure = replace(each, tiers=held, shifts=shifts)
+    assert story.doubts(sure) == "not told apart from the placebo arm"
+    assert story.headline(sure).endswith("not told apart from the placebo arm.")
+    assert story.doubts(report.agent("oracle")) == ""
 
 
 def test_where_no_point_is_lost_the_old_sentence_stays(report: Report) -> None:

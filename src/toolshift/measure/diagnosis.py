@@ -119,13 +119,17 @@ def untold_loss(row: Measures, why: str) -> str:
     which = f"{failures} of the {scored} {unit}s"
     if failures == scored:
         which = f"all {scored} {unit}s" if scored > 1 else f"the one {unit}"
-    chance = row.p_value >= ALPHA
-    so = "too few tasks to tell it from chance" if chance else "not told apart from the placebo arm"
     before = round(100 * (1 - row.clean.estimate))
     trained = f", and {before}% of them as trained" if before else ""
-    return (
-        f"Fails {which} that {words(row.label)} touches{f' ({why})' if why else ''}{trained}: {so}."
-    )
+    touched = f"{words(row.label)} touches{f' ({why})' if why else ''}"
+    return f"Fails {which} that {touched}{trained}: {doubt(row)}."
+
+
+def doubt(row: Measures) -> str:
+    """Why a row's loss is not told apart: chance explains it, or the placebo arm does."""
+    if row.p_value >= ALPHA:
+        return "too few tasks to tell it from chance"
+    return "not told apart from the placebo arm"
 
 
 def at_ceiling(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> bool:

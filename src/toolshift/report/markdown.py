@@ -70,7 +70,7 @@ def _note(each: AgentReport) -> str:
     """What a gate goes by: the verdict, and how sure it is."""
     verdict = {
         "breaks": "Breaks under shift",
-        "unsure": "Too few tasks to tell its losses from chance",
+        "unsure": f"Fails more under a shift than as trained: {story.doubts(each)}",
         "holds": "No loss that can be told from chance",
         "undefined": f"Undefined: {story.UNDER_HALF}",
     }[story.verdict(each)]

@@ -140,12 +140,13 @@ def _title(subjects: Sequence[Subject]) -> str:
     if len(subjects) == 1:
         return story.headline(subjects[0].report)
     verdicts = [story.verdict(subject.report) for subject in subjects]
-    broken, unsure = verdicts.count("breaks"), verdicts.count("unsure")
-    if unsure and not broken:
-        fail = "fails" if unsure == 1 else "fail"
+    broken = verdicts.count("breaks")
+    doubts = [story.doubts(s.report) for s in subjects if story.verdict(s.report) == "unsure"]
+    if doubts and not broken:
+        fail = "fails" if len(doubts) == 1 else "fail"
         return (
-            f"{unsure} of {len(subjects)} agents {fail} more under a shift than as trained: "
-            "too few tasks to tell it from chance"
+            f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than as trained: "
+            f"{', or '.join(dict.fromkeys(doubts))}"
         )
     if not broken:
         return f"None of {len(subjects)} agents loses accuracy that can be told from chance"

@@ -18,6 +18,7 @@ from toolshift.measure.diagnosis import (
     FLOOR,
     at_ceiling,
     broke_down,
+    doubt,
     is_loss,
     kinds,
     smallest_loss,
@@ -62,6 +63,12 @@ def unsure(each: AgentReport) -> str:
     """The greatest loss not told apart, in counts; "" where there is none, or a sure one."""
     row = untold(each.tiers, each.shifts)
     return shown(untold_loss(row, why(row)), 1000) if row else ""
+
+
+def doubts(each: AgentReport) -> str:
+    """Why that loss is not told apart; "" where there is none, or a sure one."""
+    row = untold(each.tiers, each.shifts)
+    return doubt(row) if row else ""
 
 
 def worst(rows: Sequence[Measures], most: int = 2) -> list[tuple[int, Measures]]:
