@@ -17,6 +17,13 @@ from toolshift.world import POOLS
 with (Path(__file__).parent / "perception.toml").open("rb") as _file:
     TABLES: dict[str, Any] = tomllib.load(_file)
 
+
+def _words(file: str) -> list[str]:
+    """The words of a file; a line that begins with # is a comment."""
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    return [word for line in text.splitlines() if line[:1] != "#" for word in line.split()]
+
+
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _KEPT = re.compile(r"[`'\"][^`'\"]*[`'\"]|\b\w+ (?:references?|codes?|numbers?)\b|\w*[_\d]\w*")
 """What a paraphrase leaves alone: quotations, "listing reference" and its like, identifiers."""
@@ -137,8 +144,8 @@ def _shouting(words: list[str], steps: int) -> str:
 _NOISE = {"train": _camel, "dev": _kebab, "test": _shouting}
 
 
-UNRELATED = TABLES["unrelated"]["train"].split()
-"""Words that have nothing to do with any tool."""
+UNRELATED = _words("unrelated.txt")
+"""Words that have nothing to do with any tool, so many that a model cannot learn them by heart."""
 
 
 def _hashed(rng: Random) -> str:

@@ -76,7 +76,7 @@ PAFT_MILD = (*5 * ("SBP",), *PAFT_MIX[5:])
 ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
 learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
-SLIPS = 0.25
+SLIPS = 0.35
 """The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which need 17 GB."""

@@ -1,10 +1,11 @@
 """Slips: calls of the expert's own that are rejected, and then put right.
 
 An agent makes mistakes of a kind that an oracle never does: a name spelt wrongly, the tool beside
-the one it meant, an argument that does not fit, a refusal for a reason that is none. Trained on
-faultless trajectories, it has never seen what comes next, and repeats itself. So the expert makes
-one such mistake in some of its trajectories. Only its answer to the error is learned; the slip
-itself is context (`"weight": 0`).
+the one it meant, a step left out, an argument that does not fit, a refusal for a reason that is
+none. Trained on faultless trajectories, it has never seen what comes next, and repeats itself. So
+the expert makes one such mistake in some of its trajectories, and in some of those makes it again,
+for that does not help. Only its answer to the error is learned; the slip itself is context
+(`"weight": 0`).
 
 A slip never reaches a tool: the client rejects it, so it changes nothing in the scene.
 """
@@ -53,15 +54,37 @@ def beside(episode: Episode, tool: Tool, arguments: dict[str, Any], rng: Random)
     return ToolCall(rng.choice(others).name, arguments) if others else None
 
 
+def too_early(
+    episode: Episode, tool: Tool, arguments: dict[str, Any], rng: Random
+) -> ToolCall | None:
+    """Another tool that asks for what this one was to find out, with a value that is at hand."""
+    values = list(map(str, arguments.values()))
+    found = []
+    for other in episode.tools:
+        needs = [param.name for param in other.params if param.required]
+        if other.name != tool.name and needs and values:
+            guess = {name: arguments.get(name, rng.choice(values)) for name in needs}
+            if invalid_arguments(other, guess):
+                found.append(ToolCall(other.name, guess))
+    return rng.choice(found) if found else None
+
+
 def unfit(episode: Episode, tool: Tool, arguments: dict[str, Any], rng: Random) -> ToolCall | None:
     """An argument left out, under another name, or with the value of another."""
     if not arguments:
         return None
     name = rng.choice(sorted(arguments))
     rest = {key: value for key, value in arguments.items() if key != name}
-    other = rng.choice([rng.choice(UNRELATED), *map(str, arguments.values())])
+    value, word = arguments[name], rng.choice(UNRELATED)
+    spelt = rng.choice((name.upper(), name.title(), name.replace("_", "-"), f"{word}_{name}"))
+    other = rng.choice([word, *map(str, arguments.values())])
     wrong = rng.choice(
-        (rest, {**rest, f"{name}_{rng.choice(UNRELATED)}": arguments[name]}, {**rest, name: other})
+        (
+            rest,
+            {**rest, f"{name}_{word}": value},
+            {**rest, spelt: value},
+            {**rest, name: other},
+        )
     )
     return ToolCall(tool.name, wrong) if invalid_arguments(tool, wrong) else None
 
@@ -74,8 +97,19 @@ def no_reason(
     return ToolCall(REFUSE, {"reason": codes[-1] if codes else rng.choice(UNRELATED)})
 
 
-KINDS: tuple[Make, ...] = (misspelt, misspelt, beside, unfit, no_reason)
-"""Each makes a wrong call of a right one, or None where it cannot; names are mistaken most."""
+KINDS: tuple[Make, ...] = (
+    misspelt,
+    misspelt,
+    beside,
+    too_early,
+    too_early,
+    unfit,
+    unfit,
+    no_reason,
+)
+"""Each makes a wrong call of a right one, or None where it cannot."""
+AGAIN = 1 / 3
+"""The share of slips that are made twice."""
 
 
 class Slip:
@@ -99,7 +133,9 @@ class Slip:
         if self._until != -1 or tool is None:
             return
         wrong = self.rng.choice(KINDS)(episode, tool, arguments, self.rng)
-        if wrong is not None:
+        if wrong is None:
+            return
+        for _ in range(1 + (self.rng.random() < AGAIN)):
             self.turns.add(episode.turn)
             episode.take(Reply(calls=(wrong,)))
 
