@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from importlib.util import find_spec
 from random import Random
 
@@ -148,6 +150,26 @@ def test_the_memory_forgets_the_oldest():
     assert memory.held == 10
     assert memory.longest(np.zeros(5, dtype=np.int32))[1] == 0
     assert memory.longest(np.full(3, 3, dtype=np.int32))[1] == 3
+
+
+def test_what_the_memory_holds_is_counted():
+    import numpy as np
+
+    memory, tails = PrefixMemory(60), []
+
+    def said(first, turn):
+        return np.arange(first, first + 10 * turn, dtype=np.int32)
+
+    for turn in range(1, 6):  # five conversations decoded together, each turn on top of the last
+        found = [memory.longest(said(first, turn - 1)) for first in range(0, 500, 100)]
+        for place, first in enumerate(range(0, 500, 100)):
+            parent, known = found[place]
+            tail = torch.zeros(1, 2, 1, 10 * turn - known, 1)
+            tails.append(weakref.ref(tail))
+            memory.add(said(first, turn), parent, known, tail)
+        del found, parent, tail
+        gc.collect()
+        assert sum(tail().shape[3] for tail in tails if tail() is not None) == memory.held <= 60
 
 
 def test_a_model_with_a_sliding_window_goes_through_generate(sliding):

@@ -138,6 +138,21 @@ def test_markers_that_miss_a_message_are_noticed(tokenizer):
         encoder.encode(tiny.rows()[0])
 
 
+def test_what_asks_the_model_to_speak_is_never_learned(tokenizer):
+    """Also where a template marks all of it."""
+    template = (
+        "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}"
+        "{{ '<|im_start|>assistant\n' + m.content + '<|im_end|>' }}{% endgeneration %}"
+        "{% else %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>' }}{% endif %}"
+        "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    )
+    encoder = Encoder(tokenizer, template, "description-first", "tool")
+    example = encoder.encode(tiny.rows()[0])
+    spoken = learned(example, tokenizer)
+    assert len(spoken) > 1
+    assert not any("assistant" in text for text in spoken)
+
+
 def test_rows_that_cannot_be_learned_from(encoder):
     row = tiny.rows()[0]
     silent, length = weighed(row, *[0] * 9), len(encoder.encode(row).tokens)

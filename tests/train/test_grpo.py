@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,11 +146,12 @@ def test_the_layout_of_batches_changes_nothing(model, tmp_path):
 
 
 def test_a_resumed_run_is_the_same_run(model, tmp_path):
-    asked = settings(model, steps=3, eval_every=2, save_at=(1,), lr=1e-3)
+    # In bf16 it matters with which turns a turn was decoded, so an evaluation must leave no trace.
+    asked = settings(model, steps=3, eval_every=2, save_at=(2,), lr=1e-3, precision="bfloat16")
     train(MIX, asked, tmp_path / "whole", pay=letters)
     lines = steps_of(tmp_path / "whole")
     whole = weights(tmp_path / "whole")
-    train(MIX, asked, tmp_path / "whole", resume=1, pay=letters)
+    train(MIX, asked, tmp_path / "whole", resume=2, pay=letters)
     again = weights(tmp_path / "whole")
     assert all(torch.equal(again[name], whole[name]) for name in whole)
     timed = {"seconds", "rollout_seconds", "sandbox_seconds"}
@@ -167,6 +169,13 @@ def test_a_resumed_run_is_the_same_run(model, tmp_path):
     assert record["method"] == "grpo"
     assert record["evidence"].startswith("no evidence")
     assert record["data"]["mix"]["kinds"] == ["hours", "listing"]
+
+
+def test_the_learning_rate_rises_from_the_first_step_on(model, tmp_path):
+    asked = settings(model, steps=4, warmup=0.5, lr=1e-3, save_every=0, eval_every=0)
+    train(MIX, asked, tmp_path / "run", pay=letters)
+    rates = [line["lr"] for line in steps_of(tmp_path / "run")]
+    assert rates == pytest.approx([5e-4, 1e-3, 1e-3, 1e-3])
 
 
 def test_ctrl_c_keeps_the_steps_that_are_done(model, tmp_path, capfd):
@@ -259,6 +268,16 @@ def test_an_adapter_is_gone_on_from_and_can_be_run(model, adapter, tmp_path, bet
     assert LocalAgent(model, adapter=out).adapter == out
     if beta:
         assert steps_of(out)[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert not (out / "ref").exists()  # where the reference was
+
+
+def test_an_adapter_that_cannot_be_merged_is_refused(model, adapter, tmp_path):
+    dora = tmp_path / "dora"
+    shutil.copytree(adapter, dora)
+    config = json.loads((dora / "adapter_config.json").read_text("utf-8"))
+    (dora / "adapter_config.json").write_text(json.dumps({**config, "use_dora": True}), "utf-8")
+    with pytest.raises(UsageError, match="is a DoRA adapter"):
+        train(MIX, settings(model, full=False, adapter=str(dora), rank=4), tmp_path / "run")
 
 
 # --- evaluation ------------------------------------------------------------------------------

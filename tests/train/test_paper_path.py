@@ -73,6 +73,9 @@ def test_two_processes_take_the_steps_of_one(qwen, tmp_path):
     tokens = [read_curves(out / "curves.jsonl")[-1]["tokens"] for out in (both, alone)]
     assert tokens[0] == tokens[1]
     for rank in (0, 1):
+        once, resumed = json.loads((both / f"resumed-{rank}.json").read_text())
+        assert len(once) == 6
+        assert resumed == pytest.approx(once, rel=1e-3)
         whole, sharded = json.loads((both / f"rank-{rank}.json").read_text())
         assert sharded == pytest.approx(whole, rel=1e-4)
     row = tiny.rows()[0]

@@ -61,12 +61,19 @@ def test_a_right_refusal_is_paid_and_a_blind_one_is_not():
     assert earn(by_the_oracle(scene), unpaid).total == 0.0
 
 
-def test_void_episodes_earn_nothing_and_are_told_apart_from_failures():
+def test_an_episode_that_the_infrastructure_broke_off_earns_nothing():
+    earned = earn(say(clean(), Reply(failure="the endpoint is down")))
+    assert earned.grade.void
+    assert earned.total is None
+
+
+def test_a_question_that_nobody_understands_is_no_way_out():
     scene = apply(clean("booking"), "query_underspecification", 2)
     question = Reply(calls=(ToolCall("ask_user", {"question": "What colour is the sky?"}),))
     earned = earn(say(scene, question, answer()))
-    assert earned.grade.void
-    assert earned.total is None
+    assert earned.grade.void  # in a measurement it is nobody's failure
+    assert earned.total == 0.0
+    assert earn(say(scene, question, refuse()), Weights(over_refusal=0.5)).total == -0.5
 
 
 @pytest.mark.parametrize(
@@ -106,6 +113,23 @@ def test_surplus_calls_are_taken_off_passes_only():
     failed.call(step.name, dict(step.arguments))
     failed.answer("BCDF-GHJK")
     assert earn(failed, EVERYTHING).parts["surplus"] == 0.0
+
+
+def test_calls_that_the_interface_made_fail_are_no_surplus_and_no_allowance():
+    scene = apply(clean(), "transient_error", 3)
+    assert earn(by_the_oracle(scene), EVERYTHING).parts["surplus"] == 0.0
+    wasteful, step = Episode(scene), scene.calls[0]
+    OracleAgent().play(Episode(scene))
+    while not wasteful.steps or not wasteful.steps[-1].ok:
+        wasteful.call(step.name, dict(step.arguments))
+    for _ in range(2):
+        wasteful.call(step.name, dict(step.arguments))
+    OracleAgent().play(wasteful)
+    assert wasteful.end == "answered"
+    earned = earn(wasteful, EVERYTHING)
+    more = earned.grade.calls - earned.grade.oracle_calls
+    assert more > 0
+    assert earned.parts["surplus"] == pytest.approx(-min(1, more / len(scene.calls)))
 
 
 def test_weights_out_of_range_are_refused_by_name():

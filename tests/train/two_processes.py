@@ -11,6 +11,7 @@ from torch.distributed.fsdp import fully_shard
 from train import tiny
 
 from toolshift.train.batches import Encoder, collate, encode_rows
+from toolshift.train.follow import read_curves
 from toolshift.train.loss import add_loss
 from toolshift.train.model import find_base, load
 from toolshift.train.presets import preset
@@ -47,10 +48,24 @@ def sharded_loss(model):
     return found
 
 
+def resumed_losses(rows, model, out):
+    """The losses of a run of three passes, and of the same run resumed in the second of them."""
+    made = settings(model, steps=6, accumulate=1, save_at=(3,))
+    found = []
+    for resume in (False, 3):
+        train(rows, made, out, resume=resume)
+        torch.distributed.barrier()
+        found.append([line["loss"] for line in read_curves(out / "curves.jsonl")])
+        torch.distributed.barrier()
+    return found
+
+
 if __name__ == "__main__":
     model, out = sys.argv[1:]
     rows = tiny.rows(alpha=1.0)
     train(rows, settings(model, steps=4, accumulate=1, save_at=(2,)), Path(out))
+    losses = resumed_losses(rows[:4], model, Path(out, "resumed"))
+    Path(out, f"resumed-{torch.distributed.get_rank()}.json").write_text(json.dumps(losses))
     shards = sharded_loss(model)
     Path(out, f"rank-{torch.distributed.get_rank()}.json").write_text(json.dumps(shards))
     torch.distributed.destroy_process_group()

@@ -16,13 +16,15 @@ Tokens = NDArray[np.int32]
 class Known:
     """A token sequence whose keys and values are known: a tail on top of a parent.
 
-    `tail` has the shape [layers, 2, key/value heads, len(tokens) - start, head size].
+    `tail` has the shape [layers, 2, key/value heads, len(tokens) - start, head size]; `children`
+    counts the remembered sequences that stand on this one.
     """
 
     tokens: Tokens
     parent: Known | None
     start: int
     tail: torch.Tensor
+    children: int = 0
 
     def write(self, target: torch.Tensor, length: int) -> None:
         """Copies the first `length` positions into `target`, along its last but one axis."""
@@ -34,6 +36,9 @@ class Known:
 
 class PrefixMemory:
     """The sequences seen, the least recently used forgotten first.
+
+    A sequence is not forgotten while one that stands on it is remembered, for it would be held by
+    that one all the same.
 
     Args:
         max_tokens: how many positions are kept (23 KB each for SmolLM2-135M in bf16).
@@ -51,28 +56,41 @@ class PrefixMemory:
             common = common_prefix(known.tokens, tokens)
             if common > length:
                 best, length = known, common
-        self._touch(best)
+        if best is not None:
+            self._keep(best)
         return best, length
 
     def add(self, tokens: Tokens, parent: Known | None, start: int, tail: torch.Tensor) -> None:
         """Keeps a sequence that extends the first `start` tokens of `parent`."""
-        key = tokens.tobytes()
-        if key in self._known:
+        if tokens.tobytes() in self._known:
             return
         # A parent shorter than `start` cannot be; a longer one is read only up to `start`.
-        self._known[key] = Known(tokens, parent, start, tail)
-        self.held += len(tokens) - start
+        self._keep(Known(tokens, parent, start, tail))
         while self.held > self.max_tokens and len(self._known) > 1:
-            _, old = self._known.popitem(last=False)
-            self.held -= len(old.tokens) - old.start
+            self._forget_one()
 
-    def _touch(self, known: Known | None) -> None:
-        # The child first, so that its parents, which others share, are forgotten after it.
-        while known is not None:
-            key = known.tokens.tobytes()
-            if key in self._known:
-                self._known.move_to_end(key)
-            known = known.parent
+    def _keep(self, known: Known) -> None:
+        """Makes a sequence the latest, and then what it stands on, which others share.
+
+        What was forgotten since it was found is remembered again.
+        """
+        key = known.tokens.tobytes()
+        if key not in self._known:
+            self._known[key] = known
+            self.held += len(known.tokens) - known.start
+            if known.parent is not None:
+                known.parent = self._known.get(known.parent.tokens.tobytes(), known.parent)
+                known.parent.children += 1
+        self._known.move_to_end(key)
+        if known.parent is not None:
+            self._keep(known.parent)
+
+    def _forget_one(self) -> None:
+        key, old = next(pair for pair in self._known.items() if not pair[1].children)
+        del self._known[key]
+        self.held -= len(old.tokens) - old.start
+        if old.parent is not None:
+            old.parent.children -= 1
 
 
 def common_prefix(one: Tokens, other: Tokens) -> int:

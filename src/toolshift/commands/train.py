@@ -46,7 +46,7 @@ def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[st
     arms = {"clean": dev(mix, 0.0)}
     if alpha:
         arms["shifted"] = dev(mix, 1.0)
-    _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix)}, arms)
+    _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix), "count": amount}, arms)
 
 
 def _settings(asked: Mapping[str, Any]) -> Settings:

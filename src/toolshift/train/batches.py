@@ -108,10 +108,10 @@ class Encoder:
     def _without_cue(
         self, tokens: NDArray[np.int32], mask: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """The mask without the end of what asks the model to speak, which some templates mark."""
+        """The mask without what asks the model to speak, which some templates mark, or its end."""
         cue = len(self._cue)
         for begin in np.flatnonzero(np.diff(mask, prepend=0) > 0):
-            for marked in range(1, cue):
+            for marked in range(1, cue + 1):
                 spoken = tokens[begin + marked - cue : begin + marked]
                 if spoken.tolist() == self._cue:
                     mask[begin : begin + marked] = 0

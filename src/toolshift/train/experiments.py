@@ -44,7 +44,7 @@ KINDS = ("listing", "hours", "route", "visit")
 of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."""
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
-    # From the 100th step on, the loss of clean training is under 0.001: nothing is left to learn.
+    # From its 100th step on, the loss of clean training is 0.0005 on average: it has learned all.
     "small": Scale(KINDS, 1200, 14, 8, clean=900),
     "paper": Scale((), 6050, 400, 220),
 }
@@ -321,7 +321,7 @@ STUDIES: dict[str, Study] = {
                 ),
                 Arm(
                     "paft-mild-first",
-                    "PAFT of severity 1, then of 1 to 3",
+                    "PAFT of severity 1, then of 1 and 2",
                     mix=_paft(ALPHA, PAFT_MIX),
                     init="paft-mild",
                     factor=0.5,

@@ -71,6 +71,7 @@ class ArmResult(msgspec.Struct, frozen=True):
     rows: list[int]
     steps: list[int]
     tokens: list[int]
+    void: int = 0
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
@@ -204,6 +205,8 @@ def page(found: Findings, command: str) -> str:
     said += [*_rate_table("shift", [(arm.arm, arm.shifts) for arm in found.arms]), ""]
     said += ["By kind of task, over all shifts:", ""]
     said += [*_rate_table("kind", [(arm.arm, arm.kinds) for arm in found.arms]), ""]
+    void = [f"{arm.arm} {arm.void}" for arm in found.arms if arm.void]
+    said += [f"Void episodes, which count as nothing above: {', '.join(void)}.", ""] if void else []
     said += _controls(found.arms)
     said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
     said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
@@ -314,6 +317,7 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         rows=[int(record.get("rows", 0)) for record in records],
         steps=[int(record.get("steps", 0)) for record in records],
         tokens=[int(record.get("tokens", 0)) for record in records],
+        void=sum(report.everything.void for report in reports),
     )
 
 

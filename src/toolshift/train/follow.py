@@ -152,7 +152,10 @@ class Checkpoints(TrainerCallback):
             control.should_save = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Completes a checkpoint, and removes the regular ones before it."""
+        """Completes a checkpoint; removes the regular ones before it, and all after it.
+
+        Those after it are of a course that was given up when the run was resumed from further back.
+        """
         if not state.is_world_process_zero:
             return
         folder = self.out / f"checkpoint-{state.global_step}"
@@ -160,7 +163,8 @@ class Checkpoints(TrainerCallback):
             (folder / needless).unlink(missing_ok=True)
         (folder / SPENT).write_text(json.dumps(self.spent.as_dict()), "utf-8")
         for other in checkpoints(self.out):
-            if step_of(other) < state.global_step and step_of(other) not in self.settings.save_at:
+            step, now = step_of(other), state.global_step
+            if step > now or (step < now and step not in self.settings.save_at):
                 shutil.rmtree(other)
 
 

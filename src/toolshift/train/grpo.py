@@ -25,6 +25,7 @@ import msgspec
 import torch
 
 from toolshift.agents.local import stop_tokens
+from toolshift.errors import UsageError
 from toolshift.grade import grade
 from toolshift.scene import Scene
 from toolshift.tool import JSON
@@ -112,6 +113,11 @@ def build(
     with says_what_to_change(settings, ways_to_need_less(settings)):
         model = load(settings, base)
     for config in getattr(model, "peft_config", {}).values():
+        if config.use_dora:
+            raise UsageError(
+                f"the adapter {settings.adapter} is a DoRA adapter, whose weights cannot be merged "
+                "for rollouts: start from a LoRA adapter, or from a whole model with --full"
+            )
         # An adapter names its base by a name, which peft would look up on the hub at each save.
         config.base_model_name_or_path = str(base.directory)
     stop = stop_tokens(base.tokenizer, model)
@@ -136,7 +142,9 @@ def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
     settings, arms = trainer.settings, dev_arms(mix, trainer.settings.eval_scenes)
 
     def look(_: Any) -> dict[str, float]:
-        return evaluate(trainer.voice(), trainer.stage.scribe, arms, limits_of(settings))
+        figures = evaluate(trainer.voice(), trainer.stage.scribe, arms, limits_of(settings))
+        trainer.forget()  # or the next rollouts would begin from what a resumed run has not heard
+        return figures
 
     # With vLLM, `voice` gathers the weights of all processes.
     return _Evaluations(settings.eval_every, look, trainer.curves, before=trainer.voice)

@@ -24,7 +24,7 @@ class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     What it has from `Settings` means the same, but: `steps` are counted instead of epochs; `batch`
     counts episodes in one forward pass, and as many passes follow as a step needs; `lr` is reached
-    after `warmup` and then stays.
+    after `warmup` and then stays; `accumulate` and `max_tokens` are without effect.
 
     Attributes:
         groups: scenes in one step.

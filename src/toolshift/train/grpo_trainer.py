@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.lr_scheduler import LambdaLR
 from transformers import PrinterCallback
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer as TrlTrainer
@@ -138,6 +139,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     """
 
     _last_loaded_step: int
+    lr_scheduler: Any
 
     method = "grpo"
     settings: GrpoSettings
@@ -190,7 +192,10 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
             add_scores(
                 inner,
                 self.temperature,
-                attends_plainly(inner) and self._alone and not self.settings.checkpointing,
+                self.settings.share
+                and attends_plainly(inner)
+                and self._alone
+                and not self.settings.checkpointing,
             )
             if plain:
                 use_plain_attention(inner)
@@ -216,10 +221,25 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         model = self.accelerator.unwrap_model(self.model)
         if self._voice is None:
             self._voice = Voice(model, self.settings.precision, self.stage.scribe.stop)
-        if self._heard_at != self.state.global_step:
+        elif self._heard_at != self.state.global_step:
             self._voice.refresh(model)
-            self._heard_at = self.state.global_step
+        self._heard_at = self.state.global_step
         return self._voice
+
+    def forget(self) -> None:
+        """Drops what the voice keeps between turns."""
+        if self._voice is not None:
+            self._voice.forget()
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """A rise of the learning rate from the first step on, and then no change."""
+        rise = max(1.0, self.settings.warmup * num_training_steps)
+        if self.lr_scheduler is None:
+            self.lr_scheduler = LambdaLR(
+                optimizer or self.optimizer, lambda step: min(1.0, (step + 1) / rise)
+            )
+            self._created_lr_scheduler = True
+        return self.lr_scheduler
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         """As TRL's, but the samples of a group stay together: they share a prompt.
@@ -356,8 +376,6 @@ def _config(settings: GrpoSettings, out: Path) -> GRPOConfig:
         gradient_checkpointing=settings.checkpointing,
         max_steps=settings.steps,
         learning_rate=settings.lr,
-        lr_scheduler_type="constant_with_warmup",
-        warmup_steps=int(settings.warmup * settings.steps),
         adam_beta2=0.99,
         weight_decay=settings.decay,
         max_grad_norm=settings.clip,

@@ -2,7 +2,8 @@
 
 The model that is trained and the one that speaks are two: the speaking copy has the adapter merged
 into weights of its own type (bf16 by default), decodes as `toolshift.agents.decode` does, and is
-brought up to date after each step. It is the same model that `toolshift run` loads afterwards.
+brought up to date after each step. `toolshift run` merges the saved adapter, which is rounded to
+that type before, so there its weights differ by such roundings.
 """
 
 from __future__ import annotations

@@ -139,6 +139,8 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
     # What was trained is kept in float32, and rounded where it is used; this is what was used.
     if not trainer.is_fsdp_enabled:
         trainer.model.to(kept)
+    if "ref" in getattr(trainer.model, "peft_config", {}):
+        trainer.model.delete_adapter("ref")  # TRL's copy of the adapter that the run began from
     with quiet():
         trainer.save_model(str(out))
     if not trainer.is_world_process_zero():

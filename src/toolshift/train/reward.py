@@ -48,7 +48,7 @@ class Earned(NamedTuple):
     """What one episode earned.
 
     Attributes:
-        total: the sum; None where the episode is void (see `Grade.void`): it teaches nothing.
+        total: the sum; None where the episode teaches nothing (`TEACHES_NOTHING`).
         parts: the terms that count, each with its weight.
         grade: the verdict.
     """
@@ -122,7 +122,7 @@ def surplus(episode: Episode, verdict: Grade) -> float:
     """
     if not verdict.passed:
         return 0.0
-    more = verdict.calls - verdict.provoked - verdict.oracle_calls
+    more = verdict.calls - verdict.oracle_calls  # the oracle meets provoked failures too
     return -min(1.0, max(0, more) / max(1, verdict.oracle_calls))
 
 
@@ -166,6 +166,11 @@ TERMS: dict[str, Term] = {
 """Every term by the name of its weight."""
 
 
+TEACHES_NOTHING = ("infrastructure", "unrecorded")
+"""Kinds of void episode that are paid nothing at all. One in which the simulated user understood no
+question is paid as the failure that it is, or asking nonsense would be a way out of every term."""
+
+
 def earn(episode: Episode, weights: Weights = Weights()) -> Earned:
     """Grades a finished episode, and says what it earned."""
     verdict = grade(episode)
@@ -174,7 +179,8 @@ def earn(episode: Episode, weights: Weights = Weights()) -> Earned:
         for name, term in TERMS.items()
         if (weight := getattr(weights, name))
     }
-    return Earned(None if verdict.void else sum(parts.values()), parts, verdict)
+    silent = verdict.void and verdict.cause in TEACHES_NOTHING
+    return Earned(None if silent else sum(parts.values()), parts, verdict)
 
 
 def check(weights: Weights) -> None:

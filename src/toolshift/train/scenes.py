@@ -72,6 +72,8 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         pool: "train"; "dev" for what is looked at during training.
         share: so many scenes in a row are of one kind, and where a shift changes the tools that are
             shown, they meet one draw of it: a trainer can then read the tool list once for all.
+        slips: the share of trajectories in which the expert first errs (`toolshift.train.slips`);
+            no matter to GRPO.
     """
 
     worlds: tuple[str, ...] = ("poi",)

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import PrinterCallback
+from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
@@ -125,6 +125,21 @@ def ways_to_need_less(settings: Settings) -> tuple[str, ...]:
     )
 
 
+class Order(TrainerCallback):
+    """Tells the order of rows which pass begins.
+
+    Accelerate does so too, but not for a run of several processes that is resumed in the middle of
+    a later pass: what it puts around the sampler there hides it.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Chooses the order of this pass."""
+        self.batches.set_epoch(int(state.epoch or 0))
+
+
 class Trainer(Careful, SFTTrainer):
     """TRL's trainer with our loss and our order of rows.
 
@@ -151,6 +166,7 @@ class Trainer(Careful, SFTTrainer):
         from datasets import Dataset
 
         self.settings, self.examples, self.spent = settings, examples, spent
+        self.order = Batches(examples, settings.batch, settings.seed)
         self.curves = Curves(out, spent)
         with quiet():
             super().__init__(
@@ -159,7 +175,12 @@ class Trainer(Careful, SFTTrainer):
                 data_collator=self._collate,
                 train_dataset=Dataset.from_dict({"input_ids": list(range(len(examples)))}),
                 processing_class=tokenizer,
-                callbacks=[self.curves, Progress(spent), Checkpoints(settings, out, spent)],
+                callbacks=[
+                    self.curves,
+                    Progress(spent),
+                    Checkpoints(settings, out, spent),
+                    Order(self.order),
+                ],
             )
         self.remove_callback(PrinterCallback)
         inner = model.get_base_model() if hasattr(model, "get_base_model") else model
@@ -195,7 +216,7 @@ class Trainer(Careful, SFTTrainer):
         return collate([self.examples[each["input_ids"]] for each in batch])
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Batches:
-        return Batches(self.examples, self.settings.batch, self.settings.seed)
+        return self.order
 
     def _get_num_items_in_batch(self, batch_samples: Any, device: Any) -> Any:
         weight = sum(float(batch["weights"][:, 1:].sum()) for batch in batch_samples)
