@@ -69,11 +69,9 @@ def read_weights(entries: Sequence[str]) -> Weights:
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
-    from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
+    from toolshift.train.record import read
 
-    record = msgspec.json.decode(
-        (out / (MODEL_RECORD if settings.full else ADAPTER_RECORD)).read_bytes()
-    )
+    record = read(out)
     lines = read_curves(out / "curves.jsonl")
     rewards = [line["reward"] for line in lines if "reward" in line]
     if as_json:

@@ -141,11 +141,9 @@ def _masked(row: Mapping[str, Any], settings: Settings) -> str:
 
 
 def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
-    from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
+    from toolshift.train.record import read
 
-    record = msgspec.json.decode(
-        (out / (MODEL_RECORD if settings.full else ADAPTER_RECORD)).read_bytes()
-    )
+    record = read(out)
     if as_json:
         print_json(record)
         return

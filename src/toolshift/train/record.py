@@ -153,6 +153,16 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
     write(out / name, json.dumps(made, indent=1).encode())
 
 
+def read(out: Path) -> dict[str, Any]:
+    """The record that a complete run left in its folder; empty where there is none."""
+    for name in (MODEL_RECORD, ADAPTER_RECORD):
+        file = out / name
+        found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+        if "cpu_seconds" in found:  # a model's own config.json has none
+            return found
+    return {}
+
+
 def named(given_function: Callable[..., Any]) -> dict[str, str]:
     """A function of the user's own, for the record: its name, and a hash of its source.
 

@@ -26,14 +26,13 @@ from toolshift.run_folder import RunFolder
 from toolshift.shift import unknown
 from toolshift.suite import select
 from toolshift.tool import JSON
-from toolshift.train import grpo_settings, presets
+from toolshift.train import grpo_settings, presets, record
 from toolshift.train.data import make_rows
 from toolshift.train.experiments import SCALES, Arm, Scale, Study
 from toolshift.train.follow import checkpoints
 from toolshift.train.job import Job
 from toolshift.train.model import find_base
 from toolshift.train.presets import Settings
-from toolshift.train.record import ADAPTER_RECORD, MODEL_RECORD
 from toolshift.train.scenes import Mix, check
 
 Say = Callable[[str], None]
@@ -69,12 +68,7 @@ class Stage:
 
     def record(self) -> dict[str, Any]:
         """The record that its training run left when it was complete; else nothing."""
-        for name in (MODEL_RECORD, ADAPTER_RECORD):
-            file = self.folder / "model" / name
-            found: dict[str, Any] = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
-            if "cpu_seconds" in found:  # a model's own config.json has none
-                return found
-        return {}
+        return record.read(self.folder / "model")
 
     @property
     def measured(self) -> bool:
