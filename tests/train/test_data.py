@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from toolshift.agent import Turn
 from toolshift.agents.prompt import to_plain_messages
+from toolshift.commands.data import statistics
 from toolshift.errors import UsageError
 from toolshift.shift import shifts
 from toolshift.train.data import expert_rows, make_rows, read_rows, write_rows
@@ -139,10 +140,13 @@ def test_weights_reach_the_template():
         (Mix(alpha=1.5), "from 0 to 1"),
         (Mix(alpha=0.5, shifts=("SBQ",)), "did you mean SBP"),
         (Mix(alpha=0.5, shifts=("identity_erasure:4",)), "1 to 3"),
+        (Mix(alpha=0.5, shifts=("EFP+redirect",)), "EFP in EFP.redirect is a family"),
         (Mix(kinds=("bookin",)), "did you mean booking"),
         (Mix(worlds=("pio",)), "did you mean poi"),
         (Mix(alpha=0.5, shifts=()), "no shift is named"),
         (Mix(pool="test"), "planned studies"),
+        (Mix(size=0), "size must be at least 10, not 0"),
+        (Mix(seed=-1), "seed must be 0 or more, not -1"),
     ],
 )
 def test_a_wrong_mix_is_refused(mix, said):
@@ -174,6 +178,26 @@ def test_a_wrong_mix_is_refused(mix, said):
         ('{"messages": [{"role": "user", "content": "x"}]}', "nothing to learn"),
         ('{"messages": [{"role": "assistant"}], "tools": "["}', "'tools' is not JSON"),
         ('{"messages": [{"role": "assistant"}], "tools": 3}', "'tools' is a int, not a list"),
+        ('[\n{"messages": []}]', "line 1: not JSON.*one object on each line"),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": '
+            '[{"name": "f", "arguments": [1]}]}]}',
+            "message 1: the arguments of f must be an object",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": '
+            '[{"name": "f", "arguments": "{a"}]}]}',
+            "message 1: the arguments of f are no JSON object.*would be learned so",
+        ),
+        (
+            '{"messages": [{"role": "assistant"}], "tools": [{"name": "f", "description": 3}]}',
+            "tool 1: 'description' must be a text",
+        ),
+        (
+            '{"messages": [{"role": "assistant"}], "tools": [{"name": "f", "parameters": '
+            '{"properties": ["a"]}}]}',
+            "tool 1: 'parameters' must be a JSON Schema",
+        ),
     ],
 )
 def test_bad_rows_are_named(tmp_path, text, said):
@@ -181,6 +205,36 @@ def test_bad_rows_are_named(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises(UsageError, match=said):
         read_rows(file)
+
+
+def test_empty_lines_and_malformed_context_are_no_mistake(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    call = {"name": "f", "arguments": "{a"}
+    said = [{"role": "assistant", "tool_calls": [call], "weight": 0}, {"role": "assistant"}]
+    file.write_text(json.dumps({"messages": said}) + "\n\n" + json.dumps({"messages": said}) + "\n")
+    assert len(read_rows(file)) == 2
+
+
+def test_trajectories_are_counted_and_not_their_rows():
+    rows = make_rows(Mix(alpha=1.0, shifts=("midway", "limits"), size=200), 40)
+    found = statistics(rows)
+    assert len(rows) > 40
+    assert sum(found["kinds"].values()) == sum(found["shifts"].values()) == 40
+    last = {row["lineage"]: row["messages"] for row in rows}
+    refused = sum(said[-1]["tool_calls"][0]["function"]["name"] == "refuse"
+                  for said in last.values() if said[-1]["role"] == "assistant")  # fmt: skip
+    assert found["unsolvable"] == refused > 0
+
+
+@pytest.mark.parametrize(
+    "words", [("data", "--out", "d.jsonl"), ("train", "grpo", "--preset", "smoke", "--out", "g")]
+)
+def test_a_shift_without_a_share_of_it_is_refused(tmp_path, toolshift, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, said = toolshift(*words, "--shift", "EFP")
+    assert code == 2
+    assert "--shift is given, but --alpha is 0" in said
+    assert not (tmp_path / words[-1]).exists()
 
 
 def test_the_command_writes_rows_and_a_card(tmp_path, toolshift):

@@ -25,14 +25,14 @@ from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.grade import grade  # noqa: E402
 from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
-from toolshift.train.grpo import build, dev_arms, train  # noqa: E402
+from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
 from toolshift.train.record import named  # noqa: E402
 from toolshift.train.reward import Earned, Weights, earn  # noqa: E402
-from toolshift.train.scenes import Mix  # noqa: E402
+from toolshift.train.scenes import Mix, dev_arms, draws  # noqa: E402
 from toolshift.train.sft import train as train_sft  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
@@ -284,13 +284,16 @@ def test_an_adapter_that_cannot_be_merged_is_refused(model, adapter, tmp_path):
 
 
 def test_an_evaluation_has_unsolvable_scenes_even_where_the_training_has_none():
-    arms = dev_arms(MIX, 12)
+    arms = dev_arms(MIX, 12, limits=True)
     assert set(arms) == {"clean", "limits"}
     assert all(scene.solvable for scene in arms["clean"])
     assert 0 < sum(scene.solvable for scene in arms["limits"]) < 12
     assert all(scene.task.pool == "dev" for those in arms.values() for scene in those)
     shifted = dev_arms(msgspec.structs.replace(MIX, alpha=0.3, shifts=("SBP",)), 4)["shifted"]
     assert all(scene.shifts for scene in shifted)
+    never = msgspec.structs.replace(MIX, alpha=0.3, shifts=("reversed_order",), kinds=("listing",))
+    assert not any(scene.shifts for scene in draws(msgspec.structs.replace(never, alpha=1.0), 4))
+    assert set(dev_arms(never, 4)) == {"clean"}
 
 
 def test_vllm_speaks_with_the_weights_of_now_and_is_read_as_torch_is():
@@ -333,6 +336,7 @@ def test_vllm_speaks_with_the_weights_of_now_and_is_read_as_torch_is():
         ({"objective": "gpo"}, "unknown objective 'gpo'"),
         ({"reward": Weights(failed=-1)}, "weight failed is -1"),
         ({"steps": 0}, "at least 1|nothing would be trained"),
+        ({"turn_tokens": 500}, "turn_tokens is 500, more than the 400 of a whole episode"),
         ({"full": True, "beta": 0.1, "adapter": "some"}, "train with LoRA"),
     ],
 )

@@ -184,6 +184,15 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     assert code == 0
     assert "2 stages, 2 of them done" in err
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json")) == before
+    results = (tmp_path / "page" / "results.json").read_bytes()
+    code, _, err = toolshift("reproduce", "rl", "--preset", "small", *where, "--only-page")
+    assert code == 2
+    assert "holds results of preset smoke, pool dev, which would be lost" in err
+    elsewhere = ("--work", tmp_path / "nothing", "--out", tmp_path / "page")
+    code, _, err = toolshift(*words, *elsewhere, "--only-page")
+    assert code == 2
+    assert "has no finished stage of this study" in err
+    assert (tmp_path / "page" / "results.json").read_bytes() == results
 
 
 @pytest.mark.model

@@ -1,6 +1,7 @@
 """Supervised training: what is computed, what is written, and that it can be gone on from."""
 
 import json
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -320,6 +321,48 @@ def test_a_model_that_cannot_be_trained(tmp_path):
     (bare / "chat_template.jinja").unlink()
     with pytest.raises(UsageError, match="has no chat template"):
         find_base(Settings(model=str(bare)))
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_damaged_model_is_named(model, tmp_path, name):
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    (broken / name).write_bytes((broken / name).read_bytes()[:40])
+    with pytest.raises(UsageError, match=r"broken cannot be read: "):
+        train(tiny.rows(2), lora(str(broken), steps=1), tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["adapter_config.json", "adapter_model.safetensors"])
+def test_a_damaged_adapter_is_named(model, tmp_path, name):
+    adapter = train(tiny.rows(2), lora(model, steps=1), tmp_path / "adapter")
+    (adapter / name).write_bytes((adapter / name).read_bytes()[:40])
+    with pytest.raises(UsageError, match=r"adapter cannot be read: "):
+        find_base(lora(model, adapter=str(adapter)))
+
+
+@pytest.mark.parametrize(
+    "name", ["optimizer.pt", "trainer_state.json", "spent.json", "adapter_model.safetensors"]
+)
+def test_a_damaged_checkpoint_is_named(model, tmp_path, name):
+    made = lora(model, steps=2, save_at=(1,))
+    out = train(tiny.rows(4), made, tmp_path / "out")
+    file = out / "checkpoint-1" / name
+    file.write_bytes(file.read_bytes()[: len(file.read_bytes()) // 2])
+    with pytest.raises(UsageError, match=r"checkpoint-1 is damaged \(.*earlier one with --resume"):
+        train(tiny.rows(4), made, out, resume=1)
+
+
+def test_a_finished_run_is_not_to_be_resumed(model, tmp_path):
+    out = train(tiny.rows(2), lora(model, steps=1, save_every=0), tmp_path / "out")
+    for resume in (False, True):
+        with pytest.raises(UsageError, match=r"holds a finished run.*choose another folder"):
+            train(tiny.rows(2), lora(model, steps=1, save_every=0), out, resume=resume)
+
+
+def test_the_rank_of_an_adapter_is_its_own(model, tmp_path):
+    first = train(tiny.rows(2), lora(model, steps=1, rank=2), tmp_path / "first")
+    second = train(tiny.rows(2), lora(model, steps=1, adapter=str(first)), tmp_path / "second")
+    assert json.loads((second / "config.json").read_text("utf-8"))["settings"]["rank"] == 2
 
 
 def test_an_adapter_of_something_else(model, tmp_path):

@@ -74,4 +74,24 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
         sft_command(tmp_path / "bad.jsonl", asked(model, None))
     with pytest.raises(click.UsageError, match="write steps, as in"):
         steps_of("1,b")
+    with pytest.raises(click.UsageError, match="--adapter brings its own"):
+        paft_command(0.3, 8, MIXED, asked(model, out, adapter="some/where", rank=4))
+    without = [{k: v for k, v in row.items() if k != "world"} for row in tiny.rows()]
+    write_rows(without, tmp_path / "own.jsonl")
+    with pytest.raises(UsageError, match="an evaluation plays scenes of the worlds"):
+        sft_command(tmp_path / "own.jsonl", asked(model, out, eval_every=1))
+    wrong = [{**row, "messages": [{**m, "weight": -1} for m in row["messages"]]} for row in without]
+    write_rows(wrong, tmp_path / "wrong.jsonl")
+    with pytest.raises(UsageError, match="the weight of a message is -1"):
+        sft_command(tmp_path / "wrong.jsonl", asked(model, None, show_mask=True))
     assert not out.exists()
+
+
+def test_rows_that_are_left_out_are_said_to_be(model, tmp_path, capsys):
+    rows = tiny.rows()
+    data, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    write_rows([*rows, {**rows[0], "messages": [*rows[0]["messages"]] * 40}], data)
+    sft_command(data, asked(model, out, max_tokens=6000, as_json=False))
+    said = capsys.readouterr()
+    assert "mean loss of the last 10 steps" in said.out
+    assert f"1 of {len(rows) + 1} rows were left out" in said.err

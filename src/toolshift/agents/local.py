@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -153,7 +154,8 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
 
     weights = torch.float32 if adapter else getattr(torch, dtype)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=weights)
+    with readable(directory):
+        model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=weights)
     logging.enable_progress_bar()  # type: ignore[no-untyped-call]
     if adapter:
         from peft import PeftModel
@@ -200,6 +202,23 @@ def check_base(adapter: Path, directory: Path) -> None:
         )
 
 
+@contextmanager
+def readable(folder: object) -> Iterator[None]:
+    """Says which folder it is that a library cannot read, whatever it raises.
+
+    Raises:
+        UsageError: naming the folder, and the first line of what the library says.
+    """
+    try:
+        yield
+    except (UsageError, RuntimeError, MemoryError):  # too little memory is another matter
+        raise
+    except Exception as fault:
+        said = [line for line in str(fault).splitlines() if line.strip()]
+        why = said[0].strip().rstrip(".") if said else type(fault).__name__
+        raise UsageError(f"{folder} cannot be read: {why}") from fault
+
+
 def load_tokenizer(directory: Path, compact: bool) -> Any:
     """Loads a model's tokenizer; `compact` gives it the bundled model's chat template.
 
@@ -208,7 +227,8 @@ def load_tokenizer(directory: Path, compact: bool) -> Any:
     """
     from transformers import AutoTokenizer
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(directory)
+    with readable(directory):
+        tokenizer: Any = AutoTokenizer.from_pretrained(directory)
     if compact:  # the one shipped now, whatever the cache folder was written with
         tokenizer.chat_template = chat_template()
     if not tokenizer.chat_template:

@@ -39,7 +39,10 @@ def main() -> NoReturn:
     except OSError as fault:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
             raise
-        where = f"{fault.filename}: " if fault.filename else ""
-        what = f"{where}{fault.strerror or fault}"
-        click.echo(f"Error: {what}. Make it readable or writable, or name another.", err=True)
+        if fault.filename:
+            what = f"{fault.filename}: {fault.strerror or fault}"
+            said = f"{what}. Make it readable or writable, or name another."
+        else:
+            said = str(fault.strerror or fault)
+        click.echo(f"Error: {said}", err=True)
         sys.exit(2)

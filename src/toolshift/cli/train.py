@@ -166,7 +166,9 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
 @click.option("--objective", help="dapo, grpo, bnpo or dr_grpo.")
 @click.option("--scale", help="What advantages are divided by: group, batch or none.")
 @click.option("--turn-tokens", type=int, help="Most tokens of one reply.")
-@click.option("--episode-tokens", type=int, help="Most tokens after the first prompt.")
+@click.option(
+    "--episode-tokens", type=int, help="An episode ends with the reply that passes so many."
+)
 @click.option("--reward", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat.")
 @click.option("--precision", help="bfloat16 or float32.")
 @click.option("--layout", help="How tools are listed.")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import click
 from toolshift.commands.output import print_json, print_table, progress
 from toolshift.errors import UsageError
 from toolshift.files import write
+from toolshift.shift import PLUGINS
 from toolshift.train.data import Row, make_rows, write_rows
 from toolshift.train.scenes import Mix, check
 
@@ -21,7 +25,7 @@ def data_command(out: Path, count: int, alpha: float, asked: dict[str, Any], as_
     check_name(out)
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch)
-    check_share(rows, mix, count)
+    check_share(shifted_of(rows), mix, count)
     digest = write_rows(rows, out)
     found = statistics(rows)
     write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
@@ -34,34 +38,52 @@ def data_command(out: Path, count: int, alpha: float, asked: dict[str, Any], as_
             print_table(title, [title.removesuffix("s"), "trajectories"], table)
     click.echo(
         f"{len(rows)} rows of {count} trajectories in {out} (sha256 {digest[:12]}...); "
-        f"{found['unsolvable']} end in a refusal, {found['calls_per_row']:.1f} calls a row"
+        f"{found['unsolvable']} trajectories end in a refusal, "
+        f"{found['calls_per_row']:.1f} calls a row"
     )
 
 
 def read_mix(alpha: float, asked: dict[str, Any]) -> Mix:
     """The mix that was asked for on the command line; what was left out is the default's."""
     given = {name: value for name, value in asked.items() if value not in ((), None)}
+    if not alpha:
+        for name in ("shift", "severity"):
+            if given.get({"shift": "shifts", "severity": "severities"}[name]):
+                raise click.UsageError(
+                    f"--{name} is given, but --alpha is 0, so nothing would be shifted: give the "
+                    "share that is to be, as in --alpha 0.3"
+                )
     mix = Mix(alpha=alpha, **given)
     check(mix)
     return mix
 
 
-def check_share(rows: list[Row], mix: Mix, count: int) -> None:
-    """Makes sure that shifts reached the trajectories; warns where they reached fewer than asked.
+def shifted_of(rows: list[Row]) -> int:
+    """How many trajectories are shifted; one may make several rows."""
+    return len({row["lineage"] for row in rows if row["shifts"]})
+
+
+def check_share(shifted: int, mix: Mix, count: int, what: str = "trajectories") -> None:
+    """Makes sure that shifts reached what is trained on; warns where they reached little of it.
+
+    Args:
+        shifted: how many are shifted.
+        mix: that they were drawn from.
+        count: how many there are.
+        what: they are.
 
     Raises:
         UsageError: where none is shifted though alpha says so.
     """
-    shifted = len({row["lineage"] for row in rows if row["shifts"]})
     wanted = int(count * mix.alpha)
     if wanted and not shifted:
         raise UsageError(
-            f"{', '.join(mix.shifts)} can be applied to none of the {count} trajectories, all of "
+            f"{', '.join(mix.shifts)} can be applied to none of the {count} {what}, all of "
             "which would be clean: choose the world, the kinds or the shifts otherwise"
         )
     if shifted < 0.9 * wanted:
         click.echo(
-            f"Only {shifted} of the {wanted} trajectories that alpha asks for are shifted: the "
+            f"Only {shifted} of the {wanted} {what} that alpha asks for are shifted: the "
             "shifts cannot be applied to the others, which are clean.",
             err=True,
         )
@@ -71,20 +93,30 @@ def check_name(out: Path) -> None:
     """Refuses a file that could not be written, before the work."""
     if out.suffix not in (".jsonl", ".parquet"):
         raise click.UsageError(f"--out {out}: name a file that ends in .jsonl or .parquet")
+    if out.is_dir():
+        raise click.UsageError(f"--out {out}: that is a folder; name a file")
 
 
 def statistics(rows: list[Row]) -> dict[str, Any]:
-    """Counts of a data set. `calls_per_row` is the mean number of calls the assistant makes."""
+    """Counts of a data set; what is not said to be of rows or messages is of trajectories.
+
+    `calls_per_row` is the mean number of calls the assistant makes.
+    """
+    trajectories = list({row["lineage"]: row for row in rows}.values())
     calls = [len(message.get("tool_calls", ())) for row in rows for message in row["messages"]]
     masked = sum(message.get("weight") == 0 for row in rows for message in row["messages"])
     return {
         "rows": len(rows),
-        "unsolvable": sum(not row["solvable"] for row in rows),
+        "unsolvable": sum(not row["solvable"] for row in trajectories),
         "calls_per_row": sum(calls) / len(rows),
         "masked_messages": masked,
-        "kinds": dict(Counter(f"{row['world']}/{row['kind']}" for row in rows).most_common()),
-        "shifts": dict(Counter("+".join(row["shifts"]) or "clean" for row in rows).most_common()),
+        "kinds": _counted(f"{row['world']}/{row['kind']}" for row in trajectories),
+        "shifts": _counted("+".join(row["shifts"]) or "clean" for row in trajectories),
     }
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(names).most_common())
 
 
 def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
@@ -106,18 +138,25 @@ def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) ->
             "",
             f"- rows: {found['rows']}, of {count} trajectories (a change of the tools in",
             "  mid-episode starts a new row)",
-            f"- end in a refusal, rightly: {found['unsolvable']}",
+            f"- trajectories that end in a refusal, rightly: {found['unsolvable']}",
             f"- assistant messages that are context only (`weight: 0`): {found['masked_messages']}",
             f"- SHA-256: `{digest}`",
-            f"- made by: `toolshift data --out {name} {' '.join(words)}`",
+            f"- made by: `toolshift {' '.join([*_plugins(), 'data'])} --out {name} "
+            f"{' '.join(words)}`",
             "",
-            "| kind | rows |",
+            "| kind | trajectories |",
             "|---|---:|",
             *counts,
             "",
-            "| shift | rows |",
+            "| shift | trajectories |",
             "|---|---:|",
             *shifted,
             "",
         ]
     )
+
+
+def _plugins() -> list[str]:
+    """The options that load the shifts of the user's own that are loaded now."""
+    loaded = filter(None, os.environ.get(PLUGINS, "").split(os.pathsep))
+    return [f"--plugin {shlex.quote(Path(each).name)}" for each in loaded]

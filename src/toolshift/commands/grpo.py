@@ -9,15 +9,18 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.commands.data import read_mix
+from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.output import print_json
-from toolshift.commands.train import first_process, read_resume
+from toolshift.commands.train import check_rank, first_process, read_resume
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.follow import read_curves
 from toolshift.train.grpo_settings import GrpoSettings, preset, processes
 from toolshift.train.reward import TERMS, Weights
+from toolshift.train.scenes import draws
 
+MOST_LOOKED_AT = 64
+"""Scenes that are drawn beforehand, to see whether shifts can be applied to them."""
 _OURS = ("out", "resume", "as_json", "preset", "reward")
 
 
@@ -25,6 +28,8 @@ def grpo_command(alpha: float, mixed: dict[str, Any], asked: dict[str, Any]) -> 
     """Trains by GRPO in scenes, a share `alpha` of them shifted."""
     settings = read_settings(asked)
     mix = read_mix(alpha, mixed)
+    played = min(MOST_LOOKED_AT, settings.steps * settings.groups)
+    check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
     from toolshift.train.grpo import train
 
     if not settings.evidence and processes() == 1:
@@ -45,6 +50,7 @@ def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
     given = {
         name: value for name, value in asked.items() if name not in _OURS and value is not None
     }
+    check_rank(given)
     if asked.get("reward"):
         given["reward"] = read_weights(asked["reward"])
     return preset(asked["preset"], **given)

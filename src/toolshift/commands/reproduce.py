@@ -17,6 +17,8 @@ from toolshift.train.experiments import STUDIES, find_study
 if TYPE_CHECKING:
     from toolshift.train.reproduce import Stage
 
+RESULTS = "results.json"
+
 
 def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     """Runs what is left of a study, and writes its page and results."""
@@ -31,6 +33,8 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     seeds = study.seeds if asked["seeds"] is None else asked["seeds"]
     if seeds < 1:
         raise UsageError(f"seeds must be at least 1, not {seeds}")
+    if asked["threads"] < 0:
+        raise UsageError(f"threads must be 0 (torch's own number) or more, not {asked['threads']}")
     if processes() > 1:
         raise UsageError(
             "reproduce runs in one process and starts others to train: toolshift reproduce "
@@ -38,6 +42,7 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         )
     names = chosen_arms(study, asked["arms"])
     out = asked["out"] or Path("studies") / name / ("test" if asked["pool"] == "test" else "")
+    _keep_others(out, scale, asked["pool"])
     most = max(seeds, study.seeds)
     everything = stages(study, scale, most, asked["work"], pool=asked["pool"])
     todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
@@ -50,11 +55,36 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
             run(stage, study, _say, asked["launch"], **changes)
             _write(out, find(study, everything), page)
     found = find(study, everything)
+    if not found.arms and (out / RESULTS).exists():
+        raise UsageError(
+            f"{asked['work']} has no finished stage of this study at preset {scale}, so the page "
+            f"in {out} is left as it is: name the folder of the stages with --work"
+        )
     _write(out, found, page)
     if asked["as_json"]:
         print_json(found)
     else:
         click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
+
+
+def _keep_others(out: Path, scale: str, pool: str) -> None:
+    """Refuses a folder that holds the results of another preset or pool.
+
+    Raises:
+        UsageError: where it does.
+    """
+    file = out / RESULTS
+    kept = msgspec.json.decode(file.read_bytes(), type=_Kept) if file.exists() else None
+    if kept is not None and (kept.scale, kept.pool) != (scale, pool):
+        raise UsageError(
+            f"{out} holds results of preset {kept.scale}, pool {kept.pool}, which would be lost: "
+            "name another folder with --out"
+        )
+
+
+class _Kept(msgspec.Struct):
+    scale: str
+    pool: str = "dev"
 
 
 def _planned(todo: list[Stage], out: Path) -> bool:
@@ -87,7 +117,7 @@ def _write(out: Path, found: Any, page: Any) -> None:
     out.mkdir(parents=True, exist_ok=True)
     command = f"toolshift reproduce {found.study} --preset {found.scale}"
     command += " --pool test" if found.pool == "test" else ""
-    write(out / "results.json", JSON.encode(found) + b"\n")
+    write(out / RESULTS, JSON.encode(found) + b"\n")
     if found.arms:
         from toolshift.train.plots import accuracy_by_shift
 

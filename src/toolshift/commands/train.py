@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from toolshift.commands.data import check_share, read_mix
+from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.commands.output import print_json, progress
 from toolshift.train.data import make_rows, read_rows
 from toolshift.train.model import find_base
 from toolshift.train.presets import TRAJECTORIES, Settings, preset
-from toolshift.train.scenes import Mix, dev
+from toolshift.train.scenes import Mix
 
 if TYPE_CHECKING:
     from toolshift.train.follow import Evaluate
@@ -31,7 +31,7 @@ def sft_command(data: Path, asked: dict[str, Any]) -> None:
     settings = _settings(asked)
     rows = read_rows(data)
     how = {"file": data.name, "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
-    _train(rows, settings, asked, how, {})
+    _train(rows, settings, asked, how, None)
 
 
 def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -42,11 +42,8 @@ def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[st
     with progress("trajectories") as watch:
         amount = count or TRAJECTORIES[settings.preset]
         rows = make_rows(mix, amount, watch)
-    check_share(rows, mix, amount)
-    arms = {"clean": dev(mix, 0.0)}
-    if alpha:
-        arms["shifted"] = dev(mix, 1.0)
-    _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix), "count": amount}, arms)
+    check_share(shifted_of(rows), mix, amount)
+    _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix), "count": amount}, mix)
 
 
 def _settings(asked: Mapping[str, Any]) -> Settings:
@@ -62,7 +59,20 @@ def _settings(asked: Mapping[str, Any]) -> Settings:
     }
     if "save_at" in given:
         given["save_at"] = steps_of(given["save_at"])
+    check_rank(given)
     return preset(asked["preset"], **given)
+
+
+def check_rank(given: Mapping[str, Any]) -> None:
+    """Refuses a rank for an adapter that has one.
+
+    Raises:
+        click.UsageError: where both are given.
+    """
+    if given.get("adapter") and "rank" in given:
+        raise click.UsageError(
+            "--rank is for a new adapter, and --adapter brings its own: leave one of them out"
+        )
 
 
 def steps_of(text: str) -> tuple[int, ...]:
@@ -82,9 +92,12 @@ def _train(
     settings: Settings,
     asked: Mapping[str, Any],
     data: dict[str, Any],
-    arms: Mapping[str, Mix],
+    mix: Mix | None,
 ) -> None:
     if asked["show_mask"]:
+        from toolshift.train.batches import check_rows
+
+        check_rows(rows)
         click.echo(_masked(rows[0], settings))
         return
     from toolshift.train.sft import train
@@ -93,7 +106,7 @@ def _train(
         from toolshift.train.record import NO_EVIDENCE
 
         click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
-    evaluate = _evaluation(rows, settings, arms) if settings.eval_every else None
+    evaluate = _evaluation(rows, settings, mix) if settings.eval_every else None
     with progress("rows tokenized") as watch:
         out = train(
             rows,
@@ -109,11 +122,11 @@ def _train(
 
 
 def _evaluation(
-    rows: Sequence[Mapping[str, Any]], settings: Settings, arms: Mapping[str, Mix]
+    rows: Sequence[Mapping[str, Any]], settings: Settings, mix: Mix | None
 ) -> Callable[[Base], Evaluate]:
     from toolshift.train.live import evaluation
 
-    return evaluation(rows, settings, arms or None)
+    return evaluation(rows, settings, mix)
 
 
 def read_resume(asked: str | None) -> bool | int:
@@ -151,8 +164,15 @@ def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
     size = sum(file.stat().st_size for file in out.glob("*.safetensors"))
     click.echo(
         f"{what} in {out} ({size / 1e6:.1f} MB): {record['steps']} steps, {record['tokens']:,} "
-        f"tokens, {record['wall_seconds']:.0f} s, loss {record['last_loss']:.3f}"
+        f"tokens, {record['wall_seconds']:.0f} s, mean loss of the last 10 steps "
+        f"{record['last_loss']:.3f}"
     )
+    if record["rows_left_out"]:
+        click.echo(
+            f"{record['rows_left_out']} of {record['rows']} rows were left out: longer than "
+            "--max-tokens or than the model can take, or without anything to learn.",
+            err=True,
+        )
 
 
 def first_process() -> bool:

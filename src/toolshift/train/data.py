@@ -235,10 +235,13 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def _read_lines(path: Path) -> Iterator[Any]:
     with opened(path) as file:
         for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
             try:
                 yield msgspec.json.decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-                raise UsageError(f"{path}, line {number}: not JSON ({fault})") from None
+                hint = "; write one object on each line" if line.lstrip()[:1] in b"[{" else ""
+                raise UsageError(f"{path}, line {number}: not JSON ({fault}){hint}") from None
 
 
 def _read_parquet(path: Path) -> Iterator[Any]:
@@ -280,8 +283,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     for number, message in enumerate(said, 1):
         _check_message(message, f"{where}, message {number}")
     for number, tool in enumerate(tools, 1):
-        if not _has_name(tool):
-            raise UsageError(f"{where}, tool {number}: it has no function with a name")
+        _check_tool(tool, f"{where}, tool {number}")
     if all(message["role"] != "assistant" for message in said):
         raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
     return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
@@ -299,6 +301,39 @@ def _check_message(message: Any, where: str) -> None:
         raise UsageError(
             f"{where}: 'tool_calls' must be a list of "
             '{"type": "function", "function": {"name": ..., "arguments": ...}}'
+        )
+
+    for call in calls:
+        _check_arguments(call.get("function", call), message.get("weight", 1), where)
+
+
+def _check_arguments(function: dict[str, Any], weight: Any, where: str) -> None:
+    """Checks a call's arguments; what is context only may be malformed, for so it was answered."""
+    arguments, name = function.get("arguments"), function["name"]
+    if not isinstance(arguments, str | dict | None):
+        raise UsageError(f"{where}: the arguments of {name} must be an object, or one as JSON text")
+    if isinstance(arguments, str) and arguments and weight != 0:
+        try:
+            msgspec.json.decode(arguments, type=dict)
+        except msgspec.MsgspecError as fault:
+            raise UsageError(
+                f"{where}: the arguments of {name} are no JSON object ({fault}), and would be "
+                'learned so; mend them, or give the message "weight": 0'
+            ) from None
+
+
+def _check_tool(tool: Any, where: str) -> None:
+    """Checks what a tool is listed by."""
+    if not _has_name(tool):
+        raise UsageError(f"{where}: it has no function with a name")
+    function = tool.get("function", tool)
+    if not isinstance(function.get("description"), str | None):
+        raise UsageError(f"{where}: 'description' must be a text")
+    schema = function.get("parameters") or {}
+    shown = schema.get("properties") or {} if isinstance(schema, dict) else None
+    if not isinstance(shown, dict) or not all(isinstance(each, dict) for each in shown.values()):
+        raise UsageError(
+            f"{where}: 'parameters' must be a JSON Schema, its 'properties' an object of schemas"
         )
 
 

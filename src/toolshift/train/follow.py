@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from transformers import TrainerCallback
 
+from toolshift.errors import UsageError
 from toolshift.train.presets import Settings
 
 CURVES = "curves.jsonl"
@@ -179,6 +180,15 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
 
 
+def damaged(checkpoint: Path, fault: Exception) -> UsageError:
+    """What to say of a checkpoint that cannot be read."""
+    said = str(fault).strip().splitlines() or [type(fault).__name__]
+    return UsageError(
+        f"{checkpoint} is damaged ({said[0]}): go on from an earlier one with --resume STEP, or "
+        "start again in another folder"
+    )
+
+
 class Evaluations(TrainerCallback):
     """Evaluates the live model every so many steps, and at the end.
 
@@ -216,7 +226,7 @@ class Stop(TrainerCallback):
     """Ends a run after the step in which it was asked to, with a checkpoint."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.begun = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -232,6 +242,10 @@ class Stop(TrainerCallback):
         finally:
             for name, handler in before.items():
                 signal.signal(name, handler)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Notes that everything has been loaded."""
+        self.begun = True
 
     def _heard(self, *_: Any) -> None:
         if self.asked:

@@ -30,6 +30,7 @@ from toolshift.grade import grade
 from toolshift.scene import Scene
 from toolshift.tool import JSON
 from toolshift.train import record, scenes
+from toolshift.train.data import make_rows
 from toolshift.train.follow import Evaluations, Spent
 from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
 from toolshift.train.grpo_trainer import GrpoTrainer, Stage, limits_of
@@ -37,7 +38,10 @@ from toolshift.train.model import Base, find_base, load
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
 from toolshift.train.running import run, says_what_to_change
-from toolshift.train.scenes import Mix, dev, draws
+from toolshift.train.scenes import Mix, dev_arms
+
+SAMPLE = 16
+"""Scenes whose expert trajectories stand in the record of a run, by their hash."""
 
 
 def train(
@@ -92,12 +96,16 @@ def ways_to_need_less(settings: GrpoSettings) -> tuple[str, ...]:
 
 
 def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = None) -> record.Asked:
-    """What decides a run, for its record: the mix stands where supervised training has rows."""
+    """What decides a run, for its record.
+
+    Where supervised training has rows, there stands the mix, and what the oracle does in a few of
+    its scenes: that tells a shift from another of the same name.
+    """
     asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
     return replace(
         asked,
         settings={**asked.settings, "pay": None if pay is None else record.named(pay)},
-        data_sha256=hashlib.sha256(JSON.encode(mix)).hexdigest(),
+        data_sha256=hashlib.sha256(JSON.encode([mix, make_rows(mix, SAMPLE)])).hexdigest(),
     )
 
 
@@ -139,7 +147,7 @@ class _Evaluations(Evaluations):
 
 
 def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
-    settings, arms = trainer.settings, dev_arms(mix, trainer.settings.eval_scenes)
+    settings, arms = trainer.settings, dev_arms(mix, trainer.settings.eval_scenes, limits=True)
 
     def look(_: Any) -> dict[str, float]:
         figures = evaluate(trainer.voice(), trainer.stage.scribe, arms, limits_of(settings))
@@ -148,20 +156,6 @@ def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
 
     # With vLLM, `voice` gathers the weights of all processes.
     return _Evaluations(settings.eval_every, look, trainer.curves, before=trainer.voice)
-
-
-def dev_arms(mix: Mix, count: int) -> dict[str, list[Scene]]:
-    """The scenes of the dev pool that a run is looked at with, of the mix's worlds and kinds.
-
-    Returns:
-        "clean"; "limits", unsolvable scenes and solvable ones like them; and "shifted", where
-        the mix is, by its shifts.
-    """
-    limits = msgspec.structs.replace(mix, shifts=("limits",))
-    arms = {"clean": dev(mix, 0.0), "limits": dev(limits, 1.0)}
-    if mix.alpha:
-        arms["shifted"] = dev(mix, 1.0)
-    return {name: list(draws(arm, count)) for name, arm in arms.items()}
 
 
 def evaluate(

@@ -36,8 +36,8 @@ class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         objective: TRL's `loss_type`: how the loss is spread over tokens. "dapo" weighs all tokens
             of a step alike, however the batch is laid out.
         scale: by what advantages are divided: the spread within a "group", a "batch", or "none".
-        turn_tokens: the most tokens of one reply.
-        episode_tokens: the most tokens after the first prompt.
+        turn_tokens: the most tokens of one reply, at most `episode_tokens`.
+        episode_tokens: an episode ends with the reply that passes so many after the first prompt.
         rollout_batch: episodes decoded together.
         reward: the terms of the reward.
         vllm: roll out with vLLM instead of torch.
@@ -114,6 +114,11 @@ def check(settings: GrpoSettings) -> None:
         raise UsageError(
             f"group is {settings.group}: GRPO compares the episodes of one scene with each other, "
             "so there must be at least 2"
+        )
+    if settings.turn_tokens > settings.episode_tokens:
+        raise UsageError(
+            f"turn_tokens is {settings.turn_tokens}, more than the {settings.episode_tokens} of a "
+            "whole episode (episode_tokens)"
         )
     for name in ("temperature", "epsilon"):
         value = getattr(settings, name)

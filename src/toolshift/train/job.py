@@ -57,10 +57,10 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / FILE, JSON.encode(self))
-        command = [*shlex.split(launch), "-m", "toolshift.train.job", str(folder)]
         try:
+            command = [*shlex.split(launch), "-m", "toolshift.train.job", str(folder)]
             child = subprocess.Popen(command)
-        except OSError as fault:
+        except (OSError, ValueError) as fault:
             raise UsageError(f"--launch {launch}: {fault}") from None
         try:
             code = child.wait()

@@ -9,6 +9,7 @@ from typing import Any
 from toolshift.agents.local import LocalAgent
 from toolshift.agents.prompt import Layout
 from toolshift.cell import Cell
+from toolshift.errors import UsageError
 from toolshift.run_folder import Memory
 from toolshift.scene import Scene
 from toolshift.study import Contestant, run_cells
@@ -16,7 +17,7 @@ from toolshift.train.batches import Encoder, collate, encode_rows
 from toolshift.train.follow import Evaluate
 from toolshift.train.model import Base
 from toolshift.train.presets import Settings
-from toolshift.train.scenes import Mix, dev, draws
+from toolshift.train.scenes import Mix, dev_arms
 
 
 class LiveAgent(LocalAgent):
@@ -40,22 +41,24 @@ class LiveAgent(LocalAgent):
 
 
 def evaluation(
-    rows: Sequence[Mapping[str, Any]], settings: Settings, arms: Mapping[str, Mix] | None = None
+    rows: Sequence[Mapping[str, Any]], settings: Settings, mix: Mix | None = None
 ) -> Callable[[Base], Evaluate]:
     """An evaluation on scenes of the dev pool, to hand to `toolshift.train.sft.train`.
 
     Args:
-        rows: of the training; without `arms`, the worlds and task kinds that they name.
+        rows: of the training; without a mix, clean scenes of the worlds and kinds that they name.
         settings: of the run: how many scenes, and the layout.
-        arms: mixes to draw scenes from, by a name; by default clean scenes only.
+        mix: that the rows were drawn from.
 
     Returns:
         What makes, from the base, a function of the live model. That returns for each arm the
         share of scenes passed, `ARM_passed`, and the mean loss of the oracle's words there,
-        `ARM_loss`, in nats per token.
+        `ARM_loss`, in nats per token. Arms are those of `toolshift.train.scenes.dev_arms`.
+
+    Raises:
+        UsageError: where the rows name no world, so that there is nothing to play.
     """
-    mixes = arms or _clean(rows)
-    scenes = {arm: _scenes(mix, settings.eval_scenes) for arm, mix in mixes.items()}
+    scenes = dev_arms(mix or _named_by(rows), settings.eval_scenes)
 
     def prepare(base: Base) -> Evaluate:
         encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role)
@@ -75,14 +78,15 @@ def evaluation(
     return prepare
 
 
-def _clean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mix]:
-    worlds = tuple(sorted({row["world"] for row in rows if "world" in row})) or ("poi",)
-    kinds = tuple(sorted({row["kind"] for row in rows if "kind" in row}))
-    return {"clean": dev(Mix(worlds=worlds, kinds=kinds), 0.0)}
-
-
-def _scenes(mix: Mix, count: int) -> list[Scene]:
-    return list(draws(mix, count))
+def _named_by(rows: Sequence[Mapping[str, Any]]) -> Mix:
+    worlds = tuple(sorted({row["world"] for row in rows if row.get("world")}))
+    if not worlds:
+        raise UsageError(
+            "an evaluation plays scenes of the worlds that the column 'world' names, which these "
+            "rows lack: leave --eval-every out, and measure with `toolshift run`"
+        )
+    kinds = tuple(sorted({row["kind"] for row in rows if row.get("kind")}))
+    return Mix(worlds=worlds, kinds=kinds)
 
 
 def share_passed(agent: LocalAgent, scenes: Sequence[Scene]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import warnings
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolshift.agents.local import check_base, load_tokenizer, tool_role
+from toolshift.agents.local import check_base, load_tokenizer, readable, tool_role
 from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.errors import UsageError
 from toolshift.train.presets import SCRATCH, Settings
@@ -70,7 +71,8 @@ def find_base(settings: Settings) -> Base:
     if not tokenizer.is_fast:
         raise UsageError(f"the tokenizer in {directory} is not a fast one: it cannot mark spans")
     if settings.adapter:
-        check_adapter(Path(settings.adapter), directory)
+        with readable(settings.adapter):
+            check_adapter(Path(settings.adapter), directory)
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
 
@@ -110,6 +112,7 @@ def check_adapter(adapter: Path, directory: Path) -> None:
     from safetensors import safe_open
 
     check_base(adapter, directory)
+    json.loads((adapter / "adapter_config.json").read_text("utf-8"))  # peft reads it much later
     weights = adapter / "adapter_model.safetensors"
     if not weights.exists():
         raise UsageError(f"no adapter in {adapter}: adapter_model.safetensors is missing")
@@ -157,10 +160,12 @@ def load(settings: Settings, base: Base) -> Any:
 
     dtype = torch.float32 if settings.full else getattr(torch, settings.precision)
     with quiet():
-        model: Any = AutoModelForCausalLM.from_pretrained(base.directory, dtype=dtype)
-        if settings.full:
-            return _merged(model, settings.adapter) if settings.adapter else model
-        return _adapted(model, settings)
+        with readable(base.directory):
+            model: Any = AutoModelForCausalLM.from_pretrained(base.directory, dtype=dtype)
+        with readable(settings.adapter):
+            if settings.full:
+                return _merged(model, settings.adapter) if settings.adapter else model
+            return _adapted(model, settings)
 
 
 def _merged(model: Any, adapter: str) -> Any:

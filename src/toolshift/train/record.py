@@ -19,7 +19,7 @@ import msgspec
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.tool import JSON
-from toolshift.train.follow import SPENT, Spent, checkpoints, read_curves, step_of
+from toolshift.train.follow import SPENT, Spent, checkpoints, damaged, read_curves, step_of
 from toolshift.train.model import Base, quiet
 from toolshift.train.presets import Settings
 
@@ -90,14 +90,16 @@ def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
     """
     kept, before = checkpoints(out), out / ASKED
     if resume is False:
-        if kept or (out / ADAPTER_RECORD).exists() or (out / MODEL_RECORD).exists():
+        if kept:
             raise UsageError(
                 f"{out} holds a run already: --resume goes on with it; or choose another folder"
             )
+        if read(out):
+            raise UsageError(f"{out} holds a finished run: choose another folder")
         start = None
     else:
         start = _checkpoint(out, kept, resume)
-        changed = asked.differences(json.loads(before.read_text("utf-8")))
+        changed = asked.differences(_earlier(before))
         if changed:
             raise UsageError(
                 f"{out} holds a run with other settings or data ({', '.join(changed)}): resume it "
@@ -112,6 +114,8 @@ def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
 
 
 def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
+    if not kept and read(out):
+        raise UsageError(f"{out} holds a finished run without a checkpoint: choose another folder")
     if not kept:
         raise UsageError(f"{out} holds no checkpoint to go on from; leave --resume out")
     if resume is True:
@@ -123,11 +127,30 @@ def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
     raise UsageError(f"{out} holds no checkpoint of step {resume}; there are: {steps}")
 
 
+def _earlier(file: Path) -> dict[str, Any]:
+    """What a run that is to be resumed was asked for."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        raise UsageError(
+            f"{file}, which says what the run was asked for, is missing or damaged, so it cannot "
+            "be gone on with: choose another folder"
+        ) from None
+    return found
+
+
 def spent_at(checkpoint: Path | None) -> Spent:
-    """What a run had cost at a checkpoint."""
+    """What a run had cost at a checkpoint.
+
+    Raises:
+        UsageError: where that is damaged.
+    """
     if checkpoint is None:
         return Spent()
-    return Spent(**json.loads((checkpoint / SPENT).read_text("utf-8")))
+    try:
+        return Spent(**json.loads((checkpoint / SPENT).read_text("utf-8")))
+    except (ValueError, TypeError) as fault:
+        raise damaged(checkpoint, fault) from None
 
 
 def finish(trainer: Any, asked: Asked, left_out: int) -> None:
@@ -232,6 +255,9 @@ def _version(package: str) -> str:
 def _named(settings: Settings) -> dict[str, Any]:
     """The settings without private paths."""
     plain: dict[str, Any] = msgspec.to_builtins(settings)
+    if settings.adapter:  # which has a rank of its own
+        config = json.loads((Path(settings.adapter) / "adapter_config.json").read_text("utf-8"))
+        plain["rank"] = config.get("r", plain["rank"])
     return {
         **plain,
         "model": _name(settings.model),

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from toolshift.errors import UsageError
-from toolshift.train.follow import Stop, step_of
+from toolshift.train.follow import Stop, damaged, step_of
 from toolshift.train.model import quiet
 from toolshift.train.presets import Settings
 
@@ -66,14 +66,15 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
         KeyboardInterrupt: where it was stopped before its end, with a checkpoint.
     """
     stop, alone = Stop(), trainer.accelerator.num_processes == 1
-    if alone:  # else one process would stop and the others wait for it
-        trainer.add_callback(stop)
-    else:
+    trainer.add_callback(stop)
+    if not alone:
         atexit.register(_leave_the_others)
     if checkpoint is not None and trainer.is_world_process_zero():
         trainer.curves.cut(step_of(checkpoint))
+    # Of several processes one would stop and the others wait for it.
     listening = stop.listening() if alone else nullcontext()
-    with listening, quiet(), says_what_to_change(trainer.settings, ways):
+    advice = says_what_to_change(trainer.settings, ways)
+    with listening, quiet(), advice, _names_damage(checkpoint, stop):
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     step = trainer.state.global_step
     if stop.asked and step < trainer.state.max_steps:
@@ -84,6 +85,19 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
             flush=True,
         )
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _names_damage(checkpoint: Path | None, stop: Stop) -> Iterator[None]:
+    """Says which checkpoint it is that cannot be read: whatever fails before the first step."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as fault:
+        if checkpoint is None or stop.begun or _is_memory(fault):
+            raise
+        raise damaged(checkpoint, fault) from fault
 
 
 def _leave_the_others() -> None:
@@ -112,7 +126,7 @@ def says_what_to_change(settings: Settings, ways: Sequence[str]) -> Iterator[Non
         ) from fault
 
 
-def _is_memory(fault: RuntimeError) -> bool:
+def _is_memory(fault: Exception) -> bool:
     said = str(fault).lower()
     return isinstance(fault, torch.OutOfMemoryError) or any(
         mark in said for mark in ("allocate memory", "out of memory", "alloc_cpu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,7 @@ from toolshift.errors import UsageError
 from toolshift.scene import Scene, make_scene
 from toolshift.shift import SEVERITIES, TIERS, NotApplicable, compose, find_shift, unknown
 from toolshift.shift import shifts as registered
-from toolshift.suite import read_arms
+from toolshift.suite import check_entities, read_arms
 from toolshift.worlds import find_world
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -92,9 +93,26 @@ DEV_SIZE = 200
 """Entities of a world in an evaluation: as many as `toolshift run` makes."""
 
 
-def dev(mix: Mix, alpha: float) -> Mix:
-    """The scenes of the dev pool that training on a mix is looked at with, a share shifted."""
-    return msgspec.structs.replace(mix, pool="dev", size=DEV_SIZE, alpha=alpha, share=1)
+def dev_arms(mix: Mix, count: int, limits: bool = False) -> dict[str, list[Scene]]:
+    """Scenes of the dev pool that training on a mix is looked at with, `count` of each arm.
+
+    Returns:
+        "clean"; where the mix is, "shifted" by its shifts; if asked for "limits", unsolvable scenes
+        and solvable ones like them. A scene that the shifts cannot be applied to is left out, and
+        so is an arm of such scenes only.
+    """
+
+    def scenes(alpha: float, **changes: Any) -> list[Scene]:
+        there = {"pool": "dev", "size": DEV_SIZE, "share": 1, "alpha": alpha, **changes}
+        found = list(draws(msgspec.structs.replace(mix, **there), count))
+        return [scene for scene in found if scene.shifts or not alpha]
+
+    arms = {
+        "clean": scenes(0.0),
+        "shifted": scenes(1.0) if mix.alpha else [],
+        "limits": scenes(1.0, shifts=("limits",)) if limits else [],
+    }
+    return {name: those for name, those in arms.items() if those}
 
 
 def check(mix: Mix) -> None:
@@ -107,6 +125,9 @@ def check(mix: Mix) -> None:
         raise UsageError(f"alpha is a share of the trajectories, from 0 to 1, not {mix.alpha:g}")
     if not 0 <= mix.slips <= 1:
         raise UsageError(f"slips is a share of the trajectories, from 0 to 1, not {mix.slips:g}")
+    check_entities(mix.pool, mix.size)
+    if mix.seed < 0:
+        raise UsageError(f"seed must be 0 or more, not {mix.seed}")
     if mix.share < 1:
         raise UsageError(f"share is a number of scenes, at least 1, not {mix.share}")
     if not mix.worlds:
@@ -165,8 +186,14 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     if name not in FAMILIES:
         known = {*FAMILIES, *TIERS, "all", *registered()}
         for part in entry.partition("*")[0].split("+"):
-            if part.partition(":")[0] not in known and ".json" not in part:
-                raise UsageError(unknown("shift or family", part.partition(":")[0], known))
+            part = part.partition(":")[0]
+            if part in FAMILIES:
+                raise UsageError(
+                    f"{part} in {entry} is a family, and + joins shifts: name its shifts "
+                    f"({', '.join(FAMILIES[part])}), or name families one by one"
+                )
+            if part not in known and ".json" not in part:
+                raise UsageError(unknown("shift or family", part, known))
         return tuple(arm.shifts for arm in read_arms(entry, (severity,)))
     if colon and own not in map(str, SEVERITIES):
         raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
