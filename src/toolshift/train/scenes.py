@@ -185,8 +185,8 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     name, colon, own = entry.partition(":")
     if name not in FAMILIES:
         known = {*FAMILIES, *TIERS, "all", *registered()}
-        for part in entry.partition("*")[0].split("+"):
-            part = part.partition(":")[0]
+        for text in entry.partition("*")[0].split("+"):
+            part = text.partition(":")[0]
             if part in FAMILIES:
                 raise UsageError(
                     f"{part} in {entry} is a family, and + joins shifts: name its shifts "
