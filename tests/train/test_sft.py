@@ -16,6 +16,7 @@ from train.tiny import full, lora, losses  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
+from toolshift.train import loss as loss_module  # noqa: E402
 from toolshift.train.batches import Encoder, collate, encode_rows  # noqa: E402
 from toolshift.train.follow import checkpoints, clock, read_curves  # noqa: E402
 from toolshift.train.live import LiveAgent, decoding  # noqa: E402
@@ -86,6 +87,24 @@ def reference(model, rows):
     total.backward()
     gradients = [weight.grad for weight in loaded.parameters() if weight.requires_grad]
     return total.item(), torch.cat([each.flatten() for each in gradients])
+
+
+def test_attention_weights_that_are_not_kept_are_computed_again(model, monkeypatch):
+    kept = loss_and_gradients(model, share=True, rows=tiny.rows()[:4])
+    again, attend = [], loss_module._attend
+
+    def count(*args):
+        again.append(torch.is_grad_enabled())
+        return attend(*args)
+
+    monkeypatch.setattr(loss_module, "_attend", count)
+    loss_and_gradients(model, share=True, rows=tiny.rows()[:4])
+    once = len(again)
+    monkeypatch.setattr(loss_module, "MOST_KEPT", 0)
+    loss, gradients = loss_and_gradients(model, share=True, rows=tiny.rows()[:4])
+    assert len(again) > 2 * once  # forward as before, and backward once more
+    assert loss == kept[0]
+    assert torch.equal(gradients, kept[1])
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen"])

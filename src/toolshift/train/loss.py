@@ -14,9 +14,12 @@ from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
 from transformers.cache_utils import DynamicCache
 
+MOST_KEPT = 2**25
+"""Attention weights of one layer that are kept for the gradient: 67 MB in bf16."""
 ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
               "output_multiplier")  # fmt: skip
 
@@ -100,8 +103,19 @@ def plain_attention(
 ) -> tuple[torch.Tensor, None]:
     """Causal attention as two matrix products: on a CPU faster, with its gradient, than fused.
 
-    The queries stand at the end of the keys. Heads that share keys are folded into the length.
+    The queries stand at the end of the keys. Where the weights of a layer are too many to be kept
+    for the gradient, they are computed again: four rows of 2,000 tokens would take 10 GB.
     """
+    pairs = query.shape[:-1].numel() * key.shape[2]
+    if pairs > MOST_KEPT and torch.is_grad_enabled():
+        mixed = checkpoint(_attend, query, key, value, scaling, use_reentrant=False)
+    else:
+        mixed = _attend(query, key, value, scaling)
+    return mixed, None
+
+
+def _attend(query: Any, key: Any, value: Any, scaling: float) -> torch.Tensor:
+    """Heads that share keys are folded into the length."""
     batch, heads, length, size = query.shape
     groups, seen = key.shape[1], key.shape[2]
     folded = query.reshape(batch * groups, heads // groups * length, size)
@@ -110,7 +124,7 @@ def plain_attention(
     scores = scores.view(-1, heads // groups, length, seen) + future
     weights = scores.softmax(dim=-1).view(batch * groups, -1, seen)
     mixed = torch.bmm(weights, value.reshape(batch * groups, seen, size))
-    return mixed.view(batch, heads, length, size).transpose(1, 2).contiguous(), None
+    return mixed.view(batch, heads, length, size).transpose(1, 2).contiguous()
 
 
 def attends_plainly(model: Any) -> bool:
