@@ -79,7 +79,7 @@ learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."
 SLIPS = 0.35
 """The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
 SHORT = (1, 2)
-"""Severities to train on: at 3, some shifts make rows of 2,000 tokens, which need 17 GB."""
+"""Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
 """The share of PAFT's trajectories that one entry of `PAFT_MIX` has."""
 
