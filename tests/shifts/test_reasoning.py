@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from statistics import mean
 
+import numpy as np
 import pytest
 from scenes import clean_scenes, distance, proven, shifted, solved
 from sklearn.feature_extraction.text import CountVectorizer
@@ -12,7 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from toolshift.scene import make_scene
-from toolshift.shift import shifts
+from toolshift.shift import compose, shifts
+from toolshift.shifts.dependency import TABLES
+from toolshift.suite import read_arms
+from toolshift.world import POOLS
 from toolshift.worlds import OURS, find_world
 
 DEEP = sorted(
@@ -75,6 +79,30 @@ def test_no_reachable_call_yields_the_answer_of_an_unsolvable_scene(name: str) -
             continue
         wanted = str(scene.asks[-1].expected)
         assert all(wanted not in step.text for step in moved.rehearsal)
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_pools_share_no_wording_of_a_rewiring(table: str) -> None:
+    said = {
+        pool: {text for form in forms for value in form.values() for text in np.ravel(value)}
+        for pool, forms in TABLES[table].items()
+    }
+    assert set(said) == set(POOLS)
+    assert not any(said[one] & said[other] for one, other in combinations(POOLS, 2))
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_every_wording_of_a_rewiring_makes_a_scene_that_is_proven(pool: str) -> None:
+    """Each is drawn once in so many draws; an unknown brace or a tool that is lost would show."""
+    for name in ("merged_tools", "split_tools", "reversed_order", "new_precondition"):
+        shown: set[str] = set()
+        for draw in range(12):
+            scene = make_scene(find_world("poi"), "visit", draw, pool=pool)
+            moved = compose(scene, read_arms(name, (1 + draw % 3,))[0].shifts, str(draw))
+            assert proven(moved), (name, pool, draw)
+            shown |= {tool.description for tool in set(moved.tools) - set(scene.tools)}
+        assert shown
+        assert not any("{" in text for text in shown)
 
 
 def test_writes_of_a_request_that_is_taken_back_are_forgiven() -> None:

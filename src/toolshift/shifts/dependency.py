@@ -2,13 +2,16 @@
 
 Each of these rewires the graph: it takes tools away and adds others that are made of them, so the
 same rewiring serves a world, a recording with declared data flow and a live server. Everything is
-documented in the tools that are shown; what the solver makes of that is the proof.
+documented in the tools that are shown, in the wording of the pool (`dependency.toml`); what the
+solver makes of that is the proof.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -32,6 +35,19 @@ from toolshift.shifts.rewiring import (
 from toolshift.tool import DESCRIPTION, Field, Param, Tool
 
 Step = Callable[[Scene], Rewired | None]
+Words = dict[str, Any]
+"""One wording of a rewiring: names and texts, with the names of tools in braces."""
+HANDLE, PERMIT = " handle", " permit"
+"""What the facts end in that a split and a guard make."""
+
+with Path(__file__).with_name("dependency.toml").open("rb") as _file:
+    TABLES: dict[str, dict[str, list[Words]]] = tomllib.load(_file)
+
+
+def words(table: str, scene: Scene, rng: Random) -> Words:
+    """A wording of the scene's pool; draws only where there is a choice."""
+    forms = TABLES[table][scene.task.pool]
+    return forms[0] if len(forms) == 1 else rng.choice(forms)
 
 
 def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Change:
@@ -79,14 +95,14 @@ def links(tools: list[Tool]) -> Iterator[tuple[Tool, Tool, str]]:
 # -- merged ------------------------------------------------------------------------------------
 
 
-def merge(source: Tool, target: Tool, fact: str) -> Rewired:
+def merge(source: Tool, target: Tool, fact: str, said: Words) -> Rewired:
     """One tool in the place of two: the second's results beside the first's."""
-    name = f"{source.name}_and_{target.name}"
-    text = f"{source.description}; {target.description[0].lower()}{target.description[1:]}"
+    names = {"a": source.name, "b": target.name}
+    second = f"{target.description[0].lower()}{target.description[1:]}"
     effect = "write" if "write" in (source.effect, target.effect) else "read"
     tool = Tool(
-        name,
-        f"{text}. Replaces {source.name} and {target.name}",
+        said["name"].format(**names),
+        said["text"].format(**names, first=source.description, second=second),
         joined_params(source, target, fact),
         joined_returns(source, target),
         many=source.many or target.many,
@@ -111,12 +127,13 @@ def _mergeable(source: Tool, target: Tool) -> bool:
 )
 def merged_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Merge tools that were called one after the other into one."""
+    said = words("merged", scene, rng)
 
     def step(pick: Callable[[Scene], list[Tool]]) -> Step:
         def find(current: Scene) -> Rewired | None:
             pairs = [p for p in links(pick(current)) if _mergeable(p[0], p[1])]
             rng.shuffle(pairs)
-            layers = (merge(*pair) for pair in pairs)
+            layers = (merge(*pair, said) for pair in pairs)
             return next((layer for layer in layers if holds(current, layer)), None)
 
         return find
@@ -127,21 +144,23 @@ def merged_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
 # -- split -------------------------------------------------------------------------------------
 
 
-def split_by_handle(tool: Tool) -> Rewired:
+def split_by_handle(tool: Tool, said: Words) -> Rewired:
     """Two tools in the place of one: the first gives a handle, the second takes it."""
-    fact = f"{tool.name} handle"
-    key = f"{tool.name}_handle"
+    fact = f"{tool.name}{HANDLE}"
+    names = {part: said[part].format(tool=tool.name) for part in ("first", "second", "key")}
+    texts = {**names, "text": tool.description}
+    key = names["key"]
     first = tool.with_(
-        name=f"start_{tool.name}",
-        description=f"First step of two. {tool.description}: prepares it and returns {key}",
+        name=names["first"],
+        description=said["before"].format(**texts),
         returns=(Field((key,), fact),),
         many=False,
         effect="read",
     )
-    schema = {"type": "string", "description": f"The {key} that start_{tool.name} returned."}
+    schema = {"type": "string", "description": said["says"].format(**texts)}
     second = tool.with_(
-        name=f"complete_{tool.name}",
-        description=f"Second step of two. {tool.description}: takes the {key}",
+        name=names["second"],
+        description=said["after"].format(**texts),
         params=(Param(key, fact, schema),),
     )
     return Rewired(
@@ -149,20 +168,26 @@ def split_by_handle(tool: Tool) -> Rewired:
     )
 
 
-def split_by_part(tool: Tool) -> Rewired:
+def split_by_part(tool: Tool, said: Words) -> Rewired:
     """Two tools in the place of one: each returns a part of what it returned."""
     half = (len(tool.returns) + 1) // 2
     parts = (tool.returns[:half], tool.returns[half:])
     added = []
-    for number, fields in enumerate(parts):
-        names = ", ".join(field.path[-1] for field in fields)
+    for name, fields in zip((said["first"], said["second"]), parts, strict=True):
+        kept = ", ".join(field.path[-1] for field in fields)
         part = tool.with_(
-            name=f"{tool.name}_part{number + 1}",
-            description=f"{tool.description}: only {names}",
+            name=name.format(tool=tool.name),
+            description=said["text"].format(text=tool.description, fields=kept),
             returns=fields,
         )
         added.append((part, Part(tool, fields)))
     return Rewired(frozenset((tool.name,)), tuple(added))
+
+
+def deals_in(tool: Tool, what: str) -> bool:
+    """Whether a tool takes or returns a fact of a rewiring, whose names end alike."""
+    facts = (*(param.fact for param in tool.params), *(field.fact for field in tool.returns))
+    return any(fact.endswith(what) for fact in facts)
 
 
 @shift(
@@ -174,13 +199,14 @@ def split_by_part(tool: Tool) -> Rewired:
 )
 def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Split a tool into two that must be called together."""
+    by_handle, by_part = words("handle", scene, rng), words("part", scene, rng)
 
     def find(current: Scene) -> Rewired | None:
-        tools = [t for t in used(current) if not t.name.startswith(("start_", "complete_"))]
+        tools = [t for t in used(current) if not deals_in(t, HANDLE)]
         rng.shuffle(tools)
         for tool in tools:
             whole = severity > 1 or tool.many or tool.effect == "write" or len(tool.returns) < 2
-            layer = split_by_handle(tool) if whole else split_by_part(tool)
+            layer = split_by_handle(tool, by_handle) if whole else split_by_part(tool, by_part)
             if holds(current, layer):
                 return layer
         return None
@@ -191,19 +217,24 @@ def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
 # -- reversed ----------------------------------------------------------------------------------
 
 
-def reverse(source: Tool, target: Tool, fact: str, key: Field) -> Rewired:
+def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> Rewired:
     """The order of two tools turned round: the second comes first and feeds the first."""
+    names = {
+        "first": target.name,
+        "second": source.name,
+        "given": ", ".join(param.name for param in source.params),
+        "fed": label(fact),
+        "key": key.path[-1],
+    }
     now_first = target.with_(
         params=joined_params(source, target, fact),
-        description=f"{_base(target)}. Comes before {source.name} now: it takes "
-        f"{', '.join(param.name for param in source.params)} in place of {label(fact)}",
+        description=_base(target) + said["before"].format(**names),
         origin=target.origin,
     )
-    schema = {"type": "string", "description": f"The {key.path[-1]} that {target.name} returned."}
+    schema = {"type": "string", "description": said["says"].format(**names)}
     now_second = source.with_(
         params=(Param(key.path[-1], key.fact, schema),),
-        description=f"{_base(source)}. Comes after {target.name} now: it takes the "
-        f"{key.path[-1]} that {target.name} returned",
+        description=_base(source) + said["after"].format(**names),
     )
     return Rewired(
         frozenset((source.name, target.name)),
@@ -216,7 +247,10 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field) -> Rewired:
 
 def _base(tool: Tool) -> str:
     """A description without the note of an earlier reversal, which this one replaces."""
-    return tool.description.split(". Comes ", 1)[0]
+    for forms in TABLES["reversed"].values():
+        for note in (form[place] for form in forms for place in ("before", "after")):
+            tool = tool.with_(description=tool.description.partition(note.partition("{")[0])[0])
+    return tool.description
 
 
 def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
@@ -233,6 +267,7 @@ def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
 )
 def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Reverse the order of two tools: the first now consumes what the second returns."""
+    said = words("reversed", scene, rng)
 
     def candidates(tools: list[Tool]) -> list[tuple[Tool, Tool, str, Field]]:
         return [
@@ -246,7 +281,7 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
         found = candidates(used(current) if in_task else list(current.tools))
         rng.shuffle(found)
         for source, target, fact, key in found:
-            layer = reverse(source, target, fact, key)
+            layer = reverse(source, target, fact, key, said)
             if holds(current, layer, (source.name, target.name) if in_task else ()):
                 return layer
         return None
@@ -259,25 +294,26 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
 # -- a new precondition ------------------------------------------------------------------------
 
 
-def guard(tool: Tool, salt: str) -> Rewired:
+def guard(tool: Tool, salt: str, said: Words) -> Rewired:
     """A tool that takes a permit, and the new tool that grants it."""
-    fact, key = f"{tool.name} permit", "permit"
-    schema = {"type": "string", "description": f"Permit from {tool.name}_permit."}
+    fact, key = f"{tool.name}{PERMIT}", said["key"]
+    names = {"tool": tool.name, "grant": said["grant"].format(tool=tool.name)}
+    schema = {"type": "string", "description": said["says"].format(**names)}
     guarded = tool.with_(
         params=(*tool.params, Param(key, fact, schema)),
-        description=f"{tool.description}. Needs a permit from {tool.name}_permit",
+        description=tool.description + said["note"].format(**names),
     )
     subject = next(
         (p for p in tool.params if p.required and p.schema.get("type") == "string"), None
     )
     granting = Tool(
-        f"{tool.name}_permit",
-        f"Grants the permit that {tool.name} needs",
+        names["grant"],
+        said["grants"].format(**names),
         (subject,) if subject else (),
         (Field((key,), fact), Field(("audit_ref",), f"{tool.name} audit")),
         origin=(),
     )
-    permit = Guarded(tool, key, subject.name if subject else "", salt)
+    permit = Guarded(tool, key, subject.name if subject else "", salt, said["error"])
     return Rewired(frozenset((tool.name,)), ((guarded, permit), (granting, permit.granting())))
 
 
@@ -290,12 +326,12 @@ def guard(tool: Tool, salt: str) -> Rewired:
 )
 def new_precondition(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Make a tool need a permit that another, new tool grants."""
+    said = words("guard", scene, rng)
 
     def find(current: Scene) -> Rewired | None:
-        tools = [t for t in used(current) if "permit" not in {p.name for p in t.params}]
-        tools = [t for t in tools if not t.name.endswith("_permit")]
+        tools = [t for t in used(current) if not deals_in(t, PERMIT)]
         rng.shuffle(tools)
-        layers = (guard(tool, scene.task.id) for tool in tools)
+        layers = (guard(tool, scene.task.id, said) for tool in tools)
         return next((layer for layer in layers if holds(current, layer)), None)
 
     return repeated(scene, severity, find, find, "tool to guard")
@@ -319,26 +355,24 @@ def conflicting_sources(scene: Scene, rng: Random, severity: Severity) -> Change
     if not deciding:
         raise NotApplicable("no single lookup brings the answer")
     tool = rng.choice(deciding)
-    stale = [_copy(tool, f"{tool.name}_{word}", tool.name) for word in ("cached", "archive")]
+    said = words("sources", scene, rng)
+    names = [f"{tool.name}_{word}" for word in said["copies"]]
     if severity == 1:
-        return Change(layer=Rewired(frozenset(), ((stale[0], Stale(tool, "cached")),)))
+        only = _copy(tool, names[0], tool.name, said)
+        return Change(layer=Rewired(frozenset(), ((only, Stale(tool, said["copies"][0])),)))
+    right = said["right"].format(tool=tool.name)
     live = tool.with_(
-        name=f"{tool.name}_live",
-        description=f"{tool.description}: the authoritative source",
-        authority=1,
+        name=right, description=said["text"].format(text=tool.description), authority=1
     )
-    old = tool.with_(
-        description=f"{tool.description}. May be out of date: {live.name} is authoritative",
-        authority=-1,
-    )
+    old = tool.with_(description=tool.description + said["old"].format(right=right), authority=-1)
     added: list[tuple[Tool, Any]] = [(old, Stale(tool, "old")), (live, Part(tool, tool.returns))]
-    for copy in stale[: severity - 1]:
-        added.append((_copy(tool, copy.name, live.name), Stale(tool, copy.name)))
+    for name in names[: severity - 1]:
+        added.append((_copy(tool, name, right, said), Stale(tool, name)))
     return Change(layer=Rewired(frozenset((tool.name,)), tuple(added)))
 
 
-def _copy(tool: Tool, name: str, better: str) -> Tool:
-    text = f"{tool.description}. A copy that may be out of date: {better} is authoritative"
+def _copy(tool: Tool, name: str, right: str, said: Words) -> Tool:
+    text = tool.description + said["copy"].format(right=right)
     return tool.with_(name=name, description=text, authority=-1)
 
 

@@ -183,6 +183,7 @@ class Guarded:
     key: str
     subject: str
     salt: str
+    refusal: str
 
     def permit(self, arguments: dict[str, Any]) -> str:
         """The permit for a subject."""
@@ -191,7 +192,8 @@ class Guarded:
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         own = {name: value for name, value in arguments.items() if name != self.key}
         if arguments[self.key] != self.permit(own):
-            return error("permit_invalid", f"{arguments[self.key]} is not a permit for this call.")
+            said = self.refusal.format(value=arguments[self.key])
+            return error(f"{self.key}_invalid", said)
         return below(self.tool.name, own)
 
     def granting(self) -> Program:

@@ -198,15 +198,19 @@ def _alpha(share: float) -> Arm:
 
 
 def _families() -> tuple[Arm, ...]:
-    """Each family of PAFT alone, and all but each; every family keeps the amount that it has."""
+    """Each family of PAFT alone, and all but each; every family keeps the amount that it has.
+
+    `symbols` is SBP at full strength, so the two come and go together. Of the limits alone, and of
+    PAFT without them, `contrast` has arms already.
+    """
     arms = []
-    for name in dict.fromkeys(PAFT_MIX):
-        rest = tuple(each for each in PAFT_MIX if each != name)
-        family, share = name.partition(":")[0], PART * len(rest)
-        alone, without = _paft(ALPHA - share, (name,)), _paft(share, rest)
+    for family, entries in (("SBP", ("symbols", "SBP:3")), ("EFP", ("EFP",)), ("SRP", ("SRP",))):
+        own = tuple(each for each in PAFT_MIX if each in entries)
+        rest = tuple(each for each in PAFT_MIX if each not in entries)
+        alone, without = _paft(PART * len(own), own), _paft(PART * len(rest), rest)
         arms.append(Arm(f"only-{family}", f"PAFT of {family} alone", mix=alone))
         arms.append(Arm(f"without-{family}", f"PAFT of all but {family}", mix=without))
-    return tuple(arms)
+    return (*arms, REFUSES, WITHOUT)
 
 
 STUDIES: dict[str, Study] = {
@@ -288,7 +292,7 @@ STUDIES: dict[str, Study] = {
             "Which perturbations carry the repair, and to which shifts?",
             (STATIC, PAFT, *_families()),
             tuple(
-                ("static" if arm.name.startswith("only") else "paft", arm.name)
+                ("static" if arm.name.startswith("only") or arm is REFUSES else "paft", arm.name)
                 for arm in _families()
             ),
         ),
@@ -304,7 +308,7 @@ STUDIES: dict[str, Study] = {
         ),
         Study(
             "beyond",
-            "Does PAFT over the dependency graph, or over compositions, help where PAFT does not?",
+            "Does PAFT over the graph, over all families or over pairs help where PAFT does not?",
             (
                 STATIC,
                 PAFT,
@@ -312,6 +316,12 @@ STUDIES: dict[str, Study] = {
                     "paft-graph",
                     "PAFT with merged, split, reversed and guarded tools",
                     mix=_paft(12 * PART, (*PAFT_MIX, "graph", "graph")),
+                ),
+                Arm(
+                    "paft-wide",
+                    "PAFT with formats, tools that change midway, and the graph",
+                    mix=_paft(0.86, (*PAFT_MIX, *2 * ("formats", "midway"), *3 * ("graph",))),
+                    factor=1.25,
                 ),
                 Arm(
                     "paft-composed",
@@ -333,7 +343,10 @@ STUDIES: dict[str, Study] = {
                     factor=0.5,
                 ),
             ),
-            (("paft", "paft-graph"), ("paft", "paft-composed"), ("paft", "paft-mild-first")),
+            tuple(
+                ("paft", arm)
+                for arm in ("paft-graph", "paft-wide", "paft-composed", "paft-mild-first")
+            ),
             probes=(*PROBES, *COMPOSED),
         ),
     )
