@@ -72,6 +72,8 @@ PAFT_MIX = (*4 * ("symbols",), "SBP:3", "EFP", "EFP", "EFP", "SRP", "limits", "l
 lists of another order, for where the order never changes it reads by place."""
 RL_MIX = ("symbols", "EFP", "EFP", "limits", "limits", "limits")
 """Half of it limits, of which half are unsolvable: in a fifth of the scenes a refusal is paid."""
+WIDE = (*2 * ("formats", "midway"), *3 * ("graph",), "fatal_error", "fatal_error_lookalike")
+"""Fatal errors are those limits that PAFT learned worst: they come after errors that pass."""
 PAFT_MILD = (*5 * ("SBP",), *PAFT_MIX[5:])
 ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
@@ -319,9 +321,9 @@ STUDIES: dict[str, Study] = {
                 ),
                 Arm(
                     "paft-wide",
-                    "PAFT with formats, tools that change midway, and the graph",
-                    mix=_paft(0.86, (*PAFT_MIX, *2 * ("formats", "midway"), *3 * ("graph",))),
-                    factor=1.25,
+                    "PAFT with formats, tools that change midway, the graph, and more fatal errors",
+                    mix=_paft(0.88, (*PAFT_MIX, *WIDE)),
+                    factor=1.5,
                 ),
                 Arm(
                     "paft-composed",
