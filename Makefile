@@ -25,7 +25,7 @@ demo: setup  ## a real model, trained on clean and on shifted scenes, on all fou
 test: setup  ## every test, the ones with a real model included
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-check: setup  ## lint, types, and the rules of the instrument
+check: setup  ## lint and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -42,5 +42,5 @@ adapters: setup  ## trains the shipped adapters again, where their stage is not 
 frameworks: setup  ## agent frameworks and Inspect, each in an environment of its own
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
 
-clean:
-	rm -rf .venv runs build
+clean:  ## what the other targets made; runs of your own stay
+	rm -rf .venv runs/demo build

@@ -180,7 +180,7 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
         format=FORMAT,
         toolshift=_version("toolshift") or "unknown",
         python=sys.version.split()[0],
-        platform=platform.platform(),
+        platform=f"{platform.system()}-{platform.machine()}",
         packages={name: found for name in PACKAGES if (found := _version(name))},
         suite=plan.selection.suite,
         selection=plan.selection,

@@ -1,6 +1,7 @@
 """Training data: what is drawn, what the oracle does there, and what the files hold."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from toolshift.errors import UsageError
 from toolshift.shift import shifts
 from toolshift.train.data import expert_rows, make_rows, read_rows, write_rows
 from toolshift.train.scenes import FAMILIES, Mix, check, draw
+from toolshift.worlds import find_world
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.3, 1.0])
@@ -47,6 +49,19 @@ def test_a_scene_depends_on_its_number_alone(number, family):
     assert (one.task, one.shifts) == (other.task, other.shifts)
     assert one.task.pool == "train"
     assert expert_rows(one) == expert_rows(other)
+
+
+def test_given_tasks_are_met_again_under_other_draws():
+    own = str(Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml")
+    mix = Mix(worlds=(own,), alpha=0.5, shifts=("SBP", "EFP"))
+    few = {kind: count for kind, count in find_world(own).counts.items() if count < 15}
+    rows = make_rows(mix, 60)
+    assert few, "the example has tasks enough, so none is met again"
+    assert 30 <= statistics(rows)["shifts"]["clean"] < 40
+    assert len({row["lineage"] for row in rows}) == 60
+    assert len({row["id"] for row in rows if row["shifts"]}) > 20
+    assert statistics(rows)["distinct"] == len({row["id"] for row in rows}) < len(rows)
+    assert rows == make_rows(mix, 60)
 
 
 def test_entities_are_of_the_training_pool_alone():

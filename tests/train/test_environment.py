@@ -73,6 +73,15 @@ def test_an_unfinished_episode_earns_nothing():
     assert environment.get_reward() == 0.0
 
 
+def test_a_question_that_nobody_understands_is_no_way_out():
+    made = environments([apply(scene("booking"), "query_underspecification", 2)])
+    environment = made.factories[made.rows[0]["environment"]]()
+    environment.reset(**made.rows[0])
+    environment.ask_user("What colour is the sky?")
+    environment.final_answer("BCDF-GHJK")
+    assert environment.get_reward() == 0.0
+
+
 def test_transformers_reads_the_schemas_back():
     made = environments([scene("booking")])
     environment = made.factories[made.rows[0]["environment"]]()

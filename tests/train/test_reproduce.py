@@ -11,11 +11,11 @@ import pytest
 from train import tiny
 
 from toolshift.errors import UsageError
-from toolshift.train.experiments import SCALES, STUDIES, find_study
+from toolshift.train.experiments import HELD_OUT, SCALES, STUDIES, find_study
 from toolshift.train.findings import ArmResult, Findings, _won_back, page
 from toolshift.train.plots import accuracy_by_shift
 from toolshift.train.presets import PRESETS
-from toolshift.train.reproduce import stages
+from toolshift.train.reproduce import seeds_there, stages
 from toolshift.train.scenes import FAMILIES, check, draw
 
 
@@ -139,6 +139,43 @@ def test_what_is_won_back_is_a_share_of_a_loss_that_there_is():
     assert isnan(back[2])
 
 
+def test_what_the_placebo_takes_too_is_no_loss_to_a_shift():
+    tiers = ("perception", "interaction", "reasoning")
+
+    def arm(name, beyond, told):
+        return msgspec.structs.replace(
+            _arm(name, [0.9] * 3, [-50] * 3),
+            beyond=dict.fromkeys(tiers, beyond),
+            told_apart=dict.fromkeys(tiers, told),
+        )
+
+    arms = [arm("a", [-40, -42, -44], [True, True, False]), arm("b", [-10, -21, -11], [False] * 3)]
+    back = {"b against a": _won_back(*arms, beyond=True)}
+    assert back["b against a"]["perception"] == pytest.approx([0.75, 0.5, 0.75])
+    text = page(
+        Findings("s", "Why?", "small", True, arms, {}, {}, [], won_back_beyond=back), "toolshift"
+    )
+    assert "| a | -42 [-47, -37] | 2 of 3 |" in text
+    assert "| b against a | 67 [31, 103] |" in text
+
+
+def test_an_arm_that_trains_on_a_held_out_shift_has_not_been_held_out():
+    meets = {arm.name: arm.meets(HELD_OUT) for study in STUDIES.values() for arm in study.arms}
+    assert {name for name, met in meets.items() if met} == {"paft-wide", "native-interaction"}
+
+
+def test_seeds_that_are_there_are_on_the_page_whoever_asked_for_them(tmp_path):
+    study = find_study("controls")
+    assert seeds_there(study, "small", tmp_path) == 0
+    for name in (
+        "static-small-seed2-0123abcd",
+        "static-smoke-seed7-0123abcd",
+        "other-small-seed9-0",
+    ):
+        (tmp_path / name).mkdir()
+    assert seeds_there(study, "small", tmp_path) == 3
+
+
 def test_a_tier_that_training_on_it_does_not_teach_is_not_testable():
     arms = [_arm("native-interaction", [0.9], [-5.0]), _arm("native-reasoning", [0.5], [-5.0])]
     text = page(Findings("s", "Why?", "small", True, arms, {}, {}, []), "toolshift reproduce s")
@@ -187,7 +224,10 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     results = (tmp_path / "page" / "results.json").read_bytes()
     code, _, err = toolshift("reproduce", "rl", "--preset", "small", *where, "--only-page")
     assert code == 2
-    assert "holds results of preset smoke, pool dev, which would be lost" in err
+    assert "holds results of rl, preset smoke, pool dev, which would be lost" in err
+    code, _, err = toolshift("reproduce", "more", "--preset", "smoke", *where, "--only-page")
+    assert code == 2
+    assert "holds results of rl" in err
     elsewhere = ("--work", tmp_path / "nothing", "--out", tmp_path / "page")
     code, _, err = toolshift(*words, *elsewhere, "--only-page")
     assert code == 2
@@ -206,6 +246,13 @@ def test_the_test_pool_is_opened_by_a_plan_and_for_nothing_else(tmp_path, toolsh
     code, _, err = toolshift(*words, *where, "--arm", "steps-x4")
     assert code == 2
     assert "plans other stages than steps-x4-smoke-seed0" in err
+    plan = tmp_path / "page" / "plan.json"
+    kept = plan.read_bytes()
+    (run,) = json.loads(kept).values()
+    plan.write_text(json.dumps(dict.fromkeys(json.loads(kept), run[:-8] + "0" * 8)))
+    code, _, err = toolshift(*words, *where, "--arm", "static")
+    assert code == 2, "the scenes are others than those that were planned for"
+    plan.write_bytes(kept)
     code, _, err = toolshift(*words, *where, "--arm", "static")
     assert code == 0, err
     assert "pool test" in (tmp_path / "page" / "README.md").read_text()

@@ -36,9 +36,11 @@ def data_command(out: Path, count: int, alpha: float, asked: dict[str, Any], as_
         if found[title]:
             table = [[name, number] for name, number in found[title].items()]
             print_table(title, [title.removesuffix("s"), "trajectories"], table)
+    again = len(rows) - found["distinct"]
     click.echo(
         f"{len(rows)} rows of {count} trajectories in {out} (sha256 {digest[:12]}...); "
-        f"{found['unsolvable']} trajectories end in a refusal, "
+        + f"{again} stand there again; " * bool(again)
+        + f"{found['unsolvable']} trajectories end in a refusal, "
         f"{found['calls_per_row']:.1f} calls a row"
     )
 
@@ -100,13 +102,15 @@ def check_name(out: Path) -> None:
 def statistics(rows: list[Row]) -> dict[str, Any]:
     """Counts of a data set; what is not said to be of rows or messages is of trajectories.
 
-    `calls_per_row` is the mean number of calls the assistant makes.
+    `calls_per_row` is the mean number of calls the assistant makes; `distinct` leaves out what
+    stands there again, as where a world has fewer tasks than are asked for.
     """
     trajectories = list({row["lineage"]: row for row in rows}.values())
     calls = [len(message.get("tool_calls", ())) for row in rows for message in row["messages"]]
     masked = sum(message.get("weight") == 0 for row in rows for message in row["messages"])
     return {
         "rows": len(rows),
+        "distinct": len({row["id"] for row in rows}),
         "unsolvable": sum(not row["solvable"] for row in trajectories),
         "calls_per_row": sum(calls) / len(rows),
         "masked_messages": masked,

@@ -15,6 +15,7 @@ from toolshift.tool import JSON
 from toolshift.train.experiments import STUDIES, find_study
 
 if TYPE_CHECKING:
+    from toolshift.train.experiments import Study
     from toolshift.train.reproduce import Stage
 
 RESULTS = "results.json"
@@ -24,7 +25,7 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     """Runs what is left of a study, and writes its page and results."""
     from toolshift.train.findings import find, page
     from toolshift.train.grpo_settings import processes
-    from toolshift.train.reproduce import chosen_arms, run, stages
+    from toolshift.train.reproduce import chosen_arms, run, seeds_there, stages
 
     if not name:
         _list(asked["as_json"])
@@ -42,19 +43,19 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         )
     names = chosen_arms(study, asked["arms"])
     out = asked["out"] or Path("studies") / name / ("test" if asked["pool"] == "test" else "")
-    _keep_others(out, scale, asked["pool"])
-    most = max(seeds, study.seeds)
+    _keep_others(out, name, scale, asked["pool"])
+    most = max(seeds, study.seeds, seeds_there(study, scale, asked["work"]))
     everything = stages(study, scale, most, asked["work"], pool=asked["pool"])
     todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
     changes = {"threads": asked["threads"]} if asked["threads"] else {}
-    if asked["pool"] == "test" and not asked["only_page"] and not _planned(todo, out):
+    if asked["pool"] == "test" and not asked["only_page"] and not _planned(todo, study, out):
         return
     if not asked["only_page"]:
         _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
         for stage in todo:
             run(stage, study, _say, asked["launch"], **changes)
-            _write(out, find(study, everything), page)
-    found = find(study, everything)
+            _write(out, find(study, everything, seeds), page)
+    found = find(study, everything, seeds)
     if not found.arms and (out / RESULTS).exists():
         raise UsageError(
             f"{asked['work']} has no finished stage of this study at preset {scale}, so the page "
@@ -67,36 +68,48 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
 
 
-def _keep_others(out: Path, scale: str, pool: str) -> None:
-    """Refuses a folder that holds the results of another preset or pool.
+def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
+    """Refuses a folder that holds the results of another study, preset or pool.
 
     Raises:
         UsageError: where it does.
     """
     file = out / RESULTS
-    kept = msgspec.json.decode(file.read_bytes(), type=_Kept) if file.exists() else None
-    if kept is not None and (kept.scale, kept.pool) != (scale, pool):
+    if not file.exists():
+        return
+    try:
+        kept = msgspec.json.decode(file.read_bytes(), type=_Kept)
+    except msgspec.MsgspecError:
         raise UsageError(
-            f"{out} holds results of preset {kept.scale}, pool {kept.pool}, which would be lost: "
-            "name another folder with --out"
+            f"{file} is not the results of a study, and would be lost: name another folder "
+            "with --out"
+        ) from None
+    if (kept.study, kept.scale, kept.pool) != (study, scale, pool):
+        raise UsageError(
+            f"{out} holds results of {kept.study}, preset {kept.scale}, pool {kept.pool}, which "
+            "would be lost: name another folder with --out"
         )
 
 
 class _Kept(msgspec.Struct):
+    study: str
     scale: str
     pool: str = "dev"
 
 
-def _planned(todo: list[Stage], out: Path) -> bool:
+def _planned(todo: list[Stage], study: Study, out: Path) -> bool:
     """Whether these stages were planned before; if nothing was, writes the plan.
 
-    The test pool is opened once: what is measured on it is decided, and committed, before.
+    The test pool is opened once: what is measured on it is decided, and committed, before. A plan
+    holds for the scenes as they were, names and wordings included.
 
     Raises:
         UsageError: where something else was planned.
     """
+    from toolshift.train.reproduce import measured_in
+
     file = out / "plan.json"
-    wanted = {each.folder.name: each.run.name for each in todo}
+    wanted = {each.folder.name: measured_in(each, study) for each in todo}
     if not file.exists():
         out.mkdir(parents=True, exist_ok=True)
         write(file, msgspec.json.format(JSON.encode(wanted)) + b"\n")
@@ -107,7 +120,8 @@ def _planned(todo: list[Stage], out: Path) -> bool:
     if other:
         raise UsageError(
             f"{file} plans other stages than {', '.join(other)}: the test pool was opened for "
-            "those. What is chosen after a look at it has to say so: plan in another folder (--out)"
+            "those, in the scenes of then. What is chosen after a look at it has to say so: plan "
+            "in another folder (--out)"
         )
     return True
 

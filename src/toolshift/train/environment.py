@@ -30,6 +30,7 @@ from toolshift.errors import UsageError
 from toolshift.grade import grade
 from toolshift.scene import Scene
 from toolshift.tool import JSON
+from toolshift.train.reward import TEACHES_NOTHING
 
 _TYPES = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
@@ -78,11 +79,12 @@ def environment_class(
         self._episode = Episode(scenes[scene])
 
     def get_reward(self: Any) -> float | None:
-        """1 or 0 by the grader; None where the episode is void."""
+        """1 or 0 by the grader; None where the episode teaches nothing."""
         if not self._episode.end:
             self._episode.crash("the episode was left unfinished")
         verdict = grade(self._episode)
-        return None if verdict.void else float(verdict.passed)
+        silent = verdict.void and verdict.cause in TEACHES_NOTHING
+        return None if silent else float(verdict.passed)
 
     methods: dict[str, Any] = {"reset": reset, "get_reward": get_reward}
     for tool in tools:

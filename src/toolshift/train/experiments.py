@@ -7,6 +7,7 @@ is trained once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.presets import PRESETS
-from toolshift.train.scenes import Mix
+from toolshift.train.scenes import Mix, stacks_of
 
 Method = Literal["none", "sft", "grpo"]
 
@@ -129,6 +130,16 @@ class Arm(msgspec.Struct, frozen=True):
             return 1
         return 2 if self.mix.get("alpha") else 4
 
+    def meets(self, shifts: Collection[str]) -> bool:
+        """Whether its own trajectories have one of these shifts."""
+        if not self.mix.get("alpha"):
+            return False
+        severities = self.mix.get("severities", SHORT)
+        stacks = (
+            s for e in self.mix["shifts"] for level in severities for s in stacks_of(e, level)
+        )
+        return any(applied.shift in shifts for stack in stacks for applied in stack)
+
     def mixed(self, scale: Scale, seed: int) -> Mix:
         """The mix that it is trained on; one that starts from another arm has worlds of its own."""
         apart = 100 * bool(self.init)
@@ -182,6 +193,7 @@ REFUSES = Arm(
     "clean, and as many limits as PAFT has",
     mix=_shifted(2 * PART, ("limits",)),
 )
+SLIPPING = Arm("only-slips", f"clean, slips in {SLIPS:.0%}", mix={"slips": SLIPS})
 WITHOUT = Arm(
     "paft-without-limits",
     "PAFT without unsolvable scenes and their look-alikes",
@@ -195,24 +207,30 @@ def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
 
 
 def _alpha(share: float) -> Arm:
-    name = f"alpha-{share:g}".replace(".", "-")
-    return Arm(name, f"PAFT, alpha {share:g}", mix=_paft(share, PAFT_MIX))
+    """PAFT at another alpha; slips keep step, or little of it would be mostly slips."""
+    name, slips = f"alpha-{share:g}".replace(".", "-"), round(SLIPS * share / ALPHA, 4)
+    return Arm(
+        name,
+        f"PAFT, alpha {share:g}, slips in {slips:.0%}",
+        mix={**_paft(share, PAFT_MIX), "slips": slips},
+    )
 
 
 def _families() -> tuple[Arm, ...]:
     """Each family of PAFT alone, and all but each; every family keeps the amount that it has.
 
     `symbols` is SBP at full strength, so the two come and go together. Of the limits alone, and of
-    PAFT without them, `contrast` has arms already.
+    PAFT without them, `contrast` has arms already. Slips, feedback on own errors, go with EFP.
     """
     arms = []
     for family, entries in (("SBP", ("symbols", "SBP:3")), ("EFP", ("EFP",)), ("SRP", ("SRP",))):
         own = tuple(each for each in PAFT_MIX if each in entries)
         rest = tuple(each for each in PAFT_MIX if each not in entries)
         alone, without = _paft(PART * len(own), own), _paft(PART * len(rest), rest)
-        arms.append(Arm(f"only-{family}", f"PAFT of {family} alone", mix=alone))
-        arms.append(Arm(f"without-{family}", f"PAFT of all but {family}", mix=without))
-    return (*arms, REFUSES, WITHOUT)
+        slips = ", slips with it" if family == "EFP" else ""
+        arms.append(Arm(f"only-{family}", f"PAFT of {family} alone{slips}", mix=alone))
+        arms.append(Arm(f"without-{family}", f"PAFT of all but {family}{slips}", mix=without))
+    return (*arms, SLIPPING, REFUSES, WITHOUT)
 
 
 STUDIES: dict[str, Study] = {
@@ -294,7 +312,7 @@ STUDIES: dict[str, Study] = {
             "Which perturbations carry the repair, and to which shifts?",
             (STATIC, PAFT, *_families()),
             tuple(
-                ("static" if arm.name.startswith("only") or arm is REFUSES else "paft", arm.name)
+                ("paft" if "without" in arm.name else "static", arm.name)
                 for arm in _families()
             ),
         ),
@@ -317,7 +335,7 @@ STUDIES: dict[str, Study] = {
                 Arm(
                     "paft-graph",
                     "PAFT with merged, split, reversed and guarded tools",
-                    mix=_paft(12 * PART, (*PAFT_MIX, "graph", "graph")),
+                    mix=_paft(13 * PART, (*PAFT_MIX, "graph", "graph")),
                 ),
                 Arm(
                     "paft-wide",

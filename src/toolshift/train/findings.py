@@ -22,17 +22,18 @@ MEASURES = {
     "interaction": "change in tier 2",
     "reasoning": "change in tier 3",
     "trained_on": "accuracy under shifts of tiers 1 and 2 that PAFT trains on, in other wordings",
-    "held_out": "accuracy under three shifts of tiers 1 and 2 that `paft` and `diverse` never meet",
+    "held_out": "accuracy under three shifts of tiers 1 and 2; n.d. where training has one of them",
     "refusal_rate": "refusals among unsolvable scenes",
+    "refused_rightly": "passes there: refused for the right reason, after the evidence",
     "over_refusal": "refusals among solvable scenes",
     "look_alike_refusal": "refusals of the look-alikes",
-    "tool_error_rate": "failed calls among calls that the interface did not make fail",
+    "tool_error_rate": "calls that failed by the model's own doing, among all its calls",
     "exploration": "active exploration score",
     "chain_length": "calls an episode",
 }
 PERCENT = (
-    "clean", "placebo", "trained_on", "held_out", "refusal_rate", "over_refusal",
-    "look_alike_refusal", "tool_error_rate",
+    "clean", "placebo", "trained_on", "held_out", "refusal_rate", "refused_rightly",
+    "over_refusal", "look_alike_refusal", "tool_error_rate",
 )  # fmt: skip
 CLAIM = 3
 """Training seeds that a claim takes; with fewer a result is exploratory."""
@@ -58,7 +59,13 @@ samples; change under shift in points):
 
 
 class ArmResult(msgspec.Struct, frozen=True):
-    """One arm: each measure by seed, accuracy by shift and by kind, causes, and what it cost."""
+    """One arm: each measure by seed, accuracy by shift and by kind, causes, and what it cost.
+
+    Attributes:
+        beyond: by tier and seed, the change less that under the placebo, in points.
+        told_apart: by tier and seed, whether that run's report tells the loss from chance and from
+            the placebo: a test over its tasks, of which there are few.
+    """
 
     arm: str
     summary: str
@@ -72,6 +79,8 @@ class ArmResult(msgspec.Struct, frozen=True):
     steps: list[int]
     tokens: list[int]
     void: int = 0
+    beyond: dict[str, list[float]] = {}
+    told_apart: dict[str, list[bool]] = {}
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
@@ -85,6 +94,7 @@ class Findings(msgspec.Struct, frozen=True):
         contrasts: differences of measures, paired by seed.
         won_back: by the same contrasts and by tier, the share of the first arm's loss that the
             second does not have, paired by seed; NaN where the first loses less than `LEAST_LOSS`.
+        won_back_beyond: the same of what is lost beyond the placebo.
     """
 
     study: str
@@ -96,6 +106,7 @@ class Findings(msgspec.Struct, frozen=True):
     won_back: dict[str, dict[str, list[float]]]
     missing: list[str]
     pool: str = "dev"
+    won_back_beyond: dict[str, dict[str, list[float]]] = {}
 
     @property
     def exploratory(self) -> bool:
@@ -103,8 +114,15 @@ class Findings(msgspec.Struct, frozen=True):
         return any(len(arm.seeds) < CLAIM for arm in self.arms) or bool(self.missing)
 
 
-def find(study: Study, stages: Sequence[Stage]) -> Findings:
-    """Reads what the finished stages of a study have measured."""
+def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
+    """Reads what the finished stages of a study have measured.
+
+    Args:
+        study: whose arms are compared.
+        stages: all that there may be.
+        seeds: how many were asked for; with fewer than the study's, the study's count.
+    """
+    wanted = max(seeds, study.seeds)
     mine = {arm.name: arm for arm in study.arms}
     done: dict[str, list[Stage]] = defaultdict(list)
     for stage in stages:
@@ -112,23 +130,25 @@ def find(study: Study, stages: Sequence[Stage]) -> Findings:
             done[stage.arm.name].append(stage)
     arms = [_arm_result(done[name]) for name in mine if done[name]]
     by_name = {arm.arm: arm for arm in arms}
+    pairs = {
+        (one, other): (by_name[one], by_name[other])
+        for one, other in study.contrasts
+        if one in by_name and other in by_name
+    }
     return Findings(
         study=study.name,
         question=study.question,
         scale=stages[0].scale,
         evidence=SCALES[stages[0].scale].evidence,
         arms=arms,
-        contrasts={
-            f"{other} - {one}": _difference(by_name[one], by_name[other])
-            for one, other in study.contrasts
-            if one in by_name and other in by_name
+        contrasts={f"{b} - {a}": _difference(*arms) for (a, b), arms in pairs.items()},
+        won_back={f"{b} against {a}": _won_back(*arms) for (a, b), arms in pairs.items()},
+        won_back_beyond={
+            f"{b} against {a}": _won_back(*arms, beyond=True) for (a, b), arms in pairs.items()
         },
-        won_back={
-            f"{other} against {one}": _won_back(by_name[one], by_name[other])
-            for one, other in study.contrasts
-            if one in by_name and other in by_name
-        },
-        missing=[f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured],
+        missing=[
+            f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured and s.seed < wanted
+        ],
         pool=stages[0].pool,
     )
 
@@ -144,6 +164,7 @@ def measures_of(report: AgentReport) -> dict[str, float]:
         "held_out": _mean_accuracy(report, HELD_OUT),
         "refusal_rate": report.everything.refusal_rate.estimate,
         "over_refusal": report.everything.over_refusal.estimate,
+        "refused_rightly": _right_refusals(report),
         "look_alike_refusal": nan,
         "tool_error_rate": report.everything.own_error_rate,
         "exploration": report.everything.exploration,
@@ -158,6 +179,14 @@ def _mean_accuracy(report: AgentReport, shifts: tuple[str, ...]) -> float:
     """The mean over these shifts; NaN where one of them was not measured."""
     found = {row.label: row.accuracy.estimate for row in report.shifts}
     return sum(found.get(name, nan) for name in shifts) / len(shifts)
+
+
+def _right_refusals(report: AgentReport) -> float:
+    """Passes in unsolvable scenes, over the shifts that make scenes so; NaN where none does."""
+    rows = [row for row in report.shifts if row.unsolvable]
+    scenes = sum(row.unsolvable for row in rows)
+    passed = sum(row.accuracy.estimate * row.unsolvable for row in rows)
+    return passed / scenes if scenes else nan
 
 
 # -- the page ---------------------------------------------------------------------------------
@@ -200,6 +229,7 @@ def page(found: Findings, command: str) -> str:
         said += ["Of the first arm's loss in a tier, the share that the second does not have, in "
                  f"percent (n.d. where the first loses less than {LEAST_LOSS} points):", "",
                  *_table(("contrast", *POINTS), rows), ""]  # fmt: skip
+    said += _beyond_placebo(found)
     said += ["## Accuracy by shift, percent", ""]
     said += ["![accuracy of each arm under each shift](accuracy.svg)", ""] if found.arms else []
     said += [*_rate_table("shift", [(arm.arm, arm.shifts) for arm in found.arms]), ""]
@@ -211,6 +241,47 @@ def page(found: Findings, command: str) -> str:
     said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
     said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
     return "\n".join([*said, "```console", f"$ {command}", "```", ""])
+
+
+def _beyond_placebo(found: Findings) -> list[str]:
+    """What is lost beyond what the placebo takes, and whether single runs can tell."""
+    arms = [arm for arm in found.arms if arm.beyond]
+    if not arms:
+        return []
+    rows = [
+        [
+            arm.arm,
+            *(text for tier in POINTS for text in (_beyond_cell(arm, tier), _told(arm, tier))),
+        ]
+        for arm in arms
+    ]
+    columns = ("arm", *(text for tier in POINTS for text in (tier, "told apart")))
+    said = [
+        "## Beyond the placebo",
+        "",
+        "The placebo changes nothing that matters, so what is lost there is no loss to a shift. "
+        "The change in each tier less that under the placebo, in points; and in how many of the "
+        "seeds the run's own report tells the loss from chance and from the placebo, a test over "
+        f"the {SCALES[found.scale].tasks} tasks of one run.",
+        "",
+        *_table(columns, rows),
+        "",
+    ]
+    rows = [
+        [name, *(_cell("clean", _over_seeds(values[tier])) for tier in POINTS)]
+        for name, values in found.won_back_beyond.items()
+    ]
+    if rows:
+        said += ["Won back of that, in percent:", "", *_table(("contrast", *POINTS), rows), ""]
+    return said
+
+
+def _beyond_cell(arm: ArmResult, tier: str) -> str:
+    return _cell(tier, _over_seeds(arm.beyond[tier]))
+
+
+def _told(arm: ArmResult, tier: str) -> str:
+    return f"{sum(arm.told_apart[tier])} of {len(arm.told_apart[tier])}"
 
 
 def _controls(arms: Sequence[ArmResult]) -> list[str]:
@@ -225,7 +296,10 @@ def _controls(arms: Sequence[ArmResult]) -> list[str]:
         verdict = "yes" if reached >= TESTABLE else "**not testable at this scale**"
         spread = f"{100 * min(passed):.0f} to {100 * max(passed):.0f}"
         rows.append([arm.arm.removeprefix("native-"), f"{100 * reached:.0f}", spread, verdict])
-    said = f"Trained on a tier alone, a model must pass {100 * TESTABLE:.0f}% of its scenes there:"
+    said = (
+        f"Trained on a tier alone, a model must pass {100 * TESTABLE:.0f}% there, on average over "
+        "the shifts:"
+    )
     columns = ("tier", "passed, percent", "by shift", "testable")
     return ["## Native controls", "", said, "", *_table(columns, rows), ""]
 
@@ -295,6 +369,8 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
 def _arm_result(stages: Sequence[Stage]) -> ArmResult:
     reports = [stage.report() for stage in stages]
     measured = [measures_of(report) for report in reports]
+    if stages[0].arm.meets(HELD_OUT):
+        measured = [{**each, "held_out": nan} for each in measured]
     shifts: dict[str, list[float]] = defaultdict(list)
     kinds: dict[str, list[float]] = defaultdict(list)
     causes = Counter[str]()
@@ -318,7 +394,16 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         steps=[int(record.get("steps", 0)) for record in records],
         tokens=[int(record.get("tokens", 0)) for record in records],
         void=sum(report.everything.void for report in reports),
+        beyond={
+            tier: [m[tier] - 100 * (m["placebo"] - m["clean"]) for m in measured] for tier in POINTS
+        },
+        told_apart={tier: [_tells(report, tier) for report in reports] for tier in POINTS},
     )
+
+
+def _tells(report: AgentReport, tier: str) -> bool:
+    """Whether a run's report tells the loss in a tier from chance and from the placebo."""
+    return any(row.label == tier and row.told_apart for row in report.tiers)
 
 
 def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
@@ -341,15 +426,17 @@ def _paired(one: ArmResult, other: ArmResult) -> list[tuple[int, int]]:
     ]
 
 
-def _won_back(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
+def _won_back(one: ArmResult, other: ArmResult, beyond: bool = False) -> dict[str, list[float]]:
     """The share of one's loss that other does not have, for the seeds that both have."""
+    before, after = ((arm.beyond if beyond else arm.measures) for arm in (one, other))
     return {
         tier: [
-            1 - other.measures[tier][there] / lost if lost <= -LEAST_LOSS else nan
+            1 - after[tier][there] / lost if lost <= -LEAST_LOSS else nan
             for here, there in _paired(one, other)
-            for lost in [one.measures[tier][here]]
+            for lost in [before[tier][here]]
         ]
         for tier in POINTS
+        if tier in before and tier in after
     }
 
 

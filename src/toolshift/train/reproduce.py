@@ -8,6 +8,7 @@ stage that was broken off goes on. The results of a study are read from the stag
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.smol import SMOL
+from toolshift.cell import build
 from toolshift.errors import UsageError
 from toolshift.plan import Plan, make_plan
 from toolshift.report.report import AgentReport
@@ -103,6 +105,14 @@ def stages(
     return [_stage(arm, study, scale, seed, work, pool) for seed in range(seeds) for arm in chosen]
 
 
+def seeds_there(study: Study, scale: str, work: Path) -> int:
+    """How many seeds, counted from 0, the folders of a study's arms reach up to."""
+    names = "|".join(re.escape(arm.name) for arm in study.arms)
+    named = re.compile(rf"(?:{names})-{scale}-seed(\d+)-[0-9a-f]{{8}}")
+    found = map(named.fullmatch, (folder.name for folder in work.glob(f"*-{scale}-seed*")))
+    return max((int(each[1]) + 1 for each in found if each), default=0)
+
+
 def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) -> None:
     """Trains and measures one stage, as far as that is not done.
 
@@ -125,6 +135,11 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
     if not stage.measured:
         say(f"{where}: measuring")
         _measure(stage, study)
+
+
+def measured_in(stage: Stage, study: Study) -> str:
+    """A hash of what a stage is measured in: the run, and all that its scenes show and expect."""
+    return f"{stage.run.name}-{_scenes(*_probed(stage, study))}"
 
 
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
@@ -196,6 +211,27 @@ def _base_hash(scale: str) -> str:
     return find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else ""
 
 
+def _probed(stage: Stage, study: Study) -> tuple[tuple[str, ...], Scale, str]:
+    """What decides the plan of a stage's measurement."""
+    return stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool
+
+
+@lru_cache(maxsize=16)
+def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
+    """A hash of the scenes of a plan, whose own hash tells shifts by name and version."""
+    found = map(build, _plan(probes, scale, pool).cells)
+    return _hash(
+        [
+            [
+                [(tool.name, tool.description, tool.params) for tool in scene.tools],
+                [ask.text for ask in scene.asks],
+                [(step.name, step.arguments, step.text) for step in scene.rehearsal],
+            ]
+            for scene in found
+        ]
+    )
+
+
 @lru_cache(maxsize=16)
 def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
     """What arms are measured in."""
@@ -257,6 +293,6 @@ def _measure(stage: Stage, study: Study) -> None:
         max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
         name=stage.arm.name,
     )
-    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
+    plan = _plan(*_probed(stage, study))
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
         run_plan(plan, contestants([agent], None), stage.run, 1, watch)

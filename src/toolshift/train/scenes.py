@@ -158,9 +158,18 @@ def draw(mix: Mix, number: int) -> Scene:
     turn, place = divmod(block, len(kinds))
     world, kind = seeds.rng(mix.seed, "mix", turn).sample(kinds, len(kinds))[place]
     index = turn * mix.share + part
-    scene = make_scene(find_world(world), kind, index, mix.seed, mix.pool, mix.size)
+    scene = _clean(mix, world, kind, index)
     before, after = (int(blocks * mix.alpha + 1e-9) for blocks in (block, block + 1))
     return _shifted(scene, mix, before, part) if after > before else scene
+
+
+def _clean(mix: Mix, world: str, kind: str, index: int) -> Scene:
+    """A clean scene. Where tasks are given and not drawn, each is met again, under a new seed."""
+    found, seed = find_world(world), mix.seed
+    if found.counts:
+        lap, index = divmod(index, found.counts[kind])
+        seed = seeds.derive(seed, "lap", lap) if lap else seed
+    return make_scene(found, kind, index, seed, mix.pool, mix.size)
 
 
 def draws(mix: Mix, count: int, begin: int = 0) -> Iterator[Scene]:
