@@ -13,12 +13,13 @@ setup: .venv/.ready
 	touch $@
 
 # The kinds of task that the small models were trained on, and one or two shifts of each tier.
-DEMO := --kind listing --kind hours --kind route --kind visit --tasks 12 \
+DEMO := --kind listing --kind hours --kind route --kind visit --tasks 10 \
 	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
 	--shift no_such_entity:2 --shift no_such_entity_lookalike:2
 
-demo: setup  ## a real model, trained on clean and on shifted scenes, on all four tiers
-	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent memorises_names \
+demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO, on all four tiers
+	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent smol:grpo \
+		--agent memorises_names \
 		$(DEMO) --only-distinguishable --out runs/demo
 	@$(BIN)/toolshift report runs/demo --only-distinguishable | tail -n 1
 

@@ -355,7 +355,7 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
             ", ".join(map(str, arm.seeds)),
             *(", ".join(map(str, each)) for each in (arm.rows, arm.steps)),
             ", ".join(f"{tokens / 1e6:.2f}" for tokens in arm.tokens),
-            ", ".join(f"{seconds:.0f}" for seconds in arm.cpu_seconds),
+            ", ".join("-" if isnan(each) else f"{each:.0f}" for each in arm.cpu_seconds),
         ]
         for arm in arms
     ]
