@@ -12,7 +12,8 @@ from train import tiny
 
 from toolshift.errors import UsageError
 from toolshift.train.experiments import HELD_OUT, SCALES, STUDIES, find_study
-from toolshift.train.findings import ArmResult, Findings, _won_back, page
+from toolshift.train.findings import ArmResult, Findings, _won_back
+from toolshift.train.page import page
 from toolshift.train.plots import accuracy_by_shift
 from toolshift.train.presets import PRESETS
 from toolshift.train.reproduce import seeds_there, stages

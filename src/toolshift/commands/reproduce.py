@@ -16,6 +16,7 @@ from toolshift.train.experiments import STUDIES, find_study
 
 if TYPE_CHECKING:
     from toolshift.train.experiments import Study
+    from toolshift.train.findings import Findings
     from toolshift.train.reproduce import Stage
 
 RESULTS = "results.json"
@@ -23,7 +24,7 @@ RESULTS = "results.json"
 
 def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     """Runs what is left of a study, and writes its page and results."""
-    from toolshift.train.findings import find, page
+    from toolshift.train.findings import find
     from toolshift.train.grpo_settings import processes
     from toolshift.train.reproduce import chosen_arms, run, seeds_there, stages
 
@@ -54,14 +55,14 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
         for stage in todo:
             run(stage, study, _say, asked["launch"], **changes)
-            _write(out, find(study, everything, seeds), page)
+            _write(out, find(study, everything, seeds))
     found = find(study, everything, seeds)
     if not found.arms and (out / RESULTS).exists():
         raise UsageError(
             f"{asked['work']} has no finished stage of this study at preset {scale}, so the page "
             f"in {out} is left as it is: name the folder of the stages with --work"
         )
-    _write(out, found, page)
+    _write(out, found)
     if asked["as_json"]:
         print_json(found)
     else:
@@ -126,8 +127,10 @@ def _planned(todo: list[Stage], study: Study, out: Path) -> bool:
     return True
 
 
-def _write(out: Path, found: Any, page: Any) -> None:
+def _write(out: Path, found: Findings) -> None:
     """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
+    from toolshift.train.page import page
+
     out.mkdir(parents=True, exist_ok=True)
     command = f"toolshift reproduce {found.study} --preset {found.scale}"
     command += " --pool test" if found.pool == "test" else ""

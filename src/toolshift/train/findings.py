@@ -1,11 +1,10 @@
-"""What a study found: the figures of its arms over seeds, as data and as a page in Markdown."""
+"""What a study found: the figures of its arms over seeds, as data; `train/page.py` writes them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import isnan, nan
-from statistics import mean
 
 import msgspec
 
@@ -13,7 +12,7 @@ from toolshift.measure.statistics import Interval, seed_contrast
 from toolshift.report.report import AgentReport
 from toolshift.shift import TIERS
 from toolshift.train.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
-from toolshift.train.reproduce import WORLD_SEED, Stage
+from toolshift.train.reproduce import Stage
 
 MEASURES = {
     "clean": "accuracy in clean scenes",
@@ -37,25 +36,9 @@ PERCENT = (
 )  # fmt: skip
 CLAIM = 3
 """Training seeds that a claim takes; with fewer a result is exploratory."""
-TESTABLE = 0.8
-"""What a model trained on a tier alone must reach there; below, the scale cannot test the tier."""
 LEAST_LOSS = 10
 """Points; of a smaller loss no share is given, for it would be a ratio of noise."""
 POINTS = ("perception", "interaction", "reasoning")
-PAPER = """\
-The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation
-samples; change under shift in points):
-
-| model | tier 1 | tier 2 | tier 3 | refusal rate |
-|---|---:|---:|---:|---:|
-| base | -29.8 | -8.5 | -8.5 | 12.2% |
-| SFT-200 | -67.7 | -48.2 | -39.9 | 0.3% |
-| SFT-400 | -53.9 | -45.4 | -32.5 | 0.0% |
-| SFT-800 | -50.4 | -45.3 | -28.0 | 0.2% |
-| PAFT, alpha 0.2 | -6.9 | -7.7 | -15.8 | 90.4% |
-| PAFT, alpha 0.3 | -4.1 | -5.3 | -9.8 | 99.6% |
-| PAFT, alpha 0.4 | -5.3 | -7.8 | -11.1 | 96.4% |
-"""
 
 
 class ArmResult(msgspec.Struct, frozen=True):
@@ -84,7 +67,7 @@ class ArmResult(msgspec.Struct, frozen=True):
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
-        return _over_seeds(self.measures[measure])
+        return over_seeds(self.measures[measure])
 
 
 class Findings(msgspec.Struct, frozen=True):
@@ -189,180 +172,6 @@ def _right_refusals(report: AgentReport) -> float:
     return passed / scenes if scenes else nan
 
 
-# -- the page ---------------------------------------------------------------------------------
-
-
-def page(found: Findings, command: str) -> str:
-    """The study as a page in Markdown: figures over seeds, contrasts, shifts, causes, costs."""
-    scale = SCALES[found.scale]
-    said = [f"# {found.study}", "", found.question, ""]
-    if not found.evidence:
-        said += ["**No evidence: a tiny untrained model, to run the code path only.**", ""]
-    elif found.exploratory:
-        said += [f"**Exploratory: some arms have fewer seeds than {CLAIM}.**", ""]
-    if found.missing:
-        said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
-    said += [
-        f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is below; "
-        f"measured on {scale.tasks} tasks under each shift, pool {found.pool}, world seed "
-        f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
-        "the same tasks. In brackets: 95% t interval with the training seed as the cluster; all "
-        "seeds are measured on the same tasks, so it does not speak of other tasks. A figure "
-        "without brackets is one seed, or the same for all. n.d.: not defined, as where the clean "
-        "accuracy is under one half; for how many of the seeds is said.",
-        "",
-        *_table(("arm", *MEASURES), [_arm_row(arm) for arm in found.arms]),
-        "",
-        *(f"- `{name}`: {text}" for name, text in MEASURES.items()),
-        "",
-    ]
-    if found.contrasts:
-        rows = [
-            [name, *(_cell(measure, _over_seeds(values[measure])) for measure in MEASURES)]
-            for name, values in found.contrasts.items()
-        ]
-        said += ["## Contrasts, paired by seed", "", *_table(("contrast", *MEASURES), rows), ""]
-        rows = [
-            [name, *(_cell("clean", _over_seeds(values[tier])) for tier in POINTS)]
-            for name, values in found.won_back.items()
-        ]
-        said += ["Of the first arm's loss in a tier, the share that the second does not have, in "
-                 f"percent (n.d. where the first loses less than {LEAST_LOSS} points):", "",
-                 *_table(("contrast", *POINTS), rows), ""]  # fmt: skip
-    said += _beyond_placebo(found)
-    said += ["## Accuracy by shift, percent", ""]
-    said += ["![accuracy of each arm under each shift](accuracy.svg)", ""] if found.arms else []
-    said += [*_rate_table("shift", [(arm.arm, arm.shifts) for arm in found.arms]), ""]
-    said += ["By kind of task, over all shifts:", ""]
-    said += [*_rate_table("kind", [(arm.arm, arm.kinds) for arm in found.arms]), ""]
-    void = [f"{arm.arm} {arm.void}" for arm in found.arms if arm.void]
-    said += [f"Void episodes, which count as nothing above: {', '.join(void)}.", ""] if void else []
-    said += _controls(found.arms)
-    said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
-    said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
-    return "\n".join([*said, "```console", f"$ {command}", "```", ""])
-
-
-def _beyond_placebo(found: Findings) -> list[str]:
-    """What is lost beyond what the placebo takes, and whether single runs can tell."""
-    arms = [arm for arm in found.arms if arm.beyond]
-    if not arms:
-        return []
-    rows = [
-        [
-            arm.arm,
-            *(text for tier in POINTS for text in (_beyond_cell(arm, tier), _told(arm, tier))),
-        ]
-        for arm in arms
-    ]
-    columns = ("arm", *(text for tier in POINTS for text in (tier, "told apart")))
-    said = [
-        "## Beyond the placebo",
-        "",
-        "The placebo changes nothing that matters, so what is lost there is no loss to a shift. "
-        "The change in each tier less that under the placebo, in points; and in how many of the "
-        "seeds the run's own report tells the loss from chance and from the placebo, a test over "
-        f"the {SCALES[found.scale].tasks} tasks of one run.",
-        "",
-        *_table(columns, rows),
-        "",
-    ]
-    rows = [
-        [name, *(_cell("clean", _over_seeds(values[tier])) for tier in POINTS)]
-        for name, values in found.won_back_beyond.items()
-    ]
-    if rows:
-        said += ["Won back of that, in percent:", "", *_table(("contrast", *POINTS), rows), ""]
-    return said
-
-
-def _beyond_cell(arm: ArmResult, tier: str) -> str:
-    return _cell(tier, _over_seeds(arm.beyond[tier]))
-
-
-def _told(arm: ArmResult, tier: str) -> str:
-    return f"{sum(arm.told_apart[tier])} of {len(arm.told_apart[tier])}"
-
-
-def _controls(arms: Sequence[ArmResult]) -> list[str]:
-    """What models do that were trained on one tier alone, and so whether it can be tested."""
-    natives = [arm for arm in arms if arm.arm.startswith("native-")]
-    if not natives:
-        return []
-    rows = []
-    for arm in natives:
-        passed = [mean(rates) for rates in arm.shifts.values()]
-        reached = mean(passed)
-        verdict = "yes" if reached >= TESTABLE else "**not testable at this scale**"
-        spread = f"{100 * min(passed):.0f} to {100 * max(passed):.0f}"
-        rows.append([arm.arm.removeprefix("native-"), f"{100 * reached:.0f}", spread, verdict])
-    said = (
-        f"Trained on a tier alone, a model must pass {100 * TESTABLE:.0f}% there, on average over "
-        "the shifts:"
-    )
-    columns = ("tier", "passed, percent", "by shift", "testable")
-    return ["## Native controls", "", said, "", *_table(columns, rows), ""]
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    rule = "|---|" + "---:|" * (len(columns) - 1)
-    return [f"| {' | '.join(columns)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)]
-
-
-def _arm_row(arm: ArmResult) -> list[str]:
-    return [
-        f"{arm.arm}: {arm.summary}",
-        *(_cell(m, arm.interval(m), m in PERCENT) for m in MEASURES),
-    ]
-
-
-def _cell(measure: str, interval: Interval, rate: bool = False) -> str:
-    """A figure with its interval over seeds; that of a rate ends at 0 and 100%."""
-    if isnan(interval.estimate):
-        return f"n.d. ({interval.method})" if interval.method != "none" else "n.d."
-    scale, digits = (100, 0) if measure in PERCENT else (1, 0 if measure in POINTS else 2)
-    low, high = scale * interval.low, scale * interval.high
-    if rate:
-        low, high = max(low, 0.0), min(high, 100.0)
-    text = f"{scale * interval.estimate:.{digits}f}"
-    return text if isnan(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _rate_table(what: str, arms: Sequence[tuple[str, dict[str, list[float]]]]) -> list[str]:
-    """A rate for each arm (across) and each shift or kind (down), over seeds."""
-    names = list(dict.fromkeys(name for _, rates in arms for name in rates))
-    rows = [
-        [name, *(_cell("clean", _over_seeds(rates.get(name, [])), True) for _, rates in arms)]
-        for name in names
-    ]
-    return _table((what, *(arm for arm, _ in arms)), rows)
-
-
-def _cause_table(arms: Sequence[ArmResult]) -> list[str]:
-    total = Counter[str]()
-    for arm in arms:
-        total.update(arm.causes)
-    rows = [
-        [name, *(str(arm.causes.get(name, 0)) for arm in arms)] for name, _ in total.most_common()
-    ]
-    return _table(("cause", *(arm.arm for arm in arms)), rows)
-
-
-def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
-    rows = [
-        [
-            arm.arm,
-            ", ".join(map(str, arm.seeds)),
-            *(", ".join(map(str, each)) for each in (arm.rows, arm.steps)),
-            ", ".join(f"{tokens / 1e6:.2f}" for tokens in arm.tokens),
-            ", ".join("-" if isnan(each) else f"{each:.0f}" for each in arm.cpu_seconds),
-        ]
-        for arm in arms
-    ]
-    columns = ("arm", "seeds", "trajectories' rows", "steps", "million tokens", "CPU seconds")
-    return _table(columns, rows)
-
-
 # -- figures ----------------------------------------------------------------------------------
 
 
@@ -440,7 +249,7 @@ def _won_back(one: ArmResult, other: ArmResult, beyond: bool = False) -> dict[st
     }
 
 
-def _over_seeds(values: Sequence[float]) -> Interval:
+def over_seeds(values: Sequence[float]) -> Interval:
     """The mean over seeds; NaN where it is not defined for some, for the rest would flatter."""
     undefined = sum(map(isnan, values))
     if undefined or not values:
