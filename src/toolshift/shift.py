@@ -30,7 +30,7 @@ TIERS: tuple[str, ...] = get_args(Tier)[1:]
 PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH lists folders
 FILES = "TOOLSHIFT_SHIFTS"  # files that shifts were read from, as PATH lists folders
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-FAMILIES = ("query", "action", "observation", "interruption", "dependency", "domain")
+FAMILIES = ("query", "action", "observation", "interruption", "dependency", "sources", "domain")
 
 
 class NotApplicable(Exception):
