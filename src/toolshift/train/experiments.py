@@ -81,6 +81,8 @@ ALPHA = 0.8
 learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
 SLIPS = 0.35
 """The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
+ALONE = 0.5
+"""What a control takes of an arm's trajectories: of its one kind, still more than PAFT has."""
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
@@ -202,8 +204,13 @@ WITHOUT = Arm(
 
 
 def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
-    mix = _shifted(1.0, shifts)
-    return Arm(f"native-{tier}", f"trained on shifts of {tier} only", mix=mix, probes=probes)
+    return Arm(
+        f"native-{tier}",
+        f"trained on shifts of {tier} only",
+        mix=_shifted(1.0, shifts),
+        factor=ALONE,
+        probes=probes,
+    )
 
 
 def _alpha(share: float) -> Arm:
@@ -245,6 +252,7 @@ STUDIES: dict[str, Study] = {
                     "renamed",
                     "renamed tools only, description before name",
                     mix={"alpha": 1.0, "shifts": RENAMED},
+                    factor=ALONE,
                     probes=TIER_1,
                 ),
                 Arm(
@@ -252,6 +260,7 @@ STUDIES: dict[str, Study] = {
                     "renamed tools only, name before description",
                     mix={"alpha": 1.0, "shifts": RENAMED},
                     settings={"layout": "name-first"},
+                    factor=ALONE,
                     probes=TIER_1,
                 ),
                 _native("interaction", ("EFP", "formats", "midway"), TIER_2),

@@ -58,7 +58,7 @@ def page(found: Findings, command: str) -> str:
         "without brackets is one seed, or the same for all. n.d.: not defined, as where the clean "
         "accuracy is under one half; for how many of the seeds is said.",
         "",
-        *_table(("arm", *MEASURES), [_arm_row(arm) for arm in found.arms]),
+        *_table(("arm", "seeds", *MEASURES), [_arm_row(arm) for arm in found.arms]),
         "",
         *(f"- `{name}`: {text}" for name, text in MEASURES.items()),
         "",
@@ -85,7 +85,8 @@ def page(found: Findings, command: str) -> str:
     void = [f"{arm.arm} {arm.void}" for arm in found.arms if arm.void]
     said += [f"Void episodes, which count as nothing above: {', '.join(void)}.", ""] if void else []
     said += _controls(found.arms)
-    said += ["## Root causes of failures", "", *_cause_table(found.arms), ""]
+    said += ["## Root causes of failures", "", "Counted over all seeds of an arm.", ""]
+    said += [*_cause_table(found.arms), ""]
     said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
     return "\n".join([*said, "```console", f"$ {command}", "```", ""])
 
@@ -159,6 +160,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def _arm_row(arm: ArmResult) -> list[str]:
     return [
         f"{arm.arm}: {arm.summary}",
+        str(len(arm.seeds)),
         *(_cell(m, arm.interval(m), m in PERCENT) for m in MEASURES),
     ]
 
