@@ -373,8 +373,9 @@ STUDIES: dict[str, Study] = {
                 ),
             ),
             tuple(
-                ("paft", arm)
+                (start, arm)
                 for arm in ("paft-graph", "paft-wide", "paft-composed", "paft-mild-first")
+                for start in ("static", "paft")
             ),
             probes=(*PROBES, *COMPOSED),
         ),
