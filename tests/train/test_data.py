@@ -12,7 +12,7 @@ from toolshift.agents.prompt import to_plain_messages
 from toolshift.commands.data import statistics
 from toolshift.errors import UsageError
 from toolshift.shift import shifts
-from toolshift.train.data import expert_rows, make_rows, read_rows, write_rows
+from toolshift.train.data import expert_rows, make_rows, read_rows, turns_of, write_rows
 from toolshift.train.scenes import FAMILIES, Mix, check, draw
 from toolshift.worlds import find_world
 
@@ -191,8 +191,14 @@ def test_a_wrong_mix_is_refused(mix, said):
             "tool 1: it has no function with a name",
         ),
         ('{"messages": [{"role": "user", "content": "x"}]}', "nothing to learn"),
-        ('{"messages": [{"role": "assistant"}], "tools": "["}', "'tools' is not JSON"),
-        ('{"messages": [{"role": "assistant"}], "tools": 3}', "'tools' is a int, not a list"),
+        (
+            '{"messages": [{"role": "assistant", "content": "x"}], "tools": "["}',
+            "'tools' is not JSON",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "content": "x"}], "tools": 3}',
+            "'tools' is a int, not a list",
+        ),
         ('[\n{"messages": []}]', "line 1: not JSON.*one object on each line"),
         (
             '{"messages": [{"role": "assistant", "tool_calls": '
@@ -205,13 +211,27 @@ def test_a_wrong_mix_is_refused(mix, said):
             "message 1: the arguments of f are no JSON object.*would be learned so",
         ),
         (
-            '{"messages": [{"role": "assistant"}], "tools": [{"name": "f", "description": 3}]}',
+            '{"messages": [{"role": "assistant", "content": "x"}], '
+            '"tools": [{"name": "f", "description": 3}]}',
             "tool 1: 'description' must be a text",
         ),
         (
-            '{"messages": [{"role": "assistant"}], "tools": [{"name": "f", "parameters": '
-            '{"properties": ["a"]}}]}',
+            '{"messages": [{"role": "assistant", "content": "x"}], '
+            '"tools": [{"name": "f", "parameters": {"properties": ["a"]}}]}',
             "tool 1: 'parameters' must be a JSON Schema",
+        ),
+        (
+            '{"messages": [{"role": "asistant", "content": "x"}]}',
+            "message 1: unknown role 'asistant': did you mean assistant",
+        ),
+        ('{"messages": [{"role": "assistant"}]}', "message 1: the assistant says nothing"),
+        (
+            '{"messages": [{"role": "user", "content": [{"type": "image"}]}]}',
+            "message 1: 'content' must be a text or a list of parts of type text",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "content": "x", "weight": "0"}]}',
+            "rows.jsonl, row 1, message 1: the weight of a message is '0'",
         ),
     ],
 )
@@ -225,8 +245,13 @@ def test_bad_rows_are_named(tmp_path, text, said):
 def test_empty_lines_and_malformed_context_are_no_mistake(tmp_path):
     file = tmp_path / "rows.jsonl"
     call = {"name": "f", "arguments": "{a"}
-    said = [{"role": "assistant", "tool_calls": [call], "weight": 0}, {"role": "assistant"}]
-    file.write_text(json.dumps({"messages": said}) + "\n\n" + json.dumps({"messages": said}) + "\n")
+    said = [
+        {"role": "assistant", "tool_calls": [call], "weight": 0},
+        {"role": "assistant", "content": "x"},
+    ]
+    file.write_text(
+        "\ufeff" + json.dumps({"messages": said}) + "\n\n" + json.dumps({"messages": said}) + "\n"
+    )
     assert len(read_rows(file)) == 2
 
 
@@ -266,3 +291,42 @@ def test_the_command_refuses_other_formats(tmp_path, toolshift):
     code, _, said = toolshift("data", "--out", tmp_path / "rows.csv", "--count", "2")
     assert code == 2
     assert ".jsonl or .parquet" in said
+
+
+def test_a_world_from_which_nothing_would_be_drawn_is_refused():
+    with pytest.raises(UsageError, match=r"the world retail has none of the kinds listing"):
+        check(Mix(worlds=("poi", "retail"), kinds=("listing",)))
+
+
+def test_turns_are_what_is_learned_and_nothing_else():
+    rows = make_rows(Mix(alpha=1.0, shifts=("EFP",), slips=0.5, size=200), 12)
+    learned = [m for row in rows for m in row["messages"]
+               if m["role"] == "assistant" and m.get("weight", 1)]  # fmt: skip
+    masked = [m for row in rows for m in row["messages"] if m.get("weight") == 0]
+    turns = list(turns_of(rows))
+    assert masked
+    assert len(turns) == len(learned)
+    for turn in turns:
+        assert [message["role"] for message in turn["completion"]] == ["assistant"]
+        assert all(message["content"] for message in (*turn["prompt"], *turn["completion"]))
+        assert not {"messages", "tools"} & set(turn)
+
+
+def test_trl_learns_the_turns_and_nothing_else(tmp_path, toolshift):
+    pytest.importorskip("trl")
+    from datasets import load_dataset
+    from train import tiny
+    from trl import SFTConfig, SFTTrainer
+
+    out = tmp_path / "turns.jsonl"
+    words = ("--count", "4", "--alpha", "1", "--shift", "EFP", "--slips", "0.5", "--size", "200")
+    code, _, _ = toolshift("data", "--out", out, "--turns", *words)
+    assert code == 0
+    assert "--turns" in (tmp_path / "turns.jsonl.md").read_text()
+    data = load_dataset("json", data_files=str(out), split="train", cache_dir=str(tmp_path / "c"))
+    config = SFTConfig(str(tmp_path / "o"), use_cpu=True, bf16=False, max_length=None)
+    trainer = SFTTrainer(str(tiny.llama(tmp_path / "model")), config, train_dataset=data)
+    batch = trainer.data_collator([trainer.train_dataset[n] for n in range(len(data))])
+    for row, ids, labels in zip(data, batch["input_ids"], batch["labels"], strict=True):
+        said = trainer.processing_class.decode(ids[labels != -100])
+        assert said.rstrip("\n") == row["completion"][0]["content"] + "<|im_end|>"

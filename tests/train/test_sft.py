@@ -342,12 +342,52 @@ def test_a_model_that_cannot_be_trained(tmp_path):
         find_base(Settings(model=str(bare)))
 
 
+def test_a_template_that_is_no_template_is_named(tmp_path):
+    broken = tiny.llama(tmp_path / "broken", template="{% for m in messages %}{{ m.content }}")
+    with pytest.raises(UsageError, match=r"broken is no Jinja template: Unexpected end"):
+        find_base(Settings(model=str(broken)))
+
+
+@pytest.mark.parametrize("model", ["/nope", "nope/", "a b/c", "https://x/y"])
+def test_what_cannot_be_a_hub_name_is_not_fetched(model):
+    with pytest.raises(UsageError, match=r"config\.json is missing"):
+        find_base(Settings(model=model))
+
+
+def test_a_folder_with_a_model_of_ones_own_is_left_alone(model, tmp_path):
+    adapter = train(tiny.rows(2), lora(model, steps=1), tmp_path / "adapter")
+    own = shutil.copytree(model, tmp_path / "own")
+    before = {file.name: file.read_bytes() for file in own.iterdir()}
+    with pytest.raises(UsageError, match=r"own holds a model already .* choose another folder"):
+        train(tiny.rows(2), lora(str(own), steps=1), own)
+    assert before == {file.name: file.read_bytes() for file in own.iterdir()}
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copyfile(adapter / name, foreign / name)
+    with pytest.raises(UsageError, match=r"foreign holds a model already"):
+        train(tiny.rows(2), lora(model, steps=1, adapter=str(foreign)), foreign)
+
+
+def test_checkpoints_after_the_end_are_refused(model, tmp_path):
+    with pytest.raises(UsageError, match=r"after step 9 \(--save-at\), and the run has 2"):
+        train(tiny.rows(4), lora(model, steps=2, save_at=(1, 9)), tmp_path / "out")
+    assert not list((tmp_path / "out").glob("checkpoint-*"))
+
+
+def test_a_resumed_model_has_no_warning_of_tied_weights(model, tmp_path, capsys):
+    made = lora(model, steps=2, full=True, save_at=(1,))
+    out = train(tiny.rows(4), made, tmp_path / "out")
+    train(tiny.rows(4), made, out, resume=1)
+    assert "missing keys" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 def test_a_damaged_model_is_named(model, tmp_path, name):
     broken = tmp_path / "broken"
     shutil.copytree(model, broken)
     (broken / name).write_bytes((broken / name).read_bytes()[:40])
-    with pytest.raises(UsageError, match=r"broken cannot be read: "):
+    with pytest.raises(UsageError, match=rf"broken(/{name})? cannot be read: "):
         train(tiny.rows(2), lora(str(broken), steps=1), tmp_path / "out")
 
 

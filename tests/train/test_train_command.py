@@ -76,6 +76,8 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
         steps_of("1,b")
     with pytest.raises(click.UsageError, match="--adapter brings its own"):
         paft_command(0.3, 8, MIXED, asked(model, out, adapter="some/where", rank=4))
+    with pytest.raises(click.UsageError, match="--rank is for a LoRA adapter"):
+        paft_command(0.3, 8, MIXED, asked(model, out, full=True, rank=4))
     without = [{k: v for k, v in row.items() if k != "world"} for row in tiny.rows()]
     write_rows(without, tmp_path / "own.jsonl")
     with pytest.raises(UsageError, match="an evaluation plays scenes of the worlds"):

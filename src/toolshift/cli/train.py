@@ -83,12 +83,19 @@ training = options(
 @click.option("--count", default=6050, show_default=True, help="Trajectories.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share that is shifted, 0 to 1.")
 @slips
+@click.option(
+    "--turns",
+    is_flag=True,
+    help="For TRL's own trainers: a row for each turn that is learned, as prompt and completion, "
+    "with tools and calls written out.",
+)
 @mix
 @as_json
-def data(out: Path, count: int, alpha: float, as_json: bool, **asked: Any) -> None:
+def data(out: Path, count: int, alpha: float, turns: bool, as_json: bool, **asked: Any) -> None:
     """Write expert trajectories as training data: the oracle in clean and shifted scenes.
 
-    Columns are TRL's: messages and tools. Entities and wordings are of the training pool only.
+    Columns are messages and tools, in the OpenAI format, for `toolshift train sft`. Entities and
+    wordings are of the training pool only.
 
     \b
     toolshift data --out static.jsonl
@@ -96,7 +103,7 @@ def data(out: Path, count: int, alpha: float, as_json: bool, **asked: Any) -> No
     """
     from toolshift.commands.data import data_command
 
-    data_command(out, count, alpha, asked, as_json)
+    data_command(out, count, alpha, asked, turns, as_json)
 
 
 @toolshift.group(cls=Group)

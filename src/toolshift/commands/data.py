@@ -15,20 +15,23 @@ from toolshift.commands.output import print_json, print_table, progress
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.shift import PLUGINS
-from toolshift.train.data import Row, make_rows, write_rows
+from toolshift.train.data import Row, make_rows, turns_of, write_rows
 from toolshift.train.scenes import Mix, check
 
 
-def data_command(out: Path, count: int, alpha: float, asked: dict[str, Any], as_json: bool) -> None:
-    """Writes the rows, a card beside them, and prints what they are."""
+def data_command(
+    out: Path, count: int, alpha: float, asked: dict[str, Any], turns: bool, as_json: bool
+) -> None:
+    """Writes the rows or their turns, a card beside them, and prints what they are."""
     mix = read_mix(alpha, asked)
     check_name(out)
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch)
     check_share(shifted_of(rows), mix, count)
-    digest = write_rows(rows, out)
+    digest = write_rows(turns_of(rows) if turns else rows, out)
     found = statistics(rows)
-    write(out.with_name(out.name + ".md"), card(out.name, mix, count, digest, found).encode())
+    said = card(out.name, mix, count, digest, found, turns)
+    write(out.with_name(out.name + ".md"), said.encode())
     if as_json:
         print_json({"file": str(out), "sha256": digest, "mix": mix, **found})
         return
@@ -123,9 +126,12 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(Counter(names).most_common())
 
 
-def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
+def card(
+    name: str, mix: Mix, count: int, digest: str, found: dict[str, Any], turns: bool = False
+) -> str:
     """A card in Markdown that says what a data set is and how to make it again."""
-    words = [f"--count {count}", f"--alpha {mix.alpha:g}", f"--seed {mix.seed}"]
+    words = ["--turns"] * turns
+    words += [f"--count {count}", f"--alpha {mix.alpha:g}", f"--seed {mix.seed}"]
     words += [f"--slips {mix.slips:g}"] * bool(mix.slips)
     words += [f"--size {mix.size}", *(f"--world {world}" for world in mix.worlds)]
     words += [f"--kind {kind}" for kind in mix.kinds]

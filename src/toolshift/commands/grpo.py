@@ -50,10 +50,11 @@ def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
     given = {
         name: value for name, value in asked.items() if name not in _OURS and value is not None
     }
-    check_rank(given)
     if asked.get("reward"):
         given["reward"] = read_weights(asked["reward"])
-    return preset(asked["preset"], **given)
+    settings = preset(asked["preset"], **given)
+    check_rank(given, settings.full)
+    return settings
 
 
 def read_weights(entries: Sequence[str]) -> Weights:

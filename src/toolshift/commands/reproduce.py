@@ -12,7 +12,7 @@ from toolshift.commands.output import print_json, print_table
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.tool import JSON
-from toolshift.train.experiments import STUDIES, find_study
+from toolshift.train.experiments import STUDIES, find_scale, find_study
 
 if TYPE_CHECKING:
     from toolshift.train.experiments import Study
@@ -29,9 +29,12 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     from toolshift.train.reproduce import chosen_arms, run, seeds_there, stages
 
     if not name:
+        if asked["arms"] or asked["only_page"] or asked["seeds"] or asked["out"]:
+            raise click.UsageError(f"name a study: {', '.join(STUDIES)}")
         _list(asked["as_json"])
         return
     study, scale = find_study(name), asked["preset"]
+    find_scale(scale)
     seeds = study.seeds if asked["seeds"] is None else asked["seeds"]
     if seeds < 1:
         raise UsageError(f"seeds must be at least 1, not {seeds}")
@@ -43,7 +46,7 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
             f"{name} --preset {scale} --launch 'accelerate launch --config_file FILE'"
         )
     names = chosen_arms(study, asked["arms"])
-    out = asked["out"] or Path("studies") / name / ("test" if asked["pool"] == "test" else "")
+    out = asked["out"] or place(name, asked["pool"])
     _keep_others(out, name, scale, asked["pool"])
     most = max(seeds, study.seeds, seeds_there(study, scale, asked["work"]))
     everything = stages(study, scale, most, asked["work"], pool=asked["pool"])
@@ -67,6 +70,11 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         print_json(found)
     else:
         click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
+
+
+def place(study: str, pool: str) -> Path:
+    """Where the page of a study stands, unless another folder is named."""
+    return Path("studies") / study / ("test" if pool == "test" else "")
 
 
 def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
@@ -134,6 +142,8 @@ def _write(out: Path, found: Findings) -> None:
     out.mkdir(parents=True, exist_ok=True)
     command = f"toolshift reproduce {found.study} --preset {found.scale}"
     command += " --pool test" if found.pool == "test" else ""
+    if out != place(found.study, found.pool):
+        command += f" --out {out}"
     write(out / RESULTS, JSON.encode(found) + b"\n")
     if found.arms:
         from toolshift.train.plots import accuracy_by_shift

@@ -59,16 +59,21 @@ def _settings(asked: Mapping[str, Any]) -> Settings:
     }
     if "save_at" in given:
         given["save_at"] = steps_of(given["save_at"])
-    check_rank(given)
-    return preset(asked["preset"], **given)
+    settings = preset(asked["preset"], **given)
+    check_rank(given, settings.full)
+    return settings
 
 
-def check_rank(given: Mapping[str, Any]) -> None:
-    """Refuses a rank for an adapter that has one.
+def check_rank(given: Mapping[str, Any], full: bool) -> None:
+    """Refuses a rank where no adapter is made.
 
     Raises:
-        click.UsageError: where both are given.
+        click.UsageError: where all weights are trained, or an adapter is given that has one.
     """
+    if full and "rank" in given:
+        raise click.UsageError(
+            "--rank is for a LoRA adapter, and all weights are trained: give --lora as well"
+        )
     if given.get("adapter") and "rank" in given:
         raise click.UsageError(
             "--rank is for a new adapter, and --adapter brings its own: leave one of them out"

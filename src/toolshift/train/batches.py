@@ -18,7 +18,7 @@ from toolshift import seed as seeds
 from toolshift.agent import Turn
 from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.errors import UsageError
-from toolshift.shift import unknown
+from toolshift.train.data import check_columns, check_weight
 
 POOL_OF_BATCHES = 16
 """Rows are sorted by length inside random pools of so many batches."""
@@ -141,16 +141,9 @@ def check_rows(rows: Sequence[Mapping[str, Any]], where: str = "data") -> None:
     if not rows:
         raise UsageError(f"{where}: there are no rows")
     for number, row in enumerate(rows, 1):
-        if "messages" not in row:
-            near = unknown("column", "messages", row)
-            raise UsageError(f"{where}, row {number}: the column 'messages' is missing ({near})")
+        check_columns(row, f"{where}, row {number}")
         for message in row["messages"]:
-            weight = message.get("weight", 1)
-            if not isinstance(weight, int | float) or weight < 0:
-                raise UsageError(
-                    f"{where}, row {number}: the weight of a message is {weight!r}; give a number "
-                    "from 0 (context only) up"
-                )
+            check_weight(message, f"{where}, row {number}")
 
 
 def encode_rows(

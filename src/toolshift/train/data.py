@@ -1,16 +1,19 @@
-"""Expert trajectories as training data: the oracle in clean and shifted scenes, in TRL's columns.
+"""Expert trajectories as training data: the oracle in clean and shifted scenes.
 
-A row is `{"messages", "tools", ...}` in the OpenAI format, which TRL, Axolotl and the fine-tuning
-APIs read. Arguments stay JSON strings, so that no loader merges the keys of different tools. An
-assistant message with `"weight": 0` is context only: a call that a perturbation made fail, or a
-turn that belongs to an earlier row. Where the tools change in mid-episode, each list of tools
-gives a row of its own, for a model sees one list at a time.
+A row is `{"messages", "tools", ...}` in the OpenAI format, which fine-tuning APIs and
+`toolshift train sft` read. Arguments stay JSON strings, so that no loader merges the keys of
+different tools. An assistant message with `"weight": 0` is context only: a call that a
+perturbation made fail, or a turn that belongs to an earlier row. Where the tools change in
+mid-episode, each list of tools gives a row of its own, for a model sees one list at a time. TRL's
+own trainer takes neither weights nor such arguments: `turns_of` makes rows for it.
 """
 
 from __future__ import annotations
 
+import codecs
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any, TypedDict
@@ -18,8 +21,9 @@ from typing import Any, TypedDict
 import msgspec
 
 from toolshift import seed as seeds
-from toolshift.agent import protocol_tools
+from toolshift.agent import Turn, protocol_tools
 from toolshift.agents.oracle import EpisodeDesk, OracleAgent
+from toolshift.agents.prompt import to_plain_messages
 from toolshift.cell import write_stack
 from toolshift.episode import Episode, Step, messages
 from toolshift.errors import UsageError
@@ -32,12 +36,13 @@ from toolshift.tool import JSON, Result, Tool, as_openai
 from toolshift.train.scenes import Mix, draws
 from toolshift.train.slips import Slip
 
+ROLES = ("system", "developer", "user", "assistant", "tool")
 COUNT = 6050
 """Trajectories in a training set where none is asked for: the paper's number."""
 
 
 class Row(TypedDict):
-    """One training row; `messages` and `tools` are TRL's columns."""
+    """One training row; `messages` and `tools` are in the OpenAI format."""
 
     id: str
     world: str
@@ -195,17 +200,33 @@ def _row(
     )
 
 
+def turns_of(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    """The turns that rows teach, in the columns `prompt` and `completion` of TRL's trainers.
+
+    Tools and calls are written out, as models that `toolshift train` makes read them, so that any
+    chat template takes them. The prompt of a turn is all before it; what is context only is
+    nobody's completion.
+    """
+    for row in rows:
+        said = to_plain_messages(Turn(row["messages"], row["tools"]))
+        spoken = [{"role": each["role"], "content": each["content"]} for each in said]
+        for turn, message in enumerate(said):
+            if message["role"] == "assistant" and message.get("weight", 1):
+                known = {k: v for k, v in row.items() if k not in ("messages", "tools")}
+                yield {**known, "prompt": spoken[:turn], "completion": [spoken[turn]]}
+
+
 # -- files ------------------------------------------------------------------------------------
 
 
-def write_rows(rows: Iterable[Row], path: Path) -> str:
+def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
     """Writes rows as JSON lines, or as Parquet where the file ends so; returns their SHA-256.
 
     In Parquet, `tools` is a JSON string, which TRL decodes: a schema has no fixed columns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
-        _write_parquet(list(rows), path)
+        _write_parquet(rows, path)
     elif path.suffix == ".jsonl":
         with draft(path) as file:
             for row in rows:
@@ -238,7 +259,7 @@ def _read_lines(path: Path) -> Iterator[Any]:
             if not line.strip():
                 continue
             try:
-                yield msgspec.json.decode(line)
+                yield msgspec.json.decode(line.removeprefix(codecs.BOM_UTF8))
             except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
                 hint = "; write one object on each line" if line.lstrip()[:1] in b"[{" else ""
                 raise UsageError(f"{path}, line {number}: not JSON ({fault}){hint}") from None
@@ -252,10 +273,12 @@ def _read_parquet(path: Path) -> Iterator[Any]:
         raise UsageError(f"{path}: not a Parquet file ({fault})") from None
 
 
-def _write_parquet(rows: list[Row], path: Path) -> None:
+def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     import pyarrow
 
-    flat = [{**row, "tools": JSON.encode(row["tools"]).decode()} for row in rows]
+    flat = [
+        {k: JSON.encode(v).decode() if k == "tools" else v for k, v in row.items()} for row in rows
+    ]
     with draft(path) as file:
         _parquet().write_table(pyarrow.Table.from_pylist(flat), file)
 
@@ -274,9 +297,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     """A row with `messages` and `tools` as lists, without the nulls that Parquet fills in."""
     if not isinstance(row, dict):
         raise UsageError(f"{where}: not an object")
-    if "messages" not in row:
-        near = unknown("column", "messages", row) if row else "it is empty"
-        raise UsageError(f"{where}: the column 'messages' is missing ({near})")
+    check_columns(row, where)
     said, tools = _decoded(row, "messages", where), _decoded(row, "tools", where)
     if not said:
         raise UsageError(f"{where}: 'messages' is empty")
@@ -289,22 +310,60 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
 
 
+def check_columns(row: Mapping[str, Any], where: str) -> None:
+    """Checks that a row has messages; offers what comes near.
+
+    Raises:
+        UsageError: where it has none.
+    """
+    if "messages" not in row:
+        near = unknown("column", "messages", row).partition(": ")[2] if row else "it is empty"
+        raise UsageError(f"{where}: the column 'messages' is missing ({near})")
+
+
 def _check_message(message: Any, where: str) -> None:
     """Checks what the prompt is written from."""
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise UsageError(f"{where}: it has no role")
+    if message["role"] not in ROLES:
+        raise UsageError(f"{where}: {unknown('role', message['role'], ROLES)}")
     content, calls = message.get("content"), message.get("tool_calls") or []
     parts = content if isinstance(content, list) else []
-    if not isinstance(content, str | list | None) or not all(isinstance(p, dict) for p in parts):
-        raise UsageError(f"{where}: 'content' must be a text or a list of parts")
+    if not isinstance(content, str | list | None) or not all(map(_is_text, parts)):
+        raise UsageError(f"{where}: 'content' must be a text or a list of parts of type text")
+    check_weight(message, where)
     if not isinstance(calls, list) or not all(map(_has_name, calls)):
         raise UsageError(
             f"{where}: 'tool_calls' must be a list of "
             '{"type": "function", "function": {"name": ..., "arguments": ...}}'
         )
-
+    learned = message["role"] == "assistant" and message.get("weight") != 0
+    if learned and not (content or calls):
+        raise UsageError(
+            f"{where}: the assistant says nothing and calls nothing, and would learn to; leave the "
+            'message out, or give it "weight": 0'
+        )
     for call in calls:
         _check_arguments(call.get("function", call), message.get("weight", 1), where)
+
+
+def check_weight(message: Mapping[str, Any], where: str) -> None:
+    """Checks the weight that a message may have.
+
+    Raises:
+        UsageError: where it is no number from 0 up.
+    """
+    weight = message.get("weight")
+    if weight is not None and not (isinstance(weight, int | float) and 0 <= weight < inf):
+        raise UsageError(
+            f"{where}: the weight of a message is {weight!r}; give a number from 0 (context only) "
+            "up"
+        )
+
+
+def _is_text(part: Any) -> bool:
+    """Whether a part of a message's content is a text."""
+    return isinstance(part, dict) and isinstance(part.get("text"), str)
 
 
 def _check_arguments(function: dict[str, Any], weight: Any, where: str) -> None:

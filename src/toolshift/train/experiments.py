@@ -383,6 +383,17 @@ STUDIES: dict[str, Study] = {
 }  # fmt: skip
 
 
+def find_scale(name: str) -> Scale:
+    """How large a study is at this preset.
+
+    Raises:
+        UsageError: where there is none; offers the nearest names.
+    """
+    if name not in SCALES:
+        raise UsageError(unknown("preset", name, SCALES))
+    return SCALES[name]
+
+
 def find_study(name: str) -> Study:
     """The study of this name.
 

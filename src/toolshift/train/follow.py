@@ -146,6 +146,14 @@ class Checkpoints(TrainerCallback):
     def __init__(self, settings: Settings, out: Path, spent: Spent) -> None:
         self.settings, self.out, self.spent = settings, out, spent
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Refuses steps that the run does not have."""
+        if max(self.settings.save_at, default=0) > state.max_steps:
+            raise UsageError(
+                f"a checkpoint is to be kept after step {max(self.settings.save_at)} (--save-at), "
+                f"and the run has {state.max_steps}"
+            )
+
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Asks for a checkpoint where one is due."""
         every, step = self.settings.save_every, state.global_step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import warnings
@@ -19,6 +20,7 @@ from toolshift.train.presets import SCRATCH, Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -66,6 +68,7 @@ def find_base(settings: Settings) -> Base:
     """
     require_training()
     directory = _directory(settings.model)
+    check_model(directory)
     with quiet():
         tokenizer = load_tokenizer(directory, compact=settings.model in {SMOL, SCRATCH})
     if not tokenizer.is_fast:
@@ -75,6 +78,22 @@ def find_base(settings: Settings) -> Base:
             check_adapter(Path(settings.adapter), directory)
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
+
+
+def check_model(directory: Path) -> None:
+    """Checks that a model's config is of a known class and that its weights are whole.
+
+    Raises:
+        UsageError: naming the file that is not.
+    """
+    from safetensors import safe_open
+    from transformers import AutoConfig
+
+    with readable(directory / "config.json"), quiet():
+        AutoConfig.from_pretrained(directory)
+    for file in sorted(directory.glob("*.safetensors")):
+        with readable(file), safe_open(file, "np"):  # reads the header, and compares the size
+            pass
 
 
 def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
@@ -90,6 +109,7 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
     template = tokenizer.chat_template
     if isinstance(template, dict):
         template = template["default"]
+    _check_syntax(tokenizer, where)
     if has_generation_markers(template):
         return str(template)
     try:
@@ -101,6 +121,20 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
             "token included, in chat_template.jinja or tokenizer_config.json. "
             f"(TRL has no marked version of it: {str(fault).splitlines()[0]})"
         ) from None
+
+
+def _check_syntax(tokenizer: Any, where: object) -> None:
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
+    except TemplateSyntaxError as fault:
+        raise UsageError(
+            f"the chat template of {where} is no Jinja template: {fault.message}, line "
+            f"{fault.lineno}"
+        ) from None
+    except Exception:
+        pass
 
 
 def check_adapter(adapter: Path, directory: Path) -> None:
@@ -230,7 +264,7 @@ def _directory(model: str) -> Path:
         return scratch_directory()
     if (Path(model) / "config.json").exists():
         return Path(model)
-    if Path(model).exists() or model.count("/") != 1:
+    if Path(model).exists() or not _HUB_NAME.fullmatch(model):
         raise UsageError(
             f"no model in {model}: config.json is missing; give a model directory, a hub name "
             f"(organisation/model), '{SMOL}' or '{SCRATCH}'"

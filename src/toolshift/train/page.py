@@ -208,5 +208,5 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
         ]
         for arm in arms
     ]
-    columns = ("arm", "seeds", "trajectories' rows", "steps", "million tokens", "CPU seconds")
+    columns = ("arm", "which seeds", "trajectories' rows", "steps", "million tokens", "CPU seconds")
     return _table(columns, rows)

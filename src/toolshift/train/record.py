@@ -96,6 +96,8 @@ def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
             )
         if read(out):
             raise UsageError(f"{out} holds a finished run: choose another folder")
+        if not before.exists():
+            _check_free(out)
         start = None
     else:
         start = _checkpoint(out, kept, resume)
@@ -111,6 +113,16 @@ def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
             (out / "curves.jsonl").unlink(missing_ok=True)
         write(before, json.dumps(asdict(asked), indent=1).encode())
     return start
+
+
+def _check_free(out: Path) -> None:
+    """Refuses a folder with a model that no run of ours has written, as that which is trained."""
+    for pattern in ("config.json", "adapter_config.json", "*.safetensors", "tokenizer*.json"):
+        for file in out.glob(pattern):
+            raise UsageError(
+                f"{out} holds a model already ({file.name}), which would be lost: choose another "
+                "folder for --out"
+            )
 
 
 def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:

@@ -30,7 +30,7 @@ from toolshift.suite import select
 from toolshift.tool import JSON
 from toolshift.train import grpo_settings, presets, record
 from toolshift.train.data import make_rows
-from toolshift.train.experiments import SCALES, Arm, Scale, Study
+from toolshift.train.experiments import SCALES, Arm, Scale, Study, find_scale
 from toolshift.train.follow import checkpoints
 from toolshift.train.job import Job
 from toolshift.train.model import find_base
@@ -98,8 +98,7 @@ def stages(
     Raises:
         UsageError: for an unknown arm or scale.
     """
-    if scale not in SCALES:
-        raise UsageError(unknown("preset", scale, SCALES))
+    find_scale(scale)
     known = {arm.name: arm for arm in study.arms}
     chosen = [known[name] for name in chosen_arms(study, only)]
     return [_stage(arm, study, scale, seed, work, pool) for seed in range(seeds) for arm in chosen]

@@ -46,6 +46,12 @@ class Careful:
         """What may keep the loss a number."""
         return f"lower the learning rate (it is {self.settings.lr:g})"
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Warns of what a checkpoint lacks, but for tied weights, which are saved once."""
+        tied = self.model._tied_weights_keys or ()  # type: ignore[attr-defined]
+        load_result.missing_keys[:] = [k for k in load_result.missing_keys if k not in tied]
+        super()._issue_warnings_after_load(load_result)  # type: ignore[misc]
+
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """Nothing: what a run was is in its own record."""
 

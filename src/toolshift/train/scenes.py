@@ -134,10 +134,7 @@ def check(mix: Mix) -> None:
         raise UsageError("name at least one world")
     if mix.pool == "test":
         raise UsageError("the test pool is for planned studies; train on train, look at dev")
-    known = {kind for world in mix.worlds for kind in find_world(world).kinds}
-    for kind in mix.kinds:
-        if kind not in known:
-            raise UsageError(unknown("task kind", kind, known))
+    _check_kinds(mix)
     if mix.alpha > 0 and not mix.shifts:
         raise UsageError("alpha is above 0, but no shift is named")
     if not mix.severities:
@@ -145,6 +142,21 @@ def check(mix: Mix) -> None:
     for entry in mix.shifts:
         for severity in mix.severities:
             stacks_of(entry, severity)
+
+
+def _check_kinds(mix: Mix) -> None:
+    """Checks that there is each kind that is asked for, and one of them in each world."""
+    known = {kind for world in mix.worlds for kind in find_world(world).kinds}
+    for kind in mix.kinds:
+        if kind not in known:
+            raise UsageError(unknown("task kind", kind, known))
+    drawn = {world for world, _ in kinds_of(mix)}
+    for world in mix.worlds:
+        if world not in drawn:
+            raise UsageError(
+                f"the world {world} has none of the kinds {', '.join(mix.kinds)}, so nothing would "
+                f"be drawn from it; it has: {', '.join(find_world(world).kinds)}"
+            )
 
 
 def draw(mix: Mix, number: int) -> Scene:
