@@ -322,10 +322,14 @@ def test_trl_learns_the_turns_and_nothing_else(tmp_path, toolshift):
     words = ("--count", "4", "--alpha", "1", "--shift", "EFP", "--slips", "0.5", "--size", "200")
     code, _, _ = toolshift("data", "--out", out, "--turns", *words)
     assert code == 0
-    assert "--turns" in (tmp_path / "turns.jsonl.md").read_text()
+    card = (tmp_path / "turns.jsonl.md").read_text()
+    assert "data --out turns.jsonl --turns" in card
+    with pytest.raises(UsageError, match=r"the rows are turns .* without --turns"):
+        read_rows(out)
     data = load_dataset("json", data_files=str(out), split="train", cache_dir=str(tmp_path / "c"))
     config = SFTConfig(str(tmp_path / "o"), use_cpu=True, bf16=False, max_length=None)
     trainer = SFTTrainer(str(tiny.llama(tmp_path / "model")), config, train_dataset=data)
+    assert f"turns, a row each: {len(data)}" in card
     batch = trainer.data_collator([trainer.train_dataset[n] for n in range(len(data))])
     for row, ids, labels in zip(data, batch["input_ids"], batch["labels"], strict=True):
         said = trainer.processing_class.decode(ids[labels != -100])

@@ -28,9 +28,10 @@ def data_command(
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch)
     check_share(shifted_of(rows), mix, count)
-    digest = write_rows(turns_of(rows) if turns else rows, out)
-    found = statistics(rows)
-    said = card(out.name, mix, count, digest, found, turns)
+    written = list(turns_of(rows)) if turns else rows
+    digest = write_rows(written, out)
+    found = {**statistics(rows), **({"turns": len(written)} if turns else {})}
+    said = card(out.name, mix, count, digest, found)
     write(out.with_name(out.name + ".md"), said.encode())
     if as_json:
         print_json({"file": str(out), "sha256": digest, "mix": mix, **found})
@@ -41,10 +42,12 @@ def data_command(
             print_table(title, [title.removesuffix("s"), "trajectories"], table)
     again = len(rows) - found["distinct"]
     click.echo(
-        f"{len(rows)} rows of {count} trajectories in {out} (sha256 {digest[:12]}...); "
-        + f"{again} stand there again; " * bool(again)
+        f"{len(written)} {'turns, a row each,' if turns else 'rows'} of {count} trajectories in "
+        f"{out} (sha256 {digest[:12]}...); "
+        + f"{again} stand there again; "
+        * bool(again)
         + f"{found['unsolvable']} trajectories end in a refusal, "
-        f"{found['calls_per_row']:.1f} calls a row"
+        f"{found['calls_per_row']:.1f} calls each"
     )
 
 
@@ -126,11 +129,9 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(Counter(names).most_common())
 
 
-def card(
-    name: str, mix: Mix, count: int, digest: str, found: dict[str, Any], turns: bool = False
-) -> str:
+def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
     """A card in Markdown that says what a data set is and how to make it again."""
-    words = ["--turns"] * turns
+    words = ["--turns"] * ("turns" in found)
     words += [f"--count {count}", f"--alpha {mix.alpha:g}", f"--seed {mix.seed}"]
     words += [f"--slips {mix.slips:g}"] * bool(mix.slips)
     words += [f"--size {mix.size}", *(f"--world {world}" for world in mix.worlds)]
@@ -139,6 +140,7 @@ def card(
     words += [f"--severity {each}" for each in mix.severities if mix.alpha]
     counts = [f"| {what} | {number} |" for what, number in found["kinds"].items()]
     shifted = [f"| {what} | {number} |" for what, number in found["shifts"].items()]
+    turns = [f"- written as turns, a row each: {found['turns']}"] if "turns" in found else []
     return "\n".join(
         [
             f"# {name}",
@@ -148,6 +150,7 @@ def card(
             "",
             f"- rows: {found['rows']}, of {count} trajectories (a change of the tools in",
             "  mid-episode starts a new row)",
+            *turns,
             f"- trajectories that end in a refusal, rightly: {found['unsolvable']}",
             f"- assistant messages that are context only (`weight: 0`): {found['masked_messages']}",
             f"- SHA-256: `{digest}`",

@@ -316,6 +316,11 @@ def check_columns(row: Mapping[str, Any], where: str) -> None:
     Raises:
         UsageError: where it has none.
     """
+    if "messages" not in row and "completion" in row:
+        raise UsageError(
+            f"{where}: the rows are turns (prompt and completion), as TRL's trainers take them; "
+            "here whole conversations are trained on: `toolshift data` without --turns writes them"
+        )
     if "messages" not in row:
         near = unknown("column", "messages", row).partition(": ")[2] if row else "it is empty"
         raise UsageError(f"{where}: the column 'messages' is missing ({near})")
