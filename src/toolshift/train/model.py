@@ -124,6 +124,7 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
 
 
 def _check_syntax(tokenizer: Any, where: object) -> None:
+    """Refuses a template that cannot be compiled, which is known only once it is used."""
     from jinja2 import TemplateSyntaxError
 
     try:
@@ -134,7 +135,7 @@ def _check_syntax(tokenizer: Any, where: object) -> None:
             f"{fault.lineno}"
         ) from None
     except Exception:
-        pass
+        return  # of the template's own making: what it asks of a conversation is not its syntax
 
 
 def check_adapter(adapter: Path, directory: Path) -> None:
