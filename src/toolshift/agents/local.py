@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolshift.agent import Reply, Turn, Usage
+from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
 from toolshift.agents.smol import SMOL, chat_template, require_local, smol_directory, weights_hash
 from toolshift.errors import UsageError
@@ -35,8 +36,10 @@ class LocalAgent:
         max_new_tokens: the most tokens in one reply.
         batch: how many turns are decoded together; a study steps as many episodes at once.
         name: the agent's name in results; made from model and adapter where not given.
-        dtype: the type of the weights, "bfloat16" or "float32".
-        memory_tokens: positions kept between turns (23 KB each for "smol"); 0 keeps none.
+        dtype: the type that the weights are rounded to, "bfloat16" or "float32"; computed with
+            where the machine can (`toolshift.agents.arithmetic`).
+        memory_tokens: positions kept between turns (for "smol" 23 KB each in bfloat16); 0 keeps
+            none.
 
     Attributes:
         name: the agent's name in results.
@@ -87,10 +90,17 @@ class LocalAgent:
             "model": self._directory.resolve().name,
             "weights_sha256": _weights_hash(self._directory),
             "dtype": self._dtype,
+            **self._computed,
             "layout": self.layout,
             "decoding": self.decoding,
             "max_new_tokens": self.max_new_tokens,
         }
+
+    @property
+    def _computed(self) -> dict[str, str]:
+        """The type that is computed with, where it is not that of the weights."""
+        used = str(self._model.dtype).removeprefix("torch.")
+        return {} if used == self._dtype else {"computed_in": used}
 
     def reply(self, turn: Turn) -> Reply:
         """Answers one turn."""
@@ -143,7 +153,8 @@ class LocalAgent:
 def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | None = None) -> Any:
     """Loads a transformers model for inference, on a GPU where there is one.
 
-    An adapter is merged into the weights in float32, before they are rounded to `dtype`.
+    An adapter is merged into the weights in float32, before they are rounded to `dtype`. On a
+    machine that only emulates this type the rounded weights are float32 again.
 
     Raises:
         UsageError: where there is no adapter, or it was trained on another base.
@@ -165,7 +176,7 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
             warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers' old names
             model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return model.to(device, getattr(torch, dtype)).eval()
+    return model.to(device, getattr(torch, dtype)).to(computes_in(dtype)).eval()
 
 
 def _existing(directory: Path) -> Path:

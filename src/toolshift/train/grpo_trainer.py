@@ -21,6 +21,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer as TrlTrainer
 from trl.trainer.utils import split_tensor_dict
 
 from toolshift import seed as seeds
+from toolshift.agents.arithmetic import computes_in
 from toolshift.errors import UsageError
 from toolshift.train.follow import Checkpoints, Curves, Progress, Spent, read_curves
 from toolshift.train.grpo_settings import GrpoSettings
@@ -186,7 +187,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         """Scores instead of logits, also from the reference; on a CPU the quicker attention."""
         self._alone = self.accelerator.num_processes == 1 and not self.is_fsdp_enabled
         for model in filter(None, (self.accelerator.unwrap_model(self.model), self.ref_model)):
-            _round_reference(model)
+            _round_reference(model, self.settings.precision)
             inner = model.get_base_model() if hasattr(model, "get_base_model") else model
             plain = attends_plainly(inner) and self.args.device.type == "cpu"
             add_scores(
@@ -304,12 +305,12 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         return f"{super().calmer()} or raise beta (it is {self.settings.beta:g})"
 
 
-def _round_reference(model: Any) -> None:
+def _round_reference(model: Any, precision: str) -> None:
     """Gives TRL's copy of the adapter, the reference, the form of the adapter itself."""
     for module in model.modules():
         for matrices in (getattr(module, "lora_A", {}), getattr(module, "lora_B", {})):
             if "ref" in matrices:
-                matrices["ref"] = rounded(matrices["ref"])
+                matrices["ref"] = rounded(matrices["ref"], precision)
 
 
 class RewardCurves(Curves):
@@ -368,7 +369,7 @@ def _config(settings: GrpoSettings, out: Path) -> GRPOConfig:
     return GRPOConfig(
         output_dir=str(out),
         use_cpu=on_cpu,
-        bf16=settings.full and settings.precision == "bfloat16",
+        bf16=settings.full and computes_in(settings.precision) == torch.bfloat16,
         per_device_train_batch_size=settings.batch,
         gradient_accumulation_steps=settings.passes,
         num_generations=settings.group,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.local import check_base, load_tokenizer, readable, tool_role
 from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.errors import UsageError
@@ -185,10 +186,10 @@ def _linear_shapes(directory: Path) -> dict[str, tuple[int, int]]:
 def load(settings: Settings, base: Base) -> Any:
     """Loads the model that is trained.
 
-    With LoRA the base is in `settings.precision` and frozen. The adapter is kept in float32 and
-    rounded where it is used, so that the model computes in one type throughout, as it will when
-    the rounded adapter is shipped. In full training all weights are in float32, and the trainer
-    computes under autocast.
+    With LoRA the base is rounded to `settings.precision` and frozen. The adapter is kept in float32
+    and rounded where it is used, so that the model computes in one type throughout, as it will
+    when the rounded adapter is shipped. In full training all weights are in float32, and the
+    trainer computes under autocast.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -200,7 +201,7 @@ def load(settings: Settings, base: Base) -> Any:
         with readable(settings.adapter):
             if settings.full:
                 return _merged(model, settings.adapter) if settings.adapter else model
-            return _adapted(model, settings)
+            return _adapted(model.to(computes_in(settings.precision)), settings)
 
 
 def _merged(model: Any, adapter: str) -> Any:
@@ -233,7 +234,7 @@ def _adapted(model: Any, settings: Settings) -> Any:
             module.cast_input_dtype_enabled = False
             for matrices in (module.lora_A, module.lora_B):
                 for name, linear in matrices.items():
-                    matrices[name] = rounded(linear)
+                    matrices[name] = rounded(linear, settings.precision)
     return adapted
 
 
@@ -244,13 +245,15 @@ def _targets(model: Any) -> list[str] | str:
     return usual if len(usual) >= 4 else "all-linear"
 
 
-def rounded(linear: Any) -> Any:
-    """A linear layer with float32 weights that are rounded to the type of what comes in."""
+def rounded(linear: Any, precision: str) -> Any:
+    """A linear layer whose float32 weights are rounded to `precision` where they are used."""
     import torch
+
+    kept = getattr(torch, precision)
 
     class Rounded(torch.nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.nn.functional.linear(x, self.weight.to(x.dtype))
+            return torch.nn.functional.linear(x, self.weight.to(kept).to(x.dtype))
 
     made = Rounded(linear.in_features, linear.out_features, bias=False, device="meta")
     made.weight = torch.nn.Parameter(linear.weight.detach().float(), linear.weight.requires_grad)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.decode import Decoder
 from toolshift.agents.prefix import PrefixMemory
 from toolshift.errors import UsageError
@@ -73,12 +74,12 @@ def _draws(seed: int, limit: int) -> torch.Tensor:
     return torch.rand(limit, generator=generator, dtype=torch.float64, device="cpu")
 
 
-def speaking_copy(model: Any, dtype: str = "bfloat16") -> Any:
+def speaking_copy(model: Any, precision: str = "bfloat16") -> Any:
     """A model of the same shape for decoding, its weights yet to be copied (`copy_weights`).
 
     Args:
         model: the model that is trained, with or without LoRA.
-        dtype: of the copy's weights.
+        precision: of the copy's weights; see `toolshift.agents.arithmetic`.
 
     Raises:
         UsageError: where the architecture keeps its keys in a way that cannot be reused.
@@ -87,7 +88,7 @@ def speaking_copy(model: Any, dtype: str = "bfloat16") -> Any:
 
     config = type(model.config).from_dict(model.config.to_dict())
     copy: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
-        config, dtype=getattr(torch, dtype), attn_implementation="sdpa"
+        config, dtype=computes_in(precision), attn_implementation="sdpa"
     )
     if not Decoder.fits(copy):
         raise UsageError(
@@ -98,12 +99,13 @@ def speaking_copy(model: Any, dtype: str = "bfloat16") -> Any:
     return copy.eval().requires_grad_(False).to(model.device)
 
 
-def copy_weights(source: Any, target: Any) -> None:
+def copy_weights(source: Any, target: Any, precision: str = "float32") -> None:
     """Writes a model's weights into another of its shape, LoRA adapters merged.
 
     Args:
         source: a transformers or peft model.
         target: a plain transformers model.
+        precision: that the weights are rounded to.
     """
     base = source.get_base_model() if hasattr(source, "get_base_model") else source
     modules = dict(base.named_modules())
@@ -117,7 +119,7 @@ def copy_weights(source: Any, target: Any) -> None:
                 value = value.float() + sum(
                     module.get_delta_weight(each).float() for each in module.active_adapters
                 )
-            weight.copy_(value)
+            weight.copy_(value.to(getattr(torch, precision)))
 
 
 class Voice(Sampler):
@@ -125,20 +127,21 @@ class Voice(Sampler):
 
     Args:
         model: the model that is trained, with or without LoRA.
-        dtype: of the copy's weights.
+        precision: of the copy's weights.
         stop: the tokens that end a reply.
         memory_tokens: positions kept between turns.
     """
 
     def __init__(
-        self, model: Any, dtype: str, stop: Sequence[int], memory_tokens: int = 80_000
+        self, model: Any, precision: str, stop: Sequence[int], memory_tokens: int = 80_000
     ) -> None:
-        super().__init__(speaking_copy(model, dtype), stop, memory_tokens)
+        super().__init__(speaking_copy(model, precision), stop, memory_tokens)
+        self.precision = precision
         self.refresh(model)
 
     def refresh(self, model: Any) -> None:
         """Takes over the model's weights as they are now."""
-        copy_weights(model, self.model)
+        copy_weights(model, self.model, self.precision)
         self.forget()
 
 

@@ -41,7 +41,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         accumulate: forward passes in one optimizer step.
         clip: the largest norm of a gradient; 0 for no limit.
         decay: weight decay.
-        precision: what the model computes with. The trained weights are kept in float32.
+        precision: that the model computes with where the machine can, and that its weights are
+            rounded to where they are used. The trained weights are kept in float32.
         layout: how tools are listed; an agent must be run with the same one.
         max_tokens: rows longer than this are left out; 0 for the model's own limit.
         checkpointing: compute activations again in the backward pass: slower, with less memory.

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.agents.arithmetic import computes_in
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.tool import JSON
@@ -247,6 +248,7 @@ def _how_it_went(trainer: Any, left_out: int) -> dict[str, Any]:
             "threads": torch.get_num_threads(),
             "processes": trainer.accelerator.num_processes,
             "device": _device(trainer.args.device),
+            "computes_in": str(computes_in(trainer.settings.precision)).removeprefix("torch."),
         },
     }
 

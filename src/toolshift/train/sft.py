@@ -23,6 +23,7 @@ from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
+from toolshift.agents.arithmetic import computes_in
 from toolshift.errors import UsageError
 from toolshift.train import record
 from toolshift.train.batches import (
@@ -233,7 +234,7 @@ def _config(settings: Settings, out: Path) -> SFTConfig:
     return SFTConfig(
         output_dir=str(out),
         use_cpu=on_cpu,
-        bf16=settings.full and settings.precision == "bfloat16",
+        bf16=settings.full and computes_in(settings.precision) == torch.bfloat16,
         per_device_train_batch_size=settings.batch,
         gradient_accumulation_steps=settings.accumulate,
         gradient_checkpointing=settings.checkpointing,

@@ -1,0 +1,33 @@
+"""The type that a model computes with on this machine, which need not be that of its weights."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+
+def computes_in(precision: str) -> Any:
+    """The torch type to compute with, for weights that are rounded to `precision`.
+
+    A processor without instructions for bfloat16 emulates them, one number at a time: 70 times
+    slower than float32 where it was measured. There the same rounded weights are held and
+    multiplied as float32. Replies differ by no more than the rounding of what lies between the
+    layers, which can turn a choice between two tokens that are nearly as likely.
+    """
+    import torch
+
+    emulated = precision == "bfloat16" and not _has_bfloat16()
+    return torch.float32 if emulated else getattr(torch, precision)
+
+
+@lru_cache(maxsize=1)
+def _has_bfloat16() -> bool:
+    """Whether torch multiplies matrices of bfloat16 here by instructions made for it."""
+    import torch
+
+    if torch.cuda.is_available():
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    try:  # what torch itself asks before it hands a product to oneDNN
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    except (AttributeError, RuntimeError):  # torch was built without oneDNN
+        return False
