@@ -22,7 +22,7 @@ from transformers import (  # noqa: E402
 )
 
 from toolshift.agent import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
-from toolshift.agents import smol  # noqa: E402
+from toolshift.agents import arithmetic, smol  # noqa: E402
 from toolshift.agents.catalog import describe  # noqa: E402
 from toolshift.agents.decode import Decoder, Generator  # noqa: E402
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
@@ -121,6 +121,19 @@ def test_the_decoder_agrees_with_generate(tiny):
     rng = Random(5)
     prompts = [[rng.randrange(3, 200) for _ in range(rng.randrange(1, 150))] for _ in range(6)]
     assert agent.decoder.complete(prompts, 20) == plain.complete(prompts, 20)
+
+
+def test_a_machine_without_bfloat16_computes_with_the_same_rounded_weights(tiny, monkeypatch):
+    loaded, said = {}, {}
+    for native in (True, False):
+        monkeypatch.setattr(arithmetic, "_has_bfloat16", lambda native=native: native)
+        loaded[native] = load_model(tiny)
+        said[native] = LocalAgent(tiny).settings
+    for name, weight in loaded[True].named_parameters():
+        assert weight.dtype == torch.bfloat16
+        assert torch.equal(loaded[False].get_parameter(name), weight.float()), name
+    assert "computed_in" not in said[True]
+    assert said[False] == {**said[True], "computed_in": "float32"}
 
 
 @pytest.mark.parametrize("decoding", ["free", "constrained"])

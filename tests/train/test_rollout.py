@@ -246,9 +246,11 @@ def test_the_voice_speaks_with_the_merged_adapter_of_now(llama):
     assert at_first.logprobs != pytest.approx(spoken.logprobs, abs=1e-2)
 
 
-def test_a_copy_has_the_weights_of_its_source(llama):
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_copy_has_the_weights_of_its_source(llama, precision):
     model = load_model(llama, "float32")
-    copy = speaking_copy(model, "float32")
-    copy_weights(model, copy)
+    copy = speaking_copy(model, precision)
+    copy_weights(model, copy, precision)
     for name, weight in copy.named_parameters():
-        assert torch.equal(weight, model.get_parameter(name)), name
+        wanted = model.get_parameter(name).to(getattr(torch, precision))
+        assert torch.equal(weight, wanted.to(weight.dtype)), name

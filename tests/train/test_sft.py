@@ -14,6 +14,7 @@ from safetensors.torch import load_file  # noqa: E402
 from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
+from toolshift.agents import arithmetic  # noqa: E402
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train import loss as loss_module  # noqa: E402
@@ -161,13 +162,18 @@ def test_a_head_that_is_more_than_a_product_is_left_to_the_model(model):
     assert found["odd"] == pytest.approx(found["plain"], rel=1e-5)
 
 
-def test_the_adapter_computes_in_the_type_of_the_model_and_is_kept_exact(model):
+@pytest.mark.parametrize("native", [True, False])
+def test_the_adapter_computes_in_the_type_of_the_model_and_is_kept_exact(
+    model, native, monkeypatch
+):
+    monkeypatch.setattr(arithmetic, "_has_bfloat16", lambda: native)
     settings = lora(model)
     loaded = load(settings, find_base(settings))
     trained = [weight for weight in loaded.parameters() if weight.requires_grad]
     frozen = [weight for weight in loaded.parameters() if not weight.requires_grad]
     assert {weight.dtype for weight in trained} == {torch.float32}
-    assert {weight.dtype for weight in frozen} == {torch.bfloat16}
+    assert {weight.dtype for weight in frozen} == {torch.bfloat16 if native else torch.float32}
+    assert all(torch.equal(weight, weight.to(torch.bfloat16).float()) for weight in frozen)
     rows = tiny.rows()[:4]
     exact, _ = loss_and_gradients(model, share=True, rows=rows)
     rounded, _ = loss_and_gradients(model, share=True, rows=rows, precision="bfloat16")

@@ -82,8 +82,7 @@ learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."
 SLIPS = 0.35
 """The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
 ALONE = 0.5
-"""What a control takes of an arm's trajectories: of its one kind, still more than PAFT has. Not
-that of tier 2, which is of ten kinds: with half it passed 75% there."""
+"""What a control takes of an arm's trajectories: of its one kind, still more than PAFT has."""
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
@@ -204,14 +203,12 @@ WITHOUT = Arm(
 )
 
 
-def _native(
-    tier: str, shifts: tuple[str, ...], probes: tuple[str, ...], factor: float = ALONE
-) -> Arm:
+def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
     return Arm(
         f"native-{tier}",
         f"trained on shifts of {tier} only",
         mix=_shifted(1.0, shifts),
-        factor=factor,
+        factor=ALONE,
         probes=probes,
     )
 
@@ -266,7 +263,7 @@ STUDIES: dict[str, Study] = {
                     factor=ALONE,
                     probes=TIER_1,
                 ),
-                _native("interaction", ("EFP", "formats", "midway"), TIER_2, 1.0),
+                _native("interaction", ("EFP", "formats", "midway"), TIER_2),
                 _native("reasoning", ("graph",), TIER_3),
                 _native("internalization", ("limits",), TIER_4),
             ),
