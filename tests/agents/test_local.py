@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
+from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
 from transformers import (  # noqa: E402
     LlamaConfig,
     LlamaForCausalLM,
@@ -23,6 +24,7 @@ from transformers import (  # noqa: E402
 
 from toolshift.agent import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
 from toolshift.agents import arithmetic, smol  # noqa: E402
+from toolshift.agents.attention import BLOCK, grouped_attention  # noqa: E402
 from toolshift.agents.catalog import describe  # noqa: E402
 from toolshift.agents.decode import Decoder, Generator  # noqa: E402
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
@@ -134,6 +136,22 @@ def test_a_machine_without_bfloat16_computes_with_the_same_rounded_weights(tiny,
         assert torch.equal(loaded[False].get_parameter(name), weight.float()), name
     assert "computed_in" not in said[True]
     assert said[False] == {**said[True], "computed_in": "float32"}
+
+
+@pytest.mark.parametrize("length", [BLOCK + 1, 3 * BLOCK])
+@pytest.mark.parametrize("known", [0, 37])
+def test_attention_in_blocks_is_attention(length, known):
+    torch.manual_seed(length)
+    end, columns, starts = known + length, known + length + 20, torch.tensor([0, 11])
+    query = torch.randn(2, 6, length, 8)
+    key, value = torch.randn(2, 2, 2, columns, 8)
+    at, place = torch.arange(known, end), torch.arange(columns)
+    seen = (place <= at[:, None]) & (place >= torch.minimum(starts[:, None], at)[:, :, None])
+    mask = torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[:, None]
+    keys, values = (each.repeat_interleave(3, dim=1) for each in (key, value))
+    wanted = scaled_dot_product_attention(query, keys, values, mask, scale=0.3).transpose(1, 2)
+    found, _ = grouped_attention(None, query, key, value, mask, 0.3)
+    assert torch.allclose(found, wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize("decoding", ["free", "constrained"])
