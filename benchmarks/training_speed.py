@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 import torch
 
+from toolshift.agents.arithmetic import computes_in
 from toolshift.train.batches import Batches, Encoder, Example, collate, encode_rows
 from toolshift.train.data import make_rows
 from toolshift.train.follow import Spent
@@ -52,6 +53,7 @@ def bare(examples: list[Example], settings: Settings, base: Base) -> Timed:
     optimizer = torch.optim.AdamW(
         trained, settings.lr, betas=(0.9, 0.99), weight_decay=0.0, fused=True
     )
+    autocast = settings.full and computes_in(settings.precision) == torch.bfloat16
     order = Batches(examples, settings.batch, settings.seed).batches()
     model.train()
 
@@ -59,7 +61,7 @@ def bare(examples: list[Example], settings: Settings, base: Base) -> Timed:
         for indices in order:
             batch = collate([examples[index] for index in indices])
             batch.pop("tokens")
-            with torch.autocast("cpu", torch.bfloat16, enabled=settings.full):
+            with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
                 loss = model(**batch) / batch["weights"][:, 1:].sum()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(trained, settings.clip)

@@ -10,6 +10,7 @@ import msgspec
 
 from toolshift.measure.statistics import Interval, seed_contrast
 from toolshift.report.report import AgentReport
+from toolshift.run_folder import RunFolder
 from toolshift.shift import TIERS
 from toolshift.train.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
 from toolshift.train.reproduce import Stage
@@ -48,6 +49,7 @@ class ArmResult(msgspec.Struct, frozen=True):
         beyond: by tier and seed, the change less that under the placebo, in points.
         told_apart: by tier and seed, whether that run's report tells the loss from chance and from
             the placebo: a test over its tasks, of which there are few.
+        computed_in: by seed, the types of training and of measurement, which are the machine's.
     """
 
     arm: str
@@ -64,6 +66,7 @@ class ArmResult(msgspec.Struct, frozen=True):
     void: int = 0
     beyond: dict[str, list[float]] = {}
     told_apart: dict[str, list[bool]] = {}
+    computed_in: list[str] = []
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
@@ -207,7 +210,16 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
             tier: [m[tier] - 100 * (m["placebo"] - m["clean"]) for m in measured] for tier in POINTS
         },
         told_apart={tier: [_tells(report, tier) for report in reports] for tier in POINTS},
+        computed_in=[_computed_in(stage) for stage in stages],
     )
+
+
+def _computed_in(stage: Stage) -> str:
+    """The types that a stage was trained and measured in, as "bfloat16, float32"."""
+    made, agent = stage.record(), RunFolder.read(stage.run).manifest.agents[0]["settings"]
+    trained = made.get("settings", {}).get("precision", "-")
+    trained = made.get("hardware", {}).get("computes_in", trained)
+    return f"{trained}, {agent.get('computed_in', agent['dtype'])}"
 
 
 def _tells(report: AgentReport, tier: str) -> bool:

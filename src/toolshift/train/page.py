@@ -205,8 +205,10 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
             *(", ".join(map(str, each)) for each in (arm.rows, arm.steps)),
             ", ".join(f"{tokens / 1e6:.2f}" for tokens in arm.tokens),
             ", ".join("-" if isnan(each) else f"{each:.0f}" for each in arm.cpu_seconds),
+            "; ".join(dict.fromkeys(arm.computed_in)),
         ]
         for arm in arms
     ]
-    columns = ("arm", "which seeds", "trajectories' rows", "steps", "million tokens", "CPU seconds")
+    columns = ("arm", "which seeds", "trajectories' rows", "steps", "million tokens",
+               "CPU seconds", "computed in: training, measurement")  # fmt: skip
     return _table(columns, rows)
