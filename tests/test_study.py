@@ -77,7 +77,10 @@ class Batched:
     batch = 3
 
     def __init__(self) -> None:
-        self.most = 0
+        self.most = self.released = 0
+
+    def release(self) -> None:
+        self.released += 1
 
     def reply(self, turn: Turn) -> Reply:
         raise AssertionError("a study steps batches together")
@@ -98,6 +101,7 @@ def test_batches_are_refilled_and_every_cell_is_run() -> None:
     agent = Batched()
     report = evaluate(agent, tasks=7, shifts=["fatal_error"], placebo=False)
     assert agent.most == 3
+    assert agent.released == 1
     assert report.agents[0].everything.episodes == 14
     assert report.agents[0].complete
 

@@ -148,8 +148,9 @@ class Agent(Protocol):
     """Anything with a name that answers a turn.
 
     An agent may also offer `reply_batch(turns) -> list[Reply]`; a study then steps many episodes
-    together. `concurrency` (an int attribute) bounds how many episodes run at once. A `decoding`
-    attribute labels results that were made under a constraint.
+    together, and calls its `release()`, if there is one, when they have ended. `concurrency` (an
+    int attribute) bounds how many episodes run at once. A `decoding` attribute labels results that
+    were made under a constraint.
     """
 
     name: str

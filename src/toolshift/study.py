@@ -276,12 +276,16 @@ def _collect(
 
 
 def _lockstep(agent: Any, cells: list[Cell], batch: int, fresh: bool) -> Iterator[Done]:
-    """Steps `batch` episodes together; one that ends makes room for the next."""
+    """Steps `batch` episodes together; one that ends makes room for the next.
+
+    After the last one the agent's `release()` is called, where it has one.
+    """
     waiting = iter(cells)
     alive: list[_Conversation] = []
     while True:
         alive += [_Conversation(agent, c) for c in islice(waiting, batch - len(alive))]
         if not alive:
+            getattr(agent, "release", lambda: None)()
             return
         for one, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
             one.take(reply)

@@ -115,6 +115,9 @@ def test_remembering_prefixes_changes_no_reply(tiny, seed, memory):
     remembering = agent_of(tiny, memory_tokens=memory, batch=4)
     assert episodes(Random(seed), remembering) == episodes(Random(seed), forgetful)
     assert remembering.decoder.prefilled < forgetful.decoder.prefilled
+    assert remembering.decoder.memory.held
+    remembering.release()
+    assert not remembering.decoder.memory.held
 
 
 def test_the_decoder_agrees_with_generate(tiny):

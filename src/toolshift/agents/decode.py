@@ -136,6 +136,10 @@ class Decoder:
         rows.sort(key=lambda row: row.index)
         return [row.made for row in rows]
 
+    def forget(self) -> None:
+        """Drops all keys and values that are kept between calls."""
+        self.memory = PrefixMemory(self.memory.max_tokens)
+
     def _row(self, index: int, tokens: Tokens, constraint: Constraint | None) -> _Row:
         known, length = self.memory.longest(tokens) if self._remember else (None, 0)
         # The last token is always computed: its logits are wanted.
@@ -320,6 +324,9 @@ class Generator:
             if len(tokens) == limit:  # the last token was made after the last question
                 constraint.accept(tokens[-1])
         return made
+
+    def forget(self) -> None:
+        """Has nothing to drop."""
 
     def _cut(self, made: list[int]) -> list[int]:
         ends = [place for place, token in enumerate(made) if token in self.stop]

@@ -127,6 +127,10 @@ class LocalAgent:
                 replies[index] = Reply(text=read.text, calls=read.calls, usage=usage)
         return [replies[index] for index in range(len(turns))]
 
+    def release(self) -> None:
+        """Gives back what was kept between turns: other models may follow in the same process."""
+        self.decoder.forget()
+
     def _encode(self, turn: Turn) -> list[int]:
         messages = to_plain_messages(turn, self.layout, self._tool_role)
         text = self._tokenizer.apply_chat_template(

@@ -15,7 +15,6 @@ import torch
 
 from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.decode import Decoder
-from toolshift.agents.prefix import PrefixMemory
 from toolshift.errors import UsageError
 from toolshift.train.rollout import Said
 
@@ -40,10 +39,6 @@ class Sampler(Decoder):
         self._said: list[tuple[list[int], list[float]]] = [([], []) for _ in prompts]
         self.complete(prompts, limit)
         return [Said(tokens, logprobs, tokens[-1] in self.stop) for tokens, logprobs in self._said]
-
-    def forget(self) -> None:
-        """Drops all keys and values: the weights have changed."""
-        self.memory = PrefixMemory(self.memory.max_tokens)
 
     def _choose(self, rows: list[Any], logits: torch.Tensor) -> torch.Tensor:
         scaled = logits / (self._temperature or 1.0)
@@ -140,7 +135,7 @@ class Voice(Sampler):
         self.refresh(model)
 
     def refresh(self, model: Any) -> None:
-        """Takes over the model's weights as they are now."""
+        """Takes over the model's weights as they are now, and drops the keys of the old ones."""
         copy_weights(model, self.model, self.precision)
         self.forget()
 
