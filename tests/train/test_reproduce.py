@@ -240,6 +240,9 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
 def test_the_test_pool_is_opened_by_a_plan_and_for_nothing_else(tmp_path, toolshift):
     words = ("reproduce", "more", "--preset", "smoke", "--seeds", "1", "--pool", "test")
     where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
+    code, _, err = toolshift(*words, *where, "--only-page")
+    assert code == 2
+    assert "plans none of these stages" in err
     code, _, err = toolshift(*words, *where, "--arm", "static")
     assert code == 0
     assert "commit it, then go on" in err
@@ -256,7 +259,14 @@ def test_the_test_pool_is_opened_by_a_plan_and_for_nothing_else(tmp_path, toolsh
     plan.write_bytes(kept)
     code, _, err = toolshift(*words, *where, "--arm", "static")
     assert code == 0, err
-    assert "pool test" in (tmp_path / "page" / "README.md").read_text()
+    said = (tmp_path / "page" / "README.md").read_text()
+    assert "pool test" in said
+    assert "--pool test --arm static --out" in said
+    assert "steps-x4, seed" not in said, "what was not planned is not missing"
+    plan.write_text("[]")
+    code, _, err = toolshift(*words, *where, "--only-page")
+    assert code == 2
+    assert "is no plan of stages" in err
 
 
 @pytest.mark.model

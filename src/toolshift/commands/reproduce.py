@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolshift.train.findings import Findings
     from toolshift.train.reproduce import Stage
 
-RESULTS = "results.json"
+RESULTS, PLAN = "results.json", "plan.json"
 
 
 def reproduce_command(name: str, asked: dict[str, Any]) -> None:
@@ -54,6 +54,8 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     changes = {"threads": asked["threads"]} if asked["threads"] else {}
     if asked["pool"] == "test" and not asked["only_page"] and not _planned(todo, study, out):
         return
+    if asked["pool"] == "test":
+        everything = _as_planned(everything, out)
     if not asked["only_page"]:
         _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
         for stage in todo:
@@ -117,14 +119,14 @@ def _planned(todo: list[Stage], study: Study, out: Path) -> bool:
     """
     from toolshift.train.reproduce import measured_in
 
-    file = out / "plan.json"
+    file = out / PLAN
     wanted = {each.folder.name: measured_in(each, study) for each in todo}
     if not file.exists():
         out.mkdir(parents=True, exist_ok=True)
         write(file, msgspec.json.format(JSON.encode(wanted)) + b"\n")
         _say(f"{file} says what will be measured on the test pool, once: commit it, then go on.")
         return False
-    planned = msgspec.json.decode(file.read_bytes())
+    planned = _plan(out)
     other = sorted(name for name, run in wanted.items() if planned.get(name) != run)
     if other:
         raise UsageError(
@@ -135,13 +137,39 @@ def _planned(todo: list[Stage], study: Study, out: Path) -> bool:
     return True
 
 
+def _as_planned(stages: list[Stage], out: Path) -> list[Stage]:
+    """Those of the stages that were planned: of others, none is missing.
+
+    Raises:
+        UsageError: where none is.
+    """
+    planned = _plan(out)
+    if found := [each for each in stages if each.folder.name in planned]:
+        return found
+    raise UsageError(f"{out / PLAN} plans none of these stages: leave --only-page out to write one")
+
+
+def _plan(out: Path) -> dict[str, str]:
+    """What was planned to be measured on the test pool: stages, and in what; {} without a plan.
+
+    Raises:
+        UsageError: where the plan cannot be read.
+    """
+    file = out / PLAN
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, str]) if file.exists() else {}
+    except msgspec.MsgspecError as fault:
+        raise UsageError(f"{file} is no plan of stages ({fault}): take it back as it was") from None
+
+
 def _write(out: Path, found: Findings) -> None:
     """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
     from toolshift.train.page import page
 
     out.mkdir(parents=True, exist_ok=True)
     command = f"toolshift reproduce {found.study} --preset {found.scale}"
-    command += " --pool test" if found.pool == "test" else ""
+    if found.pool == "test":
+        command += " --pool test" + "".join(f" --arm {arm.arm}" for arm in found.arms)
     if out != place(found.study, found.pool):
         command += f" --out {out}"
     write(out / RESULTS, JSON.encode(found) + b"\n")
