@@ -12,7 +12,8 @@ from toolshift.agents.prompt import to_plain_messages
 from toolshift.commands.data import statistics
 from toolshift.errors import UsageError
 from toolshift.shift import shifts
-from toolshift.train.data import expert_rows, make_rows, read_rows, turns_of, write_rows
+from toolshift.train.data import expert_rows, make_rows
+from toolshift.train.rows import read_rows, turns_of, write_rows
 from toolshift.train.scenes import FAMILIES, Mix, check, draw
 from toolshift.worlds import find_world
 

@@ -12,8 +12,8 @@ from train import tiny  # noqa: E402
 
 from toolshift.commands.train import paft_command, sft_command, steps_of  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
-from toolshift.train.data import write_rows  # noqa: E402
 from toolshift.train.follow import read_curves  # noqa: E402
+from toolshift.train.rows import write_rows  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 MIXED = {"worlds": ("poi",), "kinds": tiny.KINDS, "shifts": ("SBP",), "severities": (), "size": 200}

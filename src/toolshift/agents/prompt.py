@@ -121,7 +121,7 @@ def to_plain_messages(
 
     Returns:
         Messages of a `role` and a `content`; the first is the system message with the tools. A
-        `weight` stays, as that of training data (see `toolshift.train.data`).
+        `weight` stays, as that of training data (see `toolshift.train.rows`).
     """
     messages = list(turn.messages)
     first_is_system = bool(messages) and messages[0].get("role") == "system"

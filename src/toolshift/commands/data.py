@@ -15,7 +15,8 @@ from toolshift.commands.output import print_json, print_table, progress
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.shift import PLUGINS
-from toolshift.train.data import Row, make_rows, turns_of, write_rows
+from toolshift.train.data import make_rows
+from toolshift.train.rows import Row, turns_of, write_rows
 from toolshift.train.scenes import Mix, check
 
 

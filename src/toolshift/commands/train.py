@@ -14,9 +14,10 @@ import msgspec
 
 from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.commands.output import print_json, progress
-from toolshift.train.data import make_rows, read_rows
+from toolshift.train.data import make_rows
 from toolshift.train.model import find_base
 from toolshift.train.presets import TRAJECTORIES, Settings, preset
+from toolshift.train.rows import read_rows
 from toolshift.train.scenes import Mix
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from toolshift import seed as seeds
 from toolshift.agent import Turn
 from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.errors import UsageError
-from toolshift.train.data import check_columns, check_weight
+from toolshift.train.rows import check_columns, check_weight
 
 POOL_OF_BATCHES = 16
 """Rows are sorted by length inside random pools of so many batches."""

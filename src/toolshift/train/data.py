@@ -1,57 +1,33 @@
 """Expert trajectories as training data: the oracle in clean and shifted scenes.
 
-A row is `{"messages", "tools", ...}` in the OpenAI format, which fine-tuning APIs and
-`toolshift train sft` read. Arguments stay JSON strings, so that no loader merges the keys of
-different tools. An assistant message with `"weight": 0` is context only: a call that a
-perturbation made fail, or a turn that belongs to an earlier row. Where the tools change in
-mid-episode, each list of tools gives a row of its own, for a model sees one list at a time. TRL's
-own trainer takes neither weights nor such arguments: `turns_of` makes rows for it.
+Rows are as `toolshift.train.rows` describes them. Context only is a call that a perturbation made
+fail, or a turn that belongs to an earlier row: where the tools change in mid-episode, each list of
+tools gives a row of its own, for a model sees one list at a time.
 """
 
 from __future__ import annotations
 
-import codecs
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import inf
-from pathlib import Path
+from collections.abc import Callable
 from random import Random
-from typing import Any, TypedDict
-
-import msgspec
+from typing import Any
 
 from toolshift import seed as seeds
-from toolshift.agent import Turn, protocol_tools
+from toolshift.agent import protocol_tools
 from toolshift.agents.oracle import EpisodeDesk, OracleAgent
-from toolshift.agents.prompt import to_plain_messages
 from toolshift.cell import write_stack
 from toolshift.episode import Episode, Step, messages
 from toolshift.errors import UsageError
-from toolshift.files import draft, opened
 from toolshift.grade import grade
 from toolshift.scene import Scene
-from toolshift.shift import unknown
 from toolshift.solver import Known, Solver
 from toolshift.tool import JSON, Result, Tool, as_openai
+from toolshift.train.rows import Row
 from toolshift.train.scenes import Mix, draws
 from toolshift.train.slips import Slip
 
-ROLES = ("system", "developer", "user", "assistant", "tool")
 COUNT = 6050
 """Trajectories in a training set where none is asked for: the paper's number."""
-
-
-class Row(TypedDict):
-    """One training row; `messages` and `tools` are in the OpenAI format."""
-
-    id: str
-    world: str
-    kind: str
-    lineage: str
-    shifts: list[str]
-    solvable: bool
-    messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]]
 
 
 Watch = Callable[[int, int], None]
@@ -198,228 +174,3 @@ def _row(
         messages=kept,
         tools=tools,
     )
-
-
-def turns_of(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """The turns that rows teach, in the columns `prompt` and `completion` of TRL's trainers.
-
-    Tools and calls are written out, as models that `toolshift train` makes read them, so that any
-    chat template takes them. The prompt of a turn is all before it; what is context only is
-    nobody's completion.
-    """
-    for row in rows:
-        said = to_plain_messages(Turn(row["messages"], row["tools"]))
-        spoken = [{"role": each["role"], "content": each["content"]} for each in said]
-        for turn, message in enumerate(said):
-            if message["role"] == "assistant" and message.get("weight", 1):
-                known = {k: v for k, v in row.items() if k not in ("messages", "tools")}
-                yield {**known, "prompt": spoken[:turn], "completion": [spoken[turn]]}
-
-
-# -- files ------------------------------------------------------------------------------------
-
-
-def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
-    """Writes rows as JSON lines, or as Parquet where the file ends so; returns their SHA-256.
-
-    In Parquet, `tools` is a JSON string, which TRL decodes: a schema has no fixed columns.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".parquet":
-        _write_parquet(rows, path)
-    elif path.suffix == ".jsonl":
-        with draft(path) as file:
-            for row in rows:
-                file.write(JSON.encode(row) + b"\n")
-    else:
-        raise UsageError(f"{path}: name a file that ends in .jsonl or .parquet")
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Reads training rows: ours, or anyone's with the columns `messages` and, perhaps, `tools`.
-
-    Raises:
-        UsageError: where the file cannot be read, or a row lacks a column or is malformed; names
-            the file, the line and the column.
-    """
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file; `toolshift data --out {path}` writes one")
-    found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
-    rows = [_checked(row, f"{path}, row {number}") for number, row in enumerate(found, 1)]
-    if not rows:
-        raise UsageError(f"{path} has no rows")
-    return rows
-
-
-def _read_lines(path: Path) -> Iterator[Any]:
-    with opened(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                yield msgspec.json.decode(line.removeprefix(codecs.BOM_UTF8))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-                hint = "; write one object on each line" if line.lstrip()[:1] in b"[{" else ""
-                raise UsageError(f"{path}, line {number}: not JSON ({fault}){hint}") from None
-
-
-def _read_parquet(path: Path) -> Iterator[Any]:
-    pq = _parquet()
-    try:
-        yield from pq.read_table(path).to_pylist()
-    except (OSError, ValueError) as fault:
-        raise UsageError(f"{path}: not a Parquet file ({fault})") from None
-
-
-def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    import pyarrow
-
-    flat = [
-        {k: JSON.encode(v).decode() if k == "tools" else v for k, v in row.items()} for row in rows
-    ]
-    with draft(path) as file:
-        _parquet().write_table(pyarrow.Table.from_pylist(flat), file)
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise UsageError(
-            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
-        ) from None
-    return pyarrow.parquet
-
-
-def _checked(row: Any, where: str) -> dict[str, Any]:
-    """A row with `messages` and `tools` as lists, without the nulls that Parquet fills in."""
-    if not isinstance(row, dict):
-        raise UsageError(f"{where}: not an object")
-    check_columns(row, where)
-    said, tools = _decoded(row, "messages", where), _decoded(row, "tools", where)
-    if not said:
-        raise UsageError(f"{where}: 'messages' is empty")
-    for number, message in enumerate(said, 1):
-        _check_message(message, f"{where}, message {number}")
-    for number, tool in enumerate(tools, 1):
-        _check_tool(tool, f"{where}, tool {number}")
-    if all(message["role"] != "assistant" for message in said):
-        raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
-    return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
-
-
-def check_columns(row: Mapping[str, Any], where: str) -> None:
-    """Checks that a row has messages; offers what comes near.
-
-    Raises:
-        UsageError: where it has none.
-    """
-    if "messages" not in row and "completion" in row:
-        raise UsageError(
-            f"{where}: the rows are turns (prompt and completion), as TRL's trainers take them; "
-            "here whole conversations are trained on: `toolshift data` without --turns writes them"
-        )
-    if "messages" not in row:
-        near = unknown("column", "messages", row).partition(": ")[2] if row else "it is empty"
-        raise UsageError(f"{where}: the column 'messages' is missing ({near})")
-
-
-def _check_message(message: Any, where: str) -> None:
-    """Checks what the prompt is written from."""
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise UsageError(f"{where}: it has no role")
-    if message["role"] not in ROLES:
-        raise UsageError(f"{where}: {unknown('role', message['role'], ROLES)}")
-    content, calls = message.get("content"), message.get("tool_calls") or []
-    parts = content if isinstance(content, list) else []
-    if not isinstance(content, str | list | None) or not all(map(_is_text, parts)):
-        raise UsageError(f"{where}: 'content' must be a text or a list of parts of type text")
-    check_weight(message, where)
-    if not isinstance(calls, list) or not all(map(_has_name, calls)):
-        raise UsageError(
-            f"{where}: 'tool_calls' must be a list of "
-            '{"type": "function", "function": {"name": ..., "arguments": ...}}'
-        )
-    learned = message["role"] == "assistant" and message.get("weight") != 0
-    if learned and not (content or calls):
-        raise UsageError(
-            f"{where}: the assistant says nothing and calls nothing, and would learn to; leave the "
-            'message out, or give it "weight": 0'
-        )
-    for call in calls:
-        _check_arguments(call.get("function", call), message.get("weight", 1), where)
-
-
-def check_weight(message: Mapping[str, Any], where: str) -> None:
-    """Checks the weight that a message may have.
-
-    Raises:
-        UsageError: where it is no number from 0 up.
-    """
-    weight = message.get("weight")
-    if weight is not None and not (isinstance(weight, int | float) and 0 <= weight < inf):
-        raise UsageError(
-            f"{where}: the weight of a message is {weight!r}; give a number from 0 (context only) "
-            "up"
-        )
-
-
-def _is_text(part: Any) -> bool:
-    """Whether a part of a message's content is a text."""
-    return isinstance(part, dict) and isinstance(part.get("text"), str)
-
-
-def _check_arguments(function: dict[str, Any], weight: Any, where: str) -> None:
-    """Checks a call's arguments; what is context only may be malformed, for so it was answered."""
-    arguments, name = function.get("arguments"), function["name"]
-    if not isinstance(arguments, str | dict | None):
-        raise UsageError(f"{where}: the arguments of {name} must be an object, or one as JSON text")
-    if isinstance(arguments, str) and arguments and weight != 0:
-        try:
-            msgspec.json.decode(arguments, type=dict)
-        except msgspec.MsgspecError as fault:
-            raise UsageError(
-                f"{where}: the arguments of {name} are no JSON object ({fault}), and would be "
-                'learned so; mend them, or give the message "weight": 0'
-            ) from None
-
-
-def _check_tool(tool: Any, where: str) -> None:
-    """Checks what a tool is listed by."""
-    if not _has_name(tool):
-        raise UsageError(f"{where}: it has no function with a name")
-    function = tool.get("function", tool)
-    if not isinstance(function.get("description"), str | None):
-        raise UsageError(f"{where}: 'description' must be a text")
-    schema = function.get("parameters") or {}
-    shown = schema.get("properties") or {} if isinstance(schema, dict) else None
-    if not isinstance(shown, dict) or not all(isinstance(each, dict) for each in shown.values()):
-        raise UsageError(
-            f"{where}: 'parameters' must be a JSON Schema, its 'properties' an object of schemas"
-        )
-
-
-def _has_name(tool_or_call: Any) -> bool:
-    """Whether a tool or a call names its function, inside `function` or beside it."""
-    if not isinstance(tool_or_call, dict):
-        return False
-    function = tool_or_call.get("function", tool_or_call)
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
-
-
-def _decoded(row: dict[str, Any], column: str, where: str) -> list[Any]:
-    value = row.get(column) or []
-    if isinstance(value, str):
-        try:
-            value = msgspec.json.decode(value)
-        except msgspec.MsgspecError as fault:
-            raise UsageError(f"{where}: '{column}' is not JSON ({fault})") from None
-    if not isinstance(value, list):
-        raise UsageError(f"{where}: '{column}' is a {type(value).__name__}, not a list")
-    return value
-
-
-def _without_nulls(message: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in message.items() if v is not None or k == "content"}

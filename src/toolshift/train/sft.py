@@ -65,7 +65,7 @@ def train(
     """Trains a model on rows, and writes it.
 
     Args:
-        rows: as `toolshift.train.data` makes and reads them: `messages`, `tools`.
+        rows: as `toolshift.train.rows` describes them: `messages`, `tools`.
         settings: everything else that decides the run; see `toolshift.train.presets`.
         out: the folder for the adapter or model, its tokenizer, settings, curves and checkpoints.
         resume: go on from the last checkpoint in `out`, or from that of a step.
