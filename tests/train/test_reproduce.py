@@ -1,7 +1,9 @@
 """Studies: stages are keyed by what decides them, kept, and added up over seeds."""
 
 import json
+import os
 import shlex
+import signal
 from collections import Counter
 from math import isnan, nan
 from pathlib import Path
@@ -234,6 +236,43 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     assert code == 2
     assert "has no finished stage of this study" in err
     assert (tmp_path / "page" / "results.json").read_bytes() == results
+
+
+@pytest.mark.model
+def test_ctrl_c_in_a_stage_loses_nothing(tmp_path, toolshift, monkeypatch):
+    def study(folder):
+        where = ("--work", tmp_path / folder, "--out", tmp_path / f"{folder}-page")
+        return toolshift(
+            "reproduce", "more", "--preset", "smoke", "--seeds", "1", "--arm", "static", *where
+        )
+
+    def press(owner, name):
+        """Presses Ctrl-C at the first call."""
+        original = getattr(owner, name)
+
+        def pressed(*args, **kwargs):
+            monkeypatch.setattr(owner, name, original)
+            os.kill(os.getpid(), signal.SIGINT)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, pressed)
+
+    from toolshift.agents.local import LocalAgent
+    from toolshift.train.follow import Progress
+
+    assert study("whole")[0] == 0
+    press(Progress, "on_log")
+    code, _, err = study("broken")
+    assert code == 130
+    assert "a checkpoint is in" in err
+    press(LocalAgent, "reply_batch")
+    code, _, err = study("broken")
+    assert code == 130
+    assert "measuring" in err
+    assert study("broken")[0] == 0
+    for file in ("model/model.safetensors", "run-*/report.json"):
+        (whole,), (broken,) = ((tmp_path / name).glob(f"*/{file}") for name in ("whole", "broken"))
+        assert broken.read_bytes() == whole.read_bytes(), file
 
 
 @pytest.mark.model
