@@ -1,0 +1,72 @@
+"""How many failures begin with a tool's name that is nearly, but not quite, one on the list.
+
+    python studies/contrast/miscopied.py paft              # on the pool dev
+    python studies/contrast/miscopied.py paft --pool test
+
+Of the failed episodes of an arm's runs under each shift of names, and under redirects and
+migrations: what the first unknown tool was that was called. The true name of a tool is one that
+was learned in training and is not on offer. A misspelling is no true name, and nearly that of a
+tool on offer (the ratio of `difflib` to the nearest name is at least 0.7): the tool was found, and
+its name was not copied. Another name says that it was not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import msgspec
+
+from toolshift.cell import build
+from toolshift.run_folder import Record, RunFolder
+
+STAGES = Path(__file__).parent.parent / "stages"
+SHIFTS = ("identity_erasure", "semantic_rename", "semantic_trap", "redirect", "tool_migrated")
+LISTED = re.compile(r"Available tools: ([\w, ]+)")
+KINDS = ("misspelt", "true name", "another name", "no unknown name")
+
+
+def kind_of(record: Record, true: Collection[str]) -> str:
+    """What the first unknown tool of an episode is."""
+    for step in record.steps:
+        listed = LISTED.search(step.text or "")
+        if listed and '"unknown_tool"' in (step.text or ""):
+            if step.name in true:
+                return KINDS[1]
+            ratios = [SequenceMatcher(None, step.name, n).ratio() for n in listed[1].split(", ")]
+            return KINDS[0] if max(ratios) >= 0.7 else KINDS[2]
+    return KINDS[3]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("arm")
+    parser.add_argument("--pool", choices=("dev", "test"), default="dev")
+    options = parser.parse_args()
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for run in sorted(STAGES.glob(f"{options.arm}-small-seed*/run-*")):
+        folder = RunFolder.read(run)
+        if folder.manifest.selection.pool != options.pool:
+            continue
+        if any("+" in row.cell.stack for row in folder.plan.rows):
+            continue  # the same shifts were measured with compositions, too
+        for record in folder.records():
+            cell = folder.cell(record)
+            if (shift := cell.stack.split(":")[0]) in SHIFTS:
+                found[shift]["episodes"] += 1
+                if not record.grade.passed:
+                    true = build(msgspec.structs.replace(cell, shifts=())).truth.by_name
+                    found[shift][kind_of(record, true)] += 1
+    print(f"| {options.arm}, pool {options.pool} | episodes | {' | '.join(KINDS)} |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for shift in SHIFTS:
+        if counted := found[shift]:
+            print(f"| {shift} | {' | '.join(str(counted[n]) for n in ('episodes', *KINDS))} |")
+
+
+if __name__ == "__main__":
+    main()
