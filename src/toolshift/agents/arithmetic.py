@@ -10,9 +10,9 @@ def computes_in(precision: str) -> Any:
     """The torch type to compute with, for weights that are rounded to `precision`.
 
     A processor without instructions for bfloat16 emulates them, one number at a time, and reads a
-    prompt ten times slower than in float32 (`benchmarks/prefill_speed.py`). There the same rounded weights are
-    held and multiplied as float32. Replies differ by no more than the rounding of what lies
-    between the layers, which can turn a choice between two tokens that are nearly as likely.
+    prompt ten times slower than in float32 (`benchmarks/prefill_speed.py`). There the same rounded
+    weights are held and multiplied as float32. Replies differ by no more than the rounding of what
+    lies between the layers, which can turn a choice between two tokens that are nearly as likely.
     """
     import torch
 
