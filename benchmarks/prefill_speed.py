@@ -2,9 +2,10 @@
 
     python benchmarks/prefill_speed.py [--tokens 1500] [--rounds 3] [--threads 1] [--json FILE]
 
-The bundled model reads a prompt of random tokens, of which nothing is known: with the weights
-rounded to bfloat16 and computed with in bfloat16, in float32 by torch's own fused attention, and
-in float32 by ours. What of the first two types `toolshift` chooses on this machine is printed.
+The bundled model, with its weights rounded to bfloat16, reads four prompts of random tokens, of
+which nothing is known: by the decoder of the local agent in float32 and in bfloat16, and by
+transformers with torch's fused attention in float32. Which type `toolshift` chooses on this
+machine is printed.
 """
 
 from __future__ import annotations

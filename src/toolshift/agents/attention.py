@@ -8,8 +8,7 @@ from typing import Any
 import torch
 
 BLOCK = 64
-"""Queries that are taken together in float32. On one core with AVX2, 8 rows of 1,500 tokens take
-0.5 s a layer, with 128 the same, and 3.6 s where all are taken at once."""
+"""Queries that are taken together in float32, so few that their scores stay in a cache."""
 
 
 def grouped_attention(
