@@ -239,6 +239,26 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
 
 
 @pytest.mark.model
+def test_an_arm_that_only_decodes_otherwise_is_measured_with_what_another_learned(
+    tmp_path, toolshift
+):
+    where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
+    code, _, err = toolshift(
+        "reproduce", "copying", "--preset", "smoke", "--seeds", "1",
+        "--arm", "static-constrained", *where,
+    )  # fmt: skip
+    assert code == 0, err
+    free, bound = (
+        json.loads(file.read_bytes())["agents"][0]["settings"]
+        for name in ("static-smoke", "static-constrained")
+        for file in (tmp_path / "stages").glob(f"{name}-*/run-*/manifest.json")
+    )
+    assert (free.pop("decoding"), bound.pop("decoding")) == ("free", "constrained")
+    assert free == bound
+    assert not list((tmp_path / "stages").glob("static-constrained-*/model"))
+
+
+@pytest.mark.model
 def test_ctrl_c_in_a_stage_loses_nothing(tmp_path, toolshift, monkeypatch):
     def study(folder):
         where = ("--work", tmp_path / folder, "--out", tmp_path / f"{folder}-page")

@@ -7,38 +7,14 @@ is trained once.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
+from toolshift.train.arm import SHORT, Arm, Scale
 from toolshift.train.presets import PRESETS
-from toolshift.train.scenes import Mix, stacks_of
-
-Method = Literal["none", "sft", "grpo"]
-
-
-class Scale(msgspec.Struct, frozen=True):
-    """How large a study is run: the tasks, and how much of everything.
-
-    Attributes:
-        kinds: task kinds of the world poi; () for all.
-        count: trajectories of an arm.
-        updates: GRPO steps.
-        tasks: tasks in which an arm is measured, under each shift.
-        evidence: whether its figures say anything.
-        clean: trajectories of an arm that has no shifted ones, where fewer are enough; else 0.
-    """
-
-    kinds: tuple[str, ...]
-    count: int
-    updates: int
-    tasks: int
-    evidence: bool = True
-    clean: int = 0
-
 
 KINDS = ("listing", "hours", "route", "visit")
 """Chains of lookups. With `alert` and `booking`, which need a choice, static training reached 83%
@@ -83,69 +59,8 @@ SLIPS = 0.35
 """The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
 ALONE = 0.5
 """What a control takes of an arm's trajectories: of its one kind, still more than PAFT has."""
-SHORT = (1, 2)
-"""Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 PART = round(ALPHA / len(PAFT_MIX), 4)
 """The share of PAFT's trajectories that one entry of `PAFT_MIX` has."""
-
-
-class Arm(msgspec.Struct, frozen=True):
-    """One way to train.
-
-    Attributes:
-        name: short, of letters, digits and hyphens.
-        summary: what it is, in a few words.
-        method: "sft", "grpo", or "none" for the base model as it is.
-        mix: what of `Mix` differs from the study's: alpha, shifts, severities.
-        init: the arm whose adapter this one starts from.
-        settings: what of the method's settings differs from the preset's.
-        factor: how many times the scale's trajectories (SFT) or steps (GRPO) it takes.
-        passes: how many times the preset's passes over the trajectories.
-        probes: what it is measured under; () for the study's.
-    """
-
-    name: str
-    summary: str
-    method: Method = "sft"
-    mix: dict[str, Any] = {}
-    init: str = ""
-    settings: dict[str, Any] = {}
-    factor: float = 1.0
-    passes: int = 1
-    probes: tuple[str, ...] = ()
-
-    def amount(self, scale: Scale) -> int:
-        """How many trajectories it is trained on, or for how many GRPO steps."""
-        if self.method == "none":
-            return 0
-        rows = scale.count if self.mix.get("alpha") else scale.clean or scale.count
-        return max(1, round((scale.updates if self.method == "grpo" else rows) * self.factor))
-
-    @property
-    def together(self) -> int:
-        """How many rows of a batch meet one draw of a shift, and so are shown the same tools.
-
-        Two, for a batch of four with one list of tools shows half as many lists at little less
-        cost, and learned reading more slowly; clean rows are all shown the same.
-        """
-        if self.method == "grpo":
-            return 1
-        return 2 if self.mix.get("alpha") else 4
-
-    def meets(self, shifts: Collection[str]) -> bool:
-        """Whether its own trajectories have one of these shifts."""
-        if not self.mix.get("alpha"):
-            return False
-        severities = self.mix.get("severities", SHORT)
-        stacks = (
-            s for e in self.mix["shifts"] for level in severities for s in stacks_of(e, level)
-        )
-        return any(applied.shift in shifts for stack in stacks for applied in stack)
-
-    def mixed(self, scale: Scale, seed: int) -> Mix:
-        """The mix that it is trained on; one that starts from another arm has worlds of its own."""
-        apart = 100 * bool(self.init)
-        return Mix(kinds=scale.kinds, seed=seed + apart, share=self.together, **self.mix)
 
 
 class Study(msgspec.Struct, frozen=True):
@@ -220,6 +135,17 @@ def _alpha(share: float) -> Arm:
         name,
         f"PAFT, alpha {share:g}, slips in {slips:.0%}",
         mix={**_paft(share, PAFT_MIX), "slips": slips},
+    )
+
+
+def _constrained(arm: Arm) -> Arm:
+    """What an arm learned, measured with decoding that admits only calls of the tools on offer."""
+    return Arm(
+        f"{arm.name}-constrained",
+        f"{arm.name}, that can make only calls of the tools on offer",
+        method="none",
+        init=arm.name,
+        decoding="constrained",
     )
 
 
@@ -308,6 +234,16 @@ STUDIES: dict[str, Study] = {
                 ("paft", "grpo-solvable"),
                 ("paft", "grpo-shifted"),
                 ("grpo-solvable", "grpo-shifted"),
+            ),
+        ),
+        Study(
+            "copying",
+            "Where names are misspelt: does decoding that admits only the names on offer mend it?",
+            (STATIC, PAFT, *map(_constrained, (STATIC, PAFT))),
+            (
+                ("static", "static-constrained"),
+                ("paft", "paft-constrained"),
+                ("static-constrained", "paft-constrained"),
             ),
         ),
         Study(

@@ -29,8 +29,9 @@ from toolshift.shift import unknown
 from toolshift.suite import select
 from toolshift.tool import JSON
 from toolshift.train import grpo_settings, presets, record
+from toolshift.train.arm import Arm, Scale
 from toolshift.train.data import make_rows
-from toolshift.train.experiments import SCALES, Arm, Scale, Study, find_scale
+from toolshift.train.experiments import SCALES, Study, find_scale
 from toolshift.train.follow import checkpoints
 from toolshift.train.job import Job
 from toolshift.train.model import find_base
@@ -171,7 +172,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     size = SCALES[scale]
     mix = arm.mixed(size, seed)
     decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(size), parent)
-    key = _hash(*decides, *_code(mix, arm, scale))
+    decoded = () if arm.decoding == "free" else (arm.decoding,)
+    key = _hash(*decides, *decoded, *_code(mix, arm, scale))
     folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
     probes = arm.probes or study.probes
     run = folder / f"run-{_plan(probes, size, pool).hash[:8]}"
@@ -181,6 +183,15 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
 def _starts(arm: Arm, study: Study) -> list[Arm]:
     """The arm that this one starts from, if it does."""
     return [each for each in study.arms if each.name == arm.init]
+
+
+def _parents(stage: Stage, study: Study) -> list[Stage]:
+    """The stage that this one starts from, if it does."""
+    work = stage.folder.parent
+    return [
+        _stage(each, study, stage.scale, stage.seed, work, stage.pool)
+        for each in _starts(stage.arm, study)
+    ]
 
 
 def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
@@ -255,8 +266,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     arm, scale = stage.arm, SCALES[stage.scale]
     mix = arm.mixed(scale, stage.seed)
     check(mix)
-    for start in _starts(arm, study):
-        parent = _stage(start, study, stage.scale, stage.seed, stage.folder.parent, stage.pool)
+    for parent in _parents(stage, study):
         changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
@@ -272,6 +282,14 @@ def _from(model: Path, settings: Settings) -> dict[str, str]:
     return {"model": str(model)} if settings.full else {"adapter": str(model)}
 
 
+def _made(stage: Stage, study: Study) -> Path | None:
+    """What training has made of the model that a stage is measured with; None for the base."""
+    if stage.arm.method != "none":
+        return stage.folder / "model"
+    made = [_made(start, study) for start in _parents(stage, study)]
+    return made[0] if made else None
+
+
 def _measure(stage: Stage, study: Study) -> None:
     """Runs the arm in the study's clean and shifted scenes, resumably."""
     from toolshift.agents.catalog import contestants
@@ -280,15 +298,16 @@ def _measure(stage: Stage, study: Study) -> None:
 
     settings = presets.PRESETS[stage.scale]
     layout = stage.arm.settings.get("layout", settings.layout)
-    model: Any = stage.folder / "model"
+    model: Any = _made(stage, study)
     adapter = None
-    if stage.arm.method == "none" or not settings.full:
-        adapter = None if stage.arm.method == "none" else model
+    if not model or not settings.full:
+        adapter = model
         model = SMOL if settings.model == SMOL else find_base(settings).directory
     agent = LocalAgent(
         model,
         adapter=adapter,
         layout=layout,
+        decoding=stage.arm.decoding,
         max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
         name=stage.arm.name,
     )
