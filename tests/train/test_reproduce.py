@@ -63,7 +63,7 @@ def test_what_an_arm_starts_from_comes_before_it_and_decides_it():
     ],
 )
 def test_whatever_decides_a_stage_is_in_its_key(changed):
-    study = find_study("more")
+    study = find_study("alpha")
     other = msgspec.structs.replace(
         study, arms=(msgspec.structs.replace(study.arms[0], **changed), *study.arms[1:])
     )
@@ -72,10 +72,10 @@ def test_whatever_decides_a_stage_is_in_its_key(changed):
 
 
 def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
-    before = stages(find_study("more"), "small", 1, Path("w"), ("static",))[0].key
+    before = stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
     slower = msgspec.structs.replace(PRESETS["small"], lr=1e-4)
     monkeypatch.setitem(PRESETS, "small", slower)
-    assert stages(find_study("more"), "small", 1, Path("w"), ("static",))[0].key != before
+    assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
 
 
 def test_arms_share_the_draws_of_the_families_that_they_share():

@@ -95,6 +95,8 @@ def _paft(
 
 BASE = Arm("base", "the model as it is", method="none")
 STATIC = Arm("static", "clean trajectories only")
+QUARTER = Arm("quarter", "a quarter of the clean trajectories", factor=0.25)
+"""`static` is four times its data, and has as many steps as four passes over it."""
 DIVERSE = Arm(
     "diverse",
     "true names; shuffled tool subsets, distractors, more phrasings",
@@ -265,11 +267,11 @@ STUDIES: dict[str, Study] = {
             "more",
             "Do four times the data, or four times the steps, repair static training?",
             (
+                QUARTER,
                 STATIC,
-                Arm("data-x4", "clean, four times the trajectories", factor=4.0),
-                Arm("steps-x4", "clean, four times the passes over them", passes=4),
+                Arm("steps-x4", "that quarter, four passes over it", factor=0.25, passes=4),
             ),
-            (("static", "data-x4"), ("static", "steps-x4")),
+            (("quarter", "static"), ("quarter", "steps-x4")),
         ),
         Study(
             "beyond",
