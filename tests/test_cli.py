@@ -46,7 +46,7 @@ BAD = {
     "agent twice": (("run", "--agent", "oracle", "--agent", "oracle"), "could not be told apart"),
     "module": (("run", "--agent", "nowhere:agent"), "no module 'nowhere'"),
     "attribute": (("run", "--agent", "mine:refuse"), "did you mean refuses"),
-    "not callable": (("run", "--agent", "mine:number"), "is a int"),
+    "not callable": (("run", "--agent", "mine:number"), "is of type int"),
     "model": (("run", "--agent", "chat:"), "name of a model"),
     "key": (("run", "--agent", "chat:gpt-x"), "OPENAI_API_KEY"),
     "protocol": (("run", "--agent", "chat:gpt-x", "--protocol", "smoke"), "native"),

@@ -198,7 +198,11 @@ def test_a_wrong_mix_is_refused(mix, said):
         ),
         (
             '{"messages": [{"role": "assistant", "content": "x"}], "tools": 3}',
-            "'tools' is a int, not a list",
+            "'tools' is of type int, not a list",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}], "functions": []}',
+            "row 1: the assistant calls tools, and the column 'tools' is missing",
         ),
         ('[\n{"messages": []}]', "line 1: not JSON.*one object on each line"),
         (

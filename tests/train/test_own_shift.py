@@ -57,3 +57,4 @@ def test_training(shouting, tmp_path, method):
     assert done.returncode == 0, done.stderr
     record = "".join(path.read_text() for path in (tmp_path / "out").glob("*.json"))
     assert "in_capitals:3" in record
+    assert ("earned alike in every step" in done.stderr) == (method == "grpo")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 from collections import Counter
@@ -12,7 +13,10 @@ import msgspec
 import pytest
 from train import tiny
 
+from toolshift.commands.data import read_mix
+from toolshift.commands.train import _settings
 from toolshift.errors import UsageError
+from toolshift.train import reproduce
 from toolshift.train.experiments import HELD_OUT, SCALES, STUDIES, find_study
 from toolshift.train.findings import ArmResult, Findings, _won_back
 from toolshift.train.page import page
@@ -76,6 +80,26 @@ def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
     slower = msgspec.structs.replace(PRESETS["small"], lr=1e-4)
     monkeypatch.setitem(PRESETS, "small", slower)
     assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
+
+
+def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):
+    docs = Path(__file__).parents[2] / "docs" / "train.md"
+    after = docs.read_text("utf-8").partition("## The recipe that was measured")[2]
+    command = re.search(r"^    toolshift (.+?)\n\n", after, re.DOTALL | re.MULTILINE)[1]
+    asked = {}
+
+    def paft_command(alpha, count, mixed, settings):
+        asked.update(mix=read_mix(alpha, mixed), count=count, settings=_settings(settings))
+
+    monkeypatch.setattr("toolshift.commands.train.paft_command", paft_command)
+    code, _, err = toolshift(*shlex.split(command.replace("\\\n", " ")))
+    assert code == 0, err
+    (arm,) = (arm for arm in find_study("contrast").arms if arm.name == "paft")
+    assert asked == {
+        "mix": arm.mixed(SCALES["small"], 0),
+        "count": arm.amount(SCALES["small"]),
+        "settings": reproduce._settings(arm, "small", 0),
+    }
 
 
 def test_arms_share_the_draws_of_the_families_that_they_share():
@@ -179,11 +203,26 @@ def test_seeds_that_are_there_are_on_the_page_whoever_asked_for_them(tmp_path):
     assert seeds_there(study, "small", tmp_path) == 3
 
 
-def test_a_tier_that_training_on_it_does_not_teach_is_not_testable():
-    arms = [_arm("native-interaction", [0.9], [-5.0]), _arm("native-reasoning", [0.5], [-5.0])]
+def test_controls_say_what_they_ask_for_and_whether_it_is_met():
+    arms = [
+        _arm("native-interaction", [0.9], [-5.0]),
+        _arm("native-reasoning", [0.5], [-5.0]),
+        _arm("static", [1.0, 0.75], [-5.0, -5.0]),
+        msgspec.structs.replace(
+            _arm("renamed", [0.9], [-5.0]),
+            shifts={
+                "identity_erasure": [0.75],
+                "semantic_rename": [1.0],
+                "distractor_tools": [0.0],
+            },
+        ),
+    ]
     text = page(Findings("s", "Why?", "small", True, arms, {}, {}, []), "toolshift reproduce s")
-    assert "| interaction | 90 | 90 to 90 | yes |" in text
-    assert "| reasoning | 50 | 50 to 50 | **not testable at this scale** |" in text
+    assert "| native-interaction | interaction | 90 | 90 to 90 | 80 | yes |" in text
+    assert "| native-reasoning | reasoning | 50 | 50 to 50 | 80 | **no** |" in text
+    assert "| static | clean scenes | 88 | 75 to 100 | 90 | **no** |" in text
+    assert "| renamed | names that it never saw | 88 | 75 to 100 | 80 | yes |" in text
+    assert "not testable at this scale" in text
     assert "Exploratory" in text, "one seed is no claim, also where the study asks for one"
 
 

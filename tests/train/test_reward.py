@@ -83,6 +83,7 @@ def test_a_question_that_nobody_understands_is_no_way_out():
         ("blind_refusal", unsolvable, [refuse()]),
         ("forced", unsolvable, [answer()]),
         ("unreadable", clean, [Reply(calls=(ToolCall("find_place", 'name="'),)), answer()]),
+        ("unreadable", clean, [Reply(text="It opens at nine.")]),
         ("failed", clean, [Reply(calls=(ToolCall("no_such_tool", {}),)), answer()]),
     ],
 )

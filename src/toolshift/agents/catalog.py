@@ -259,8 +259,8 @@ def _own(module: str, attribute: str) -> Agent | ScriptedAgent:
         return found
     if not callable(found):
         raise UsageError(
-            f"agent {module}:{attribute} is a {type(found).__name__}: it must be a function of "
-            "(messages, tools), or have a name and reply(turn)"
+            f"agent {module}:{attribute} is of type {type(found).__name__}: it must be a function "
+            "of (messages, tools), or have a name and reply(turn)"
         )
     return CallableAgent(found, f"{module}:{attribute}")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +11,7 @@ from toolshift.agent import Reply, Turn, Usage
 from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
 from toolshift.agents.smol import SMOL, chat_template, require_local, smol_directory, weights_hash
+from toolshift.agents.weights import load_weights, quiet, readable
 from toolshift.errors import UsageError
 
 if TYPE_CHECKING:
@@ -161,23 +160,17 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
     machine that only emulates this type the rounded weights are float32 again.
 
     Raises:
-        UsageError: where there is no adapter, or it was trained on another base.
+        UsageError: where the weights do not fit the config, there is no adapter, or it was
+            trained on another base.
     """
     import torch
-    from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
 
-    weights = torch.float32 if adapter else getattr(torch, dtype)
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    with readable(directory):
-        model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=weights)
-    logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+    model = load_weights(directory, torch.float32 if adapter else getattr(torch, dtype))
     if adapter:
         from peft import PeftModel
 
         check_base(Path(adapter), directory)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # peft's use of transformers' old names
+        with quiet():
             model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return model.to(device, getattr(torch, dtype)).to(computes_in(dtype)).eval()
@@ -215,23 +208,6 @@ def check_base(adapter: Path, directory: Path) -> None:
             f"the adapter {adapter} was trained on other weights than those in {directory}; "
             "load it with its own base model, or train it again"
         )
-
-
-@contextmanager
-def readable(folder: object) -> Iterator[None]:
-    """Says which folder it is that a library cannot read, whatever it raises.
-
-    Raises:
-        UsageError: naming the folder, and the first line of what the library says.
-    """
-    try:
-        yield
-    except (UsageError, RuntimeError, MemoryError):  # too little memory is another matter
-        raise
-    except Exception as fault:
-        said = [line for line in str(fault).splitlines() if line.strip()]
-        why = said[0].strip().rstrip(".") if said else type(fault).__name__
-        raise UsageError(f"{folder} cannot be read: {why}") from fault
 
 
 def load_tokenizer(directory: Path, compact: bool) -> Any:

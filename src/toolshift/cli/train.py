@@ -28,11 +28,20 @@ mix = options(
     click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),
     click.option("--size", default=2000, show_default=True, help="Entities in each world."),
 )
-slips = click.option(
-    "--slips",
-    default=0.0,
-    show_default=True,
-    help="Share of trajectories in which the expert first makes a call that is rejected.",
+trajectories = options(
+    click.option(
+        "--slips",
+        default=0.0,
+        show_default=True,
+        help="Share of trajectories in which the expert first makes a call that is rejected.",
+    ),
+    click.option(
+        "--share",
+        default=1,
+        show_default=True,
+        help="So many in succession meet one draw of a shift: a batch then reads its list of "
+        "tools once.",
+    ),
 )
 
 
@@ -82,7 +91,7 @@ training = options(
 @click.option("--out", type=click.Path(path_type=Path), required=True, help=".jsonl or .parquet.")
 @click.option("--count", default=6050, show_default=True, help="Trajectories.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share that is shifted, 0 to 1.")
-@slips
+@trajectories
 @click.option(
     "--turns",
     is_flag=True,
@@ -135,7 +144,7 @@ def sft(data: Path, **asked: Any) -> None:
 @train.command()
 @click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
 @click.option("--count", default=0, help="Trajectories. Default: the preset's.")
-@slips
+@trajectories
 @mix
 @training
 def paft(alpha: float, count: int, **asked: Any) -> None:
@@ -146,7 +155,7 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
     """
     from toolshift.commands.train import paft_command
 
-    names = ("worlds", "kinds", "shifts", "severities", "size", "slips")
+    names = ("worlds", "kinds", "shifts", "severities", "size", "slips", "share")
     mixed = {name: asked.pop(name) for name in names}
     mixed["seed"] = asked["seed"]
     paft_command(alpha, count, mixed, asked)
@@ -193,7 +202,7 @@ def grpo(alpha: float, **asked: Any) -> None:
     """Train by GRPO: the model plays scenes, and the grader pays.
 
     \b
-    toolshift train grpo --adapter runs/refuses --out runs/rl
+    toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
     from toolshift.commands.grpo import grpo_command

@@ -80,9 +80,11 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 
     record = read(out)
     lines = read_curves(out / "curves.jsonl")
-    rewards = [line["reward"] for line in lines if "reward" in line]
+    steps = [line for line in lines if "reward" in line]
+    rewards = [line["reward"] for line in steps]
+    flat = [line["flat_groups"] for line in steps]
     if as_json:
-        print_json({**record, "rewards": rewards})
+        print_json({**record, "rewards": rewards, "flat_groups": flat})
         return
     if not rewards:
         click.echo(f"{out}: no step had a reward, for every episode was void")
@@ -93,3 +95,10 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
         f"{record['wall_seconds']:.0f} s; mean reward {first:.3f} in the first "
         f"{len(rewards[:5])} steps, {last:.3f} in the last"
     )
+    if all(share == 1 for share in flat):
+        click.echo(
+            "The episodes of each group earned alike in every step, so nothing was learned: start "
+            "from a model that earns sometimes, pay for the way too (--reward), or play more "
+            "episodes a scene (--group).",
+            err=True,
+        )

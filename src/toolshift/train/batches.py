@@ -18,7 +18,7 @@ from toolshift import seed as seeds
 from toolshift.agent import Turn
 from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.errors import UsageError
-from toolshift.train.rows import check_columns, check_weight
+from toolshift.train.rows import check_columns, check_tools, check_weight
 
 POOL_OF_BATCHES = 16
 """Rows are sorted by length inside random pools of so many batches."""
@@ -142,6 +142,7 @@ def check_rows(rows: Sequence[Mapping[str, Any]], where: str = "data") -> None:
         raise UsageError(f"{where}: there are no rows")
     for number, row in enumerate(rows, 1):
         check_columns(row, f"{where}, row {number}")
+        check_tools(row, row["messages"], f"{where}, row {number}")
         for message in row["messages"]:
             check_weight(message, f"{where}, row {number}")
 

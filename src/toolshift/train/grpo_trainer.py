@@ -22,11 +22,12 @@ from trl.trainer.utils import split_tensor_dict
 
 from toolshift import seed as seeds
 from toolshift.agents.arithmetic import computes_in
+from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
 from toolshift.train.follow import Checkpoints, Curves, Progress, Spent, read_curves
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.loss import attends_plainly, use_plain_attention
-from toolshift.train.model import quiet, rounded
+from toolshift.train.model import rounded
 from toolshift.train.policy import Voice
 from toolshift.train.reward import Earned, Pay
 from toolshift.train.rollout import Backend, Limits, Play, Rollout, Scribe, roll_out

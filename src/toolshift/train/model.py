@@ -6,20 +6,19 @@ import json
 import re
 import shutil
 import tempfile
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolshift.agents.arithmetic import computes_in
-from toolshift.agents.local import check_base, load_tokenizer, readable, tool_role
+from toolshift.agents.local import check_base, load_tokenizer, tool_role
 from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
+from toolshift.agents.weights import check_model, load_weights, quiet, readable, skeleton
 from toolshift.errors import UsageError
 from toolshift.train.presets import SCRATCH, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -79,22 +78,6 @@ def find_base(settings: Settings) -> Base:
             check_adapter(Path(settings.adapter), directory)
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
-
-
-def check_model(directory: Path) -> None:
-    """Checks that a model's config is of a known class and that its weights are whole.
-
-    Raises:
-        UsageError: naming the file that is not.
-    """
-    from safetensors import safe_open
-    from transformers import AutoConfig
-
-    with readable(directory / "config.json"), quiet():
-        AutoConfig.from_pretrained(directory)
-    for file in sorted(directory.glob("*.safetensors")):
-        with readable(file), safe_open(file, "np"):  # reads the header, and compares the size
-            pass
 
 
 def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
@@ -171,14 +154,10 @@ def check_adapter(adapter: Path, directory: Path) -> None:
 def _linear_shapes(directory: Path) -> dict[str, tuple[int, int]]:
     """The (out, in) shapes of a model's linear layers, from its config alone."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
 
-    with quiet(), torch.device("meta"):
-        config = AutoConfig.from_pretrained(directory)
-        model: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     return {
         name: (module.out_features, module.in_features)
-        for name, module in model.named_modules()
+        for name, module in skeleton(directory).named_modules()
         if isinstance(module, torch.nn.Linear)
     }
 
@@ -192,16 +171,13 @@ def load(settings: Settings, base: Base) -> Any:
     trainer computes under autocast.
     """
     import torch
-    from transformers import AutoModelForCausalLM
 
     dtype = torch.float32 if settings.full else getattr(torch, settings.precision)
-    with quiet():
-        with readable(base.directory):
-            model: Any = AutoModelForCausalLM.from_pretrained(base.directory, dtype=dtype)
-        with readable(settings.adapter):
-            if settings.full:
-                return _merged(model, settings.adapter) if settings.adapter else model
-            return _adapted(model.to(computes_in(settings.precision)), settings)
+    model = load_weights(base.directory, dtype)
+    with quiet(), readable(settings.adapter):
+        if settings.full:
+            return _merged(model, settings.adapter) if settings.adapter else model
+        return _adapted(model.to(computes_in(settings.precision)), settings)
 
 
 def _merged(model: Any, adapter: str) -> Any:
@@ -332,17 +308,3 @@ def write_scratch(like: Path, target: Path, **changes: Any) -> None:
     for file in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
         if (like / file).exists():
             shutil.copyfile(like / file, target / file)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keeps transformers' bars and the warnings about its own old names away."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            yield
-    finally:
-        logging.enable_progress_bar()  # type: ignore[no-untyped-call]

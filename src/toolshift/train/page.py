@@ -21,8 +21,12 @@ from toolshift.train.findings import (
 )
 from toolshift.train.reproduce import WORLD_SEED
 
+ABLE = 0.9
+"""What a control asks of static training in clean scenes."""
 TESTABLE = 0.8
-"""What a model trained on a tier alone must reach there; below, the scale cannot test the tier."""
+"""What a model trained on a tier alone must reach there; below, the scale cannot test the tier. And
+what one that is trained on renamed tools must reach under names that it never saw."""
+NAMES = ("identity_erasure", "semantic_rename", "semantic_trap")
 PAPER = """\
 The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation
 samples; change under shift in points):
@@ -55,7 +59,8 @@ def page(found: Findings, command: str) -> str:
         f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
         "the same tasks. In brackets: 95% t interval with the training seed as the cluster; all "
         "seeds are measured on the same tasks, so it does not speak of other tasks. A figure "
-        "without brackets is one seed, or the same for all. n.d.: not defined, as where the clean "
+        "without brackets is one seed, or the same for all; arms of different seeds are compared "
+        "by the contrasts, which pair them. n.d.: not defined, as where the clean "
         "accuracy is under one half; for how many of the seeds is said.",
         "",
         *_table(("arm", "seeds", *MEASURES), [_arm_row(arm) for arm in found.arms]),
@@ -133,23 +138,36 @@ def _told(arm: ArmResult, tier: str) -> str:
 
 
 def _controls(arms: Sequence[ArmResult]) -> list[str]:
-    """What models do that were trained on one tier alone, and so whether it can be tested."""
-    natives = [arm for arm in arms if arm.arm.startswith("native-")]
-    if not natives:
+    """Whether the scale can do the tasks, read names, and learn each tier: figures and verdicts."""
+    rows = [row for arm in arms for row in _control(arm)]
+    if not any(arm.arm.startswith(("native-", "renamed")) for arm in arms):
         return []
-    rows = []
-    for arm in natives:
-        passed = [mean(rates) for rates in arm.shifts.values()]
-        reached = mean(passed)
-        verdict = "yes" if reached >= TESTABLE else "**not testable at this scale**"
-        spread = f"{100 * min(passed):.0f} to {100 * max(passed):.0f}"
-        rows.append([arm.arm.removeprefix("native-"), f"{100 * reached:.0f}", spread, verdict])
+    columns = ("control", "on", "passed, percent", "by seed or shift", "asked for", "met")
     said = (
-        f"Trained on a tier alone, a model must pass {100 * TESTABLE:.0f}% there, on average over "
-        "the shifts:"
+        "Each is the mean over seeds, and over the shifts named. Where a model that was trained on "
+        f"a tier alone passes less than {100 * TESTABLE:.0f}% there, the tier is not testable at "
+        "this scale."
     )
-    columns = ("tier", "passed, percent", "by shift", "testable")
-    return ["## Native controls", "", said, "", *_table(columns, rows), ""]
+    return ["## Controls", "", said, "", *_table(columns, rows), ""]
+
+
+def _control(arm: ArmResult) -> list[list[str]]:
+    """The row of an arm that is a control."""
+    if arm.arm == "static":
+        return [_verdict(arm.arm, "clean scenes", arm.measures["clean"], ABLE)]
+    if arm.arm.startswith("renamed"):
+        passed = [mean(arm.shifts[name]) for name in NAMES if name in arm.shifts]
+        return [_verdict(arm.arm, "names that it never saw", passed, TESTABLE)]
+    if arm.arm.startswith("native-"):
+        tier = arm.arm.removeprefix("native-")
+        return [_verdict(arm.arm, tier, [mean(rates) for rates in arm.shifts.values()], TESTABLE)]
+    return []
+
+
+def _verdict(name: str, where: str, passed: Sequence[float], asked: float) -> list[str]:
+    spread = f"{100 * min(passed):.0f} to {100 * max(passed):.0f}"
+    met = "yes" if mean(passed) >= asked else "**no**"
+    return [name, where, f"{100 * mean(passed):.0f}", spread, f"{100 * asked:.0f}", met]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

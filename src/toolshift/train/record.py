@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.arithmetic import computes_in
+from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.tool import JSON
 from toolshift.train.follow import SPENT, Spent, checkpoints, damaged, read_curves, step_of
-from toolshift.train.model import Base, quiet
+from toolshift.train.model import Base
 from toolshift.train.presets import Settings
 
 ASKED = "asked.json"

@@ -24,7 +24,7 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         solved: for a solvable scene that is solved.
         refused: for an unsolvable scene that is refused rightly; 0 asks whether refusal survives
             where nothing pays for it.
-        unreadable: taken off for calls that cannot be read.
+        unreadable: taken off for calls that cannot be read, and for an end without any.
         failed: taken off for failed calls that were the agent's own fault.
         recovered: for getting over failures that the interface provoked.
         surplus: taken off for calls beyond what the oracle needs, where the episode passed.
@@ -81,14 +81,16 @@ def refused(episode: Episode, verdict: Grade) -> float:
 
 
 def unreadable(episode: Episode, verdict: Grade) -> float:
-    """Minus the share of calls whose arguments could not be read.
+    """Minus the share of calls whose arguments could not be read; -1 for an end without a call.
 
     For a start from a model that hardly writes calls: its outcomes are all 0 and teach nothing.
-    It may teach to call less, or to answer in prose.
+    It may teach to call once, whatever, and then to answer.
     """
     calls = [step for step in episode.steps if step.kind == "call"]
     broken = sum(not isinstance(step.arguments, dict) for step in calls)
-    return -broken / len(calls) if calls else 0.0
+    if not calls:
+        return -float(verdict.oracle_calls > 0)
+    return -broken / len(calls)
 
 
 def failed(episode: Episode, verdict: Grade) -> float:

@@ -142,6 +142,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
         _check_message(message, f"{where}, message {number}")
     for number, tool in enumerate(tools, 1):
         _check_tool(tool, f"{where}, tool {number}")
+    check_tools(row, said, where)
     if all(message["role"] != "assistant" for message in said):
         raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
     return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
@@ -161,6 +162,24 @@ def check_columns(row: Mapping[str, Any], where: str) -> None:
     if "messages" not in row:
         near = unknown("column", "messages", row).partition(": ")[2] if row else "it is empty"
         raise UsageError(f"{where}: the column 'messages' is missing ({near})")
+
+
+def check_tools(row: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], where: str) -> None:
+    """Checks that calls which are learned have tools beside them; offers what comes near.
+
+    Raises:
+        UsageError: where the column is missing. An empty list says that there are none.
+    """
+    learned = (
+        each for each in messages if each.get("role") == "assistant" and each.get("weight") != 0
+    )
+    if row.get("tools") is None and any(each.get("tool_calls") for each in learned):
+        near = unknown("column", "tools", row).partition(": ")[2]
+        raise UsageError(
+            f"{where}: the assistant calls tools, and the column 'tools' is missing ({near}), so "
+            "calls of what is not on offer would be learned; give the tools in the OpenAI format, "
+            "or [] where they stand in the system message"
+        )
 
 
 def _check_message(message: Any, where: str) -> None:
@@ -254,7 +273,7 @@ def _decoded(row: dict[str, Any], column: str, where: str) -> list[Any]:
         except msgspec.MsgspecError as fault:
             raise UsageError(f"{where}: '{column}' is not JSON ({fault})") from None
     if not isinstance(value, list):
-        raise UsageError(f"{where}: '{column}' is a {type(value).__name__}, not a list")
+        raise UsageError(f"{where}: '{column}' is of type {type(value).__name__}, not a list")
     return value
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
 from toolshift.train.follow import Stop, damaged, step_of
-from toolshift.train.model import quiet
 from toolshift.train.presets import Settings
 
 

@@ -24,6 +24,7 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from toolshift.agents.arithmetic import computes_in
+from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
 from toolshift.train import record
 from toolshift.train.batches import (
@@ -44,7 +45,7 @@ from toolshift.train.follow import (
     Spent,
 )
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
-from toolshift.train.model import Base, find_base, load, quiet
+from toolshift.train.model import Base, find_base, load
 from toolshift.train.presets import Settings, check
 from toolshift.train.running import Careful, run, says_what_to_change
 
