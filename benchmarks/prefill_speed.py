@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from machine import machine
 from transformers import AutoModelForCausalLM
 
 from toolshift.agents.arithmetic import computes_in
@@ -85,11 +85,7 @@ def main() -> None:
             "float32_against_bfloat16": round(rates["float32, ours"] / rates["bfloat16, ours"], 2),
             "chosen": chosen,
             "rounds": {name: [round(each, 2) for each in all_] for name, all_ in took.items()},
-            "hardware": {
-                "machine": platform.machine(),
-                "instructions": torch.backends.cpu.get_cpu_capability(),
-            },
-            "torch": torch.__version__,
+            "hardware": machine(),
         }
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from machine import machine
 
 from toolshift.agents import catalog
 from toolshift.agents.local import load_model, load_tokenizer, stop_tokens, tool_role
@@ -90,6 +91,7 @@ def main() -> None:
     # CPU time: other work on the machine has less of a part in it.
     made["ratio"] = round(made["generate"]["cpu_seconds"] / made["kept"]["cpu_seconds"], 2)
     made["ratio_wall"] = round(made["generate"]["wall_seconds"] / made["kept"]["wall_seconds"], 2)
+    made["hardware"] = machine()
     text = json.dumps(made, indent=1)
     print(text)
     if options.json:

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import torch
+from machine import machine
 
 from toolshift.agents.catalog import ADAPTERS
 from toolshift.train.follow import Spent
@@ -58,6 +59,7 @@ def main() -> None:
         "generation_seconds": round(clock.generation, 2),
         "sandbox_share": round(clock.sandbox / wall, 5),
         "rendering_share": round(clock.rendering / wall, 5),
+        "hardware": machine(),
     }
     text = json.dumps(made, indent=1)
     print(text)

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 import torch
+from machine import machine
 
 from toolshift.agents.arithmetic import computes_in
 from toolshift.train.batches import Batches, Encoder, Example, collate, encode_rows
@@ -124,7 +125,15 @@ def main() -> None:
             }
             for name, (cpu, wall) in best.items()
         }
-        report = {"tokens": tokens, "threads": options.threads, "full": options.full, **rates}
+        report = {
+            "tokens": tokens,
+            "threads": options.threads,
+            "steps": options.steps,
+            "rounds": options.rounds,
+            "full": options.full,
+            "hardware": machine(),
+            **rates,
+        }
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 

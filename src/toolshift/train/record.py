@@ -34,6 +34,13 @@ _MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
 _PACKAGES = ("toolshift", "torch", "transformers", "trl", "peft", "accelerate")
 
 
+_WHATEVER_ELSE = {
+    "data_sha256": "the rows or scenes",
+    "base_sha256": "the weights of the base model",
+    "adapter_sha256": "the adapter it starts from",
+}
+
+
 @dataclass(frozen=True)
 class Asked:
     """What decides a run: its settings, its rows and its base, by hashes instead of paths."""
@@ -78,9 +85,7 @@ class Asked:
             if name not in _MAY_CHANGE and value != other["settings"].get(name)
         ]
         return found + [
-            name
-            for name in ("data_sha256", "base_sha256", "adapter_sha256")
-            if mine[name] != other.get(name)
+            what for name, what in _WHATEVER_ELSE.items() if mine[name] != other.get(name)
         ]
 
 
