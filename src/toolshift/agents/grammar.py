@@ -16,15 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolshift.agents.prompt import render_call
+from toolshift.agents.prompt import Layout, render_call
 from toolshift.errors import UsageError
 
 _STRICT = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
 _ENDINGS = (")", '")')
 
 
-def call_grammar(tools: Sequence[Mapping[str, Any]]) -> str:
+def call_grammar(tools: Sequence[Mapping[str, Any]], layout: Layout = "description-first") -> str:
     """The calls of these tools, as a Lark grammar: arguments in the order of the schema.
+
+    Args:
+        tools: the tools on offer, in the OpenAI format.
+        layout: as the calls of the conversation are written.
 
     Raises:
         UsageError: where no tool is on offer.
@@ -37,7 +41,8 @@ def call_grammar(tools: Sequence[Mapping[str, Any]]) -> str:
     for index, tool in enumerate(tools):
         function = tool.get("function", tool)
         rules += _tool_rules(f"t{index}", function["name"], function.get("parameters") or {})
-    starts = " | ".join(f"t{index}" for index in range(len(tools)))
+    space = '" " ' if layout == "spaced" else ""
+    starts = " | ".join(f"{space}t{index}" for index in range(len(tools)))
     return "\n".join([f"start: {starts}", *rules])
 
 
@@ -67,12 +72,13 @@ class Vocabulary:
     Args:
         tokenizer: a fast transformers tokenizer.
         size: the number of logits of the model.
+        layout: as calls are written.
 
     Raises:
         UsageError: where llguidance is missing.
     """
 
-    def __init__(self, tokenizer: Any, size: int) -> None:
+    def __init__(self, tokenizer: Any, size: int, layout: Layout = "description-first") -> None:
         if importlib.util.find_spec("llguidance") is None:
             raise UsageError(
                 "constrained decoding needs llguidance, which is not installed; "
@@ -81,14 +87,15 @@ class Vocabulary:
         from llguidance import LLMatcher
         from llguidance.hf import from_tokenizer
 
-        self.size = size
+        self.size, self.layout = size, layout
         self._tokens = from_tokenizer(tokenizer, n_vocab=size)
         self._matcher: Any = LLMatcher
         self._start = lru_cache(maxsize=256)(self._compile)
 
     def constrain(self, tools: Sequence[Mapping[str, Any]]) -> CallConstraint:
         """The constraint for one reply."""
-        return CallConstraint(self._start(call_grammar(tools)).deep_copy(), self._tokens, self.size)
+        matcher = self._start(call_grammar(tools, self.layout)).deep_copy()
+        return CallConstraint(matcher, self._tokens, self.size)
 
     def _compile(self, grammar: str) -> Any:
         matcher = self._matcher(self._tokens, grammar, log_level=0)

@@ -150,7 +150,8 @@ class LocalAgent:
     def _constrainer(self) -> Any:
         from toolshift.agents.grammar import Vocabulary
 
-        return Vocabulary(self._tokenizer, self._model.get_output_embeddings().weight.shape[0])
+        size = self._model.get_output_embeddings().weight.shape[0]
+        return Vocabulary(self._tokenizer, size, self.layout)
 
 
 def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | None = None) -> Any:

@@ -16,8 +16,12 @@ from typing import Any, Literal, get_args
 from toolshift.agent import Reply, ToolCall, Turn
 from toolshift.errors import UsageError
 
-Layout = Literal["description-first", "name-first", "json"]
-"""How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON."""
+Layout = Literal["description-first", "name-first", "json", "spaced"]
+"""How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.
+`spaced` is the first of these, and calls begin with a space. Many tokenizers join a space to the
+word after it: where the list has one before a name, a call needs one too, or its name is cut into
+other tokens and has to be spelt instead of copied.
+"""
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
@@ -129,7 +133,7 @@ def to_plain_messages(
     system = render_system(opening, turn.tools, layout)
     plain: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for message in messages:
-        role, content = str(message.get("role", "user")), _text_of(message)
+        role, content = str(message.get("role", "user")), _text_of(message, layout)
         if role == "tool" and tool_role == "user":
             role, content = "user", f"Result: {content}"
         if role == plain[-1]["role"] == "user" if plain else False:
@@ -140,15 +144,16 @@ def to_plain_messages(
     return plain
 
 
-def _text_of(message: Mapping[str, Any]) -> str:
+def _text_of(message: Mapping[str, Any], layout: Layout = "description-first") -> str:
     """The content of a message, with its calls one a line below."""
+    space = " " * (layout == "spaced")
     content = message.get("content") or ""
     if not isinstance(content, str):  # content parts
         content = "".join(str(part.get("text", "")) for part in content)
     parts = [content] if content else []
     for call in message.get("tool_calls") or ():
         function = call.get("function", call)
-        parts.append(render_call(function["name"], _arguments(function.get("arguments"))))
+        parts.append(space + render_call(function["name"], _arguments(function.get("arguments"))))
     return "\n".join(parts)
 
 
@@ -184,7 +189,7 @@ def _tool_line(function: Mapping[str, Any], layout: Layout) -> str:
     signature = f"{_label(function['name'])}({params})"
     if not description:
         return signature
-    parts = (description, signature) if layout == "description-first" else (signature, description)
+    parts = (signature, description) if layout == "name-first" else (description, signature)
     return f"{parts[0].rstrip('.')}: {parts[1]}"
 
 
@@ -199,7 +204,7 @@ def _param(name: str, schema: Mapping[str, Any], required: bool, known: str, lay
     # with an opaque name it is the last thing that says what the parameter takes.
     if not _words(description) - _words(name) - _words(known):
         return shown
-    parts = (description, shown) if layout == "description-first" else (shown, description)
+    parts = (shown, description) if layout == "name-first" else (description, shown)
     return ": ".join(parts)
 
 

@@ -69,7 +69,9 @@ training = options(
     _number("--accumulate", int, "Forward passes in one step."),
     _number("--max-tokens", int, "Leave longer rows out."),
     click.option("--checkpointing/--no-checkpointing", default=None, help="Save memory, slower."),
-    click.option("--layout", help="How tools are listed: description-first, name-first or json."),
+    click.option(
+        "--layout", help="How tools are listed: description-first, name-first, json or spaced."
+    ),
     _number("--threads", int, "Torch's threads."),
     _number("--save-every", int, "Steps between checkpoints; the last one is kept."),
     click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept."),

@@ -240,12 +240,23 @@ STUDIES: dict[str, Study] = {
         ),
         Study(
             "copying",
-            "Where names are misspelt: does decoding that admits only the names on offer mend it?",
-            (STATIC, PAFT, *map(_constrained, (STATIC, PAFT))),
+            "Is it reading or copying that fails: what if no name can be misspelt, or need not be spelt?",
+            (
+                STATIC,
+                PAFT,
+                *map(_constrained, (STATIC, PAFT)),
+                Arm(
+                    "paft-spaced",
+                    "PAFT with calls that begin with a space, as names in the list do",
+                    mix=_paft(ALPHA, PAFT_MIX),
+                    settings={"layout": "spaced"},
+                ),
+            ),
             (
                 ("static", "static-constrained"),
                 ("paft", "paft-constrained"),
                 ("static-constrained", "paft-constrained"),
+                ("paft", "paft-spaced"),
             ),
         ),
         Study(
