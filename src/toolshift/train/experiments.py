@@ -240,7 +240,7 @@ STUDIES: dict[str, Study] = {
         ),
         Study(
             "copying",
-            "Is it reading or copying that fails: what if no name can be misspelt, or need not be spelt?",
+            "Does reading fail, or copying: what if no name can be misspelt, or need not be spelt?",
             (
                 STATIC,
                 PAFT,
