@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.local import check_base, load_tokenizer, tool_role
@@ -16,9 +16,6 @@ from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_ha
 from toolshift.agents.weights import check_model, load_weights, quiet, readable, skeleton
 from toolshift.errors import UsageError
 from toolshift.train.presets import SCRATCH, Settings
-
-if TYPE_CHECKING:
-    pass
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
