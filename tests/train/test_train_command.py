@@ -39,6 +39,7 @@ def test_sft_from_a_file(model, tmp_path, capsys):
     assert record["steps"] == 3
     assert record["data"]["file"] == "rows.jsonl"
     assert record["settings"]["save_at"] == [1, 2]
+    assert record["settings"]["eval_every"] == 100, "unless told otherwise"
     sft_command(data, asked(model, tmp_path / "out", save_at="1,2", resume="1"))
     assert json.loads(capsys.readouterr().out)["last_loss"] == record["last_loss"]
 
@@ -87,6 +88,15 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
     with pytest.raises(UsageError, match="the weight of a message is -1"):
         sft_command(tmp_path / "wrong.jsonl", asked(model, None, show_mask=True))
     assert not out.exists()
+
+
+def test_rows_that_name_no_world_are_trained_on_without_evaluation(model, tmp_path, capsys):
+    data = tmp_path / "own.jsonl"
+    write_rows([{k: v for k, v in row.items() if k != "world"} for row in tiny.rows()], data)
+    sft_command(data, asked(model, tmp_path / "out"))
+    said = capsys.readouterr()
+    assert json.loads(said.out)["settings"]["eval_every"] == 0
+    assert "No evaluation on the way" in said.err
 
 
 def test_rows_that_are_left_out_are_said_to_be(model, tmp_path, capsys):

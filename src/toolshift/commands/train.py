@@ -14,9 +14,10 @@ import msgspec
 
 from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.commands.output import print_json, progress
+from toolshift.errors import UsageError
 from toolshift.train.data import make_rows
 from toolshift.train.model import find_base
-from toolshift.train.presets import TRAJECTORIES, Settings, preset
+from toolshift.train.presets import EVAL_EVERY, TRAJECTORIES, Settings, preset
 from toolshift.train.rows import read_rows
 from toolshift.train.scenes import Mix
 
@@ -112,7 +113,7 @@ def _train(
         from toolshift.train.record import NO_EVIDENCE
 
         click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
-    evaluate = _evaluation(rows, settings, mix) if settings.eval_every else None
+    settings, evaluate = _evaluation(rows, settings, asked.get("eval_every"), mix)
     with progress("rows tokenized") as watch:
         out = train(
             rows,
@@ -128,11 +129,26 @@ def _train(
 
 
 def _evaluation(
-    rows: Sequence[Mapping[str, Any]], settings: Settings, mix: Mix | None
-) -> Callable[[Base], Evaluate]:
+    rows: Sequence[Mapping[str, Any]], settings: Settings, asked: int | None, mix: Mix | None
+) -> tuple[Settings, Callable[[Base], Evaluate] | None]:
+    """How often the live model is evaluated, and by what.
+
+    Raises:
+        UsageError: where an evaluation was asked for that the rows do not allow.
+    """
+    every = EVAL_EVERY[settings.preset] if asked is None else asked
+    settings = msgspec.structs.replace(settings, eval_every=every)
+    if not every:
+        return settings, None
     from toolshift.train.live import evaluation
 
-    return evaluation(rows, settings, mix)
+    try:
+        return settings, evaluation(rows, settings, mix)
+    except UsageError:
+        if asked is not None:
+            raise
+        click.echo("No evaluation on the way: the rows name no world to play in.", err=True)
+        return msgspec.structs.replace(settings, eval_every=0), None
 
 
 def read_resume(asked: str | None) -> bool | int:

@@ -238,12 +238,23 @@ STUDIES: dict[str, Study] = {
                     mix=_shifted(0.8, RL_MIX),
                     init="paft",
                 ),
+                STATIC,
+                Arm("format", "clean trajectories, too few for more than their form", factor=0.08),
+                Arm(
+                    "grpo-from-format",
+                    "GRPO on clean scenes, from the form alone",
+                    "grpo",
+                    init="format",
+                    factor=2.0,
+                ),
             ),
             (
                 ("paft", "grpo-static"),
                 ("paft", "grpo-solvable"),
                 ("paft", "grpo-shifted"),
                 ("grpo-solvable", "grpo-shifted"),
+                ("format", "grpo-from-format"),
+                ("static", "grpo-from-format"),
             ),
         ),
         Study(

@@ -98,6 +98,9 @@ paper: Qwen2.5-7B-Instruct, all weights, on several GPUs (`train/configs/fsdp.ya
 
 TRAJECTORIES = {"smoke": 24, "small": 1500, "paper": 6050}
 """How many trajectories a preset trains on, where the command makes them."""
+EVAL_EVERY = {"smoke": 0, "small": 100, "paper": 0}
+"""How often the command evaluates, unless told: at `small` three times. At `paper` never, for a
+model in shards cannot play episodes."""
 
 
 def preset(name: str, **changes: Any) -> Settings:
