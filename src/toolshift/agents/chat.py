@@ -280,7 +280,7 @@ class ChatAgent:
         if choice.finish_reason == "content_filter":
             reply = Reply(text=text, failure="the endpoint withheld the reply (content_filter)")
         elif self.protocol == "text":
-            reply = self._parse(text)
+            reply = self._parse(text, self.layout)
         else:
             try:
                 for call in message.get("tool_calls") or ():

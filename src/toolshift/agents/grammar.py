@@ -40,15 +40,14 @@ def call_grammar(tools: Sequence[Mapping[str, Any]], layout: Layout = "descripti
     rules = []
     for index, tool in enumerate(tools):
         function = tool.get("function", tool)
-        rules += _tool_rules(f"t{index}", function["name"], function.get("parameters") or {})
-    space = '" " ' if layout == "spaced" else ""
-    starts = " | ".join(f"{space}t{index}" for index in range(len(tools)))
+        opening = render_call(function["name"], {}, layout).removesuffix(")")
+        rules += _tool_rules(f"t{index}", opening, function.get("parameters") or {})
+    starts = " | ".join(f"t{index}" for index in range(len(tools)))
     return "\n".join([f"start: {starts}", *rules])
 
 
-def _tool_rules(rule: str, name: str, schema: Mapping[str, Any]) -> list[str]:
+def _tool_rules(rule: str, opening: str, schema: Mapping[str, Any]) -> list[str]:
     """The rules of one tool: `_k` is parameter k with all after it, `_kn` where some precede it."""
-    opening = render_call(name, {}).removesuffix(")")
     properties = schema.get("properties") or {}
     required = set(schema.get("required") or ())
     shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}

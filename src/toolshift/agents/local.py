@@ -122,7 +122,7 @@ class LocalAgent:
                 if constraints is not None and len(made[place]) == self.max_new_tokens:
                     text += constraints[place].ending()
                 usage = Usage(len(prompts[index]), len(made[place]))
-                read = parse_reply(text)
+                read = parse_reply(text, self.layout)
                 replies[index] = Reply(text=read.text, calls=read.calls, usage=usage)
         return [replies[index] for index in range(len(turns))]
 

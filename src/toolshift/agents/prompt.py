@@ -16,11 +16,13 @@ from typing import Any, Literal, get_args
 from toolshift.agent import Reply, ToolCall, Turn
 from toolshift.errors import UsageError
 
-Layout = Literal["description-first", "name-first", "json", "spaced"]
+Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
 """How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.
 `spaced` is the first of these, and calls begin with a space. Many tokenizers join a space to the
 word after it: where the list has one before a name, a call needs one too, or its name is cut into
-other tokens and has to be spelt instead of copied.
+other tokens and has to be spelt instead of copied. With `spaced-texts` the same holds for texts
+that begin with a word, as `city=" Lyon"`, for words stand after a space in what a user says. What
+begins otherwise, as most identifiers do, is copied out of JSON, where no space stands before it.
 """
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -28,6 +30,9 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _INTRODUCTION = (
     'Reply with one call, as name(text="a", n=3). A ? marks what may be left out. Tools:'
 )
+_WORDED = re.compile(r" |[^\W\d_][^\W\d_A-Z]")
+"""Texts with a space before them in the layout `spaced-texts`; for those that have one already,
+it keeps theirs from being taken for the layout's."""
 _BARE = re.compile(r"\w[\w.\-/:$]*")
 _DECODER = json.JSONDecoder(strict=False)
 _LITERALS: dict[str, Any] = {"True": True, "False": False, "None": None}
@@ -103,12 +108,23 @@ def render_system(
     return "\n".join([*([system_text] if system_text else []), _INTRODUCTION, *lines])
 
 
-def render_call(name: str, arguments: Mapping[str, Any] | str) -> str:
+def render_call(
+    name: str, arguments: Mapping[str, Any] | str, layout: Layout = "description-first"
+) -> str:
     """Writes one call; arguments that are a string (they were malformed) stand as they came."""
+    opening = " " * layout.startswith("spaced") + _label(name)
     if isinstance(arguments, str):
-        return f"{_label(name)}({arguments})"
-    inside = ", ".join(f"{_label(key)}={_json(value)}" for key, value in arguments.items())
-    return f"{_label(name)}({inside})"
+        return f"{opening}({arguments})"
+    inside = ", ".join(
+        f"{_label(key)}={_json(_spaced(value) if layout == 'spaced-texts' else value)}"
+        for key, value in arguments.items()
+    )
+    return f"{opening}({inside})"
+
+
+def _spaced(value: Any) -> Any:
+    """A text that begins with a word, with a space before it; anything else as it is."""
+    return f" {value}" if isinstance(value, str) and _WORDED.match(value) else value
 
 
 def to_plain_messages(
@@ -146,14 +162,14 @@ def to_plain_messages(
 
 def _text_of(message: Mapping[str, Any], layout: Layout = "description-first") -> str:
     """The content of a message, with its calls one a line below."""
-    space = " " * (layout == "spaced")
     content = message.get("content") or ""
     if not isinstance(content, str):  # content parts
         content = "".join(str(part.get("text", "")) for part in content)
     parts = [content] if content else []
     for call in message.get("tool_calls") or ():
         function = call.get("function", call)
-        parts.append(space + render_call(function["name"], _arguments(function.get("arguments"))))
+        arguments = _arguments(function.get("arguments"))
+        parts.append(render_call(function["name"], arguments, layout))
     return "\n".join(parts)
 
 
@@ -243,14 +259,30 @@ def _words(text: str) -> set[str]:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def parse_reply(text: str) -> Reply:
+def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
     """Reads what a model wrote; no text makes it fail.
 
     Read as calls, in this order: a JSON object (or `<tool_call>` tags) with a name and arguments;
     lines that are well-formed calls, the lines beside them being the text; one message that opens
     like a call but is malformed, which becomes a call whose `arguments` stay a string. Anything
-    else is prose.
+    else is prose. With the layout `spaced-texts` the space before a text is taken off.
     """
+    reply = _read(text)
+    if layout != "spaced-texts":
+        return reply
+    return Reply(text=reply.text, calls=tuple(map(_unspaced, reply.calls)))
+
+
+def _unspaced(call: ToolCall) -> ToolCall:
+    if isinstance(call.arguments, str):
+        return call
+    return ToolCall(
+        call.name,
+        {k: v.removeprefix(" ") if isinstance(v, str) else v for k, v in call.arguments.items()},
+    )
+
+
+def _read(text: str) -> Reply:
     stripped = text.strip()
     fenced = _FENCE.match(stripped)
     body = fenced.group(1).strip() if fenced else stripped

@@ -70,7 +70,8 @@ training = options(
     _number("--max-tokens", int, "Leave longer rows out."),
     click.option("--checkpointing/--no-checkpointing", default=None, help="Save memory, slower."),
     click.option(
-        "--layout", help="How tools are listed: description-first, name-first, json or spaced."
+        "--layout",
+        help="How tools are listed: description-first, name-first, json, spaced or spaced-texts.",
     ),
     _number("--threads", int, "Torch's threads."),
     _number("--save-every", int, "Steps between checkpoints; the last one is kept."),

@@ -170,7 +170,7 @@ class Scribe:
     def read(self, said: Said) -> Reply:
         """The reply that a model's tokens are."""
         text = self.tokenizer.decode(said.tokens, skip_special_tokens=True)
-        return parse_reply(text)
+        return parse_reply(text, self.layout)
 
     def _text(self, messages: list[dict[str, str]], prompt: bool) -> str:
         return str(
