@@ -7,7 +7,9 @@ Of the failed episodes of an arm's runs under each shift of names, and under red
 migrations: what the first unknown tool was that was called. The true name of a tool is one that
 was learned in training and is not on offer. A misspelling is no true name, and nearly that of a
 tool on offer (the ratio of `difflib` to the nearest name is at least 0.7): the tool was found, and
-its name was not copied. Another name says that it was not found.
+its name was not copied. Another name says that it was not found. The last column is of the same
+failures, clean scenes included: the first call had a text, such as the name of a place, that stands
+nowhere in what the user had said.
 """
 
 from __future__ import annotations
@@ -23,11 +25,14 @@ import msgspec
 
 from toolshift.cell import build
 from toolshift.run_folder import Record, RunFolder
+from toolshift.scene import Scene
 
 STAGES = Path(__file__).parent.parent / "stages"
-SHIFTS = ("identity_erasure", "semantic_rename", "semantic_trap", "redirect", "tool_migrated")
+SHIFTS = ("", "identity_erasure", "semantic_rename", "semantic_trap", "redirect", "tool_migrated")
 LISTED = re.compile(r"Available tools: ([\w, ]+)")
 KINDS = ("misspelt", "true name", "another name", "no unknown name")
+UNSAID = "a text nobody said"
+COLUMNS = ("episodes", *KINDS, UNSAID)
 
 
 def kind_of(record: Record, true: Collection[str]) -> str:
@@ -40,6 +45,14 @@ def kind_of(record: Record, true: Collection[str]) -> str:
             ratios = [SequenceMatcher(None, step.name, n).ratio() for n in listed[1].split(", ")]
             return KINDS[0] if max(ratios) >= 0.7 else KINDS[2]
     return KINDS[3]
+
+
+def unsaid(record: Record, scene: Scene) -> bool:
+    """Whether the first call has a text that the user did not say."""
+    said = " ".join(ask.text for ask in scene.asks).lower()
+    given = record.steps[0].arguments if record.steps else {}
+    texts = [v for v in given.values() if isinstance(v, str)] if isinstance(given, dict) else []
+    return any(text.lower() not in said for text in texts)
 
 
 def main() -> None:
@@ -59,13 +72,14 @@ def main() -> None:
             if (shift := cell.stack.split(":")[0]) in SHIFTS:
                 found[shift]["episodes"] += 1
                 if not record.grade.passed:
-                    true = build(msgspec.structs.replace(cell, shifts=())).truth.by_name
-                    found[shift][kind_of(record, true)] += 1
-    print(f"| {options.arm}, pool {options.pool} | episodes | {' | '.join(KINDS)} |")
-    print("|---|---:|---:|---:|---:|---:|")
+                    clean = build(msgspec.structs.replace(cell, shifts=()))
+                    found[shift][kind_of(record, clean.truth.by_name)] += 1
+                    found[shift][UNSAID] += unsaid(record, clean)
+    print(f"| {options.arm}, pool {options.pool} | {' | '.join(COLUMNS)} |")
+    print("|---|" + "---:|" * len(COLUMNS))
     for shift in SHIFTS:
         if counted := found[shift]:
-            print(f"| {shift} | {' | '.join(str(counted[n]) for n in ('episodes', *KINDS))} |")
+            print(f"| {shift or 'clean'} | {' | '.join(str(counted[n]) for n in COLUMNS)} |")
 
 
 if __name__ == "__main__":
