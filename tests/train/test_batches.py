@@ -19,13 +19,13 @@ from toolshift.train.batches import (  # noqa: E402
     Batches,
     Encoder,
     Example,
-    check_rows,
     collate,
     common_opening,
     encode_rows,
     show_mask,
 )
 from toolshift.train.model import training_template  # noqa: E402
+from toolshift.train.rows import checked  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +163,9 @@ def test_rows_that_cannot_be_learned_from(encoder):
     with pytest.raises(
         UsageError, match=r"row 2: the column 'messages' is missing .* mean message\?"
     ):
-        check_rows([row, {"message": []}])
-    with pytest.raises(UsageError, match="row 1: the weight of a message is -1"):
-        check_rows([weighed(row, -1)])
+        checked([row, {"message": []}])
+    with pytest.raises(UsageError, match="row 1, message 3: the weight of a message is -1"):
+        checked([weighed(row, -1)])
 
 
 def examples(lengths, openings=1):

@@ -16,6 +16,7 @@ from train.tiny import full, lora, losses  # noqa: E402
 
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train.follow import checkpoints  # noqa: E402
+from toolshift.train.record import read  # noqa: E402
 from toolshift.train.running import Careful  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
@@ -51,6 +52,17 @@ def test_ctrl_c_leaves_a_checkpoint(model, tmp_path, capsys):
         train(tiny.rows(), made, out, resume=5)
     calm = msgspec.structs.replace(made, eval_every=0)
     assert len(losses(train(tiny.rows(), calm, out, resume=True))) == 12
+
+
+def test_ctrl_c_in_the_last_step_keeps_the_result_and_stops_what_would_follow(model, tmp_path):
+    def press(base):
+        return lambda live: os.kill(os.getpid(), signal.SIGTERM) or {}
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        train(tiny.rows(), lora(model, steps=2, eval_every=2), out, evaluate=press)
+    assert (out / "adapter_model.safetensors").exists()
+    assert read(out)["steps"] == 2
 
 
 def test_a_loss_that_is_no_number_stops_the_run(model, tmp_path):

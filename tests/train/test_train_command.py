@@ -62,6 +62,24 @@ def test_the_mask_is_shown_and_nothing_is_written(model, tmp_path, capsys):
     assert list(tmp_path.iterdir()) == [data]
 
 
+def test_the_mask_is_shown_of_a_row_that_has_one(model, tmp_path, capsys):
+    plain = tiny.rows()
+    slip = {"role": "assistant", "content": "a slip", "weight": 0}
+    first, *rest = plain[1]["messages"]
+    write_rows([plain[0], {**plain[1], "messages": [first, slip, *rest]}], tmp_path / "own.jsonl")
+    sft_command(tmp_path / "own.jsonl", asked(model, None, show_mask=True))
+    shown = capsys.readouterr().out
+    assert "a slip" in shown
+    assert "[[a slip" not in shown
+
+
+def test_shifts_that_alpha_leaves_no_place_for_are_refused(model, tmp_path):
+    with pytest.raises(UsageError, match=r"alpha 0.1 of 8 trajectories is none: raise --alpha"):
+        paft_command(0.1, 8, MIXED, asked(model, tmp_path / "out"))
+    with pytest.raises(UsageError, match="that come 4 at a time is none"):
+        paft_command(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
+
+
 def test_what_cannot_work_is_said_first(model, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(UsageError, match=r"alpha is a share .* not 1.5"):

@@ -30,7 +30,8 @@ class LocalAgent:
     Args:
         model: a transformers model directory with a chat template, or "smol" for the bundled one.
         adapter: a LoRA adapter directory, merged into the weights at load.
-        layout: how tools are listed; the same as the model was trained with.
+        layout: how tools are listed; by default as the adapter or the model was trained, where it
+            says so, or else "description-first".
         decoding: "constrained" admits only valid calls of the tools on offer.
         max_new_tokens: the most tokens in one reply.
         batch: how many turns are decoded together; a study steps as many episodes at once.
@@ -55,7 +56,7 @@ class LocalAgent:
         self,
         model: str | Path = SMOL,
         adapter: str | Path | None = None,
-        layout: Layout = "description-first",
+        layout: Layout | None = None,
         decoding: Decoding = "free",
         max_new_tokens: int = 96,
         batch: int = 32,
@@ -64,17 +65,18 @@ class LocalAgent:
         dtype: Literal["bfloat16", "float32"] = "bfloat16",
         memory_tokens: int = 80_000,
     ) -> None:
-        if layout not in LAYOUTS:
+        if layout not in (None, *LAYOUTS):
             raise UsageError(f"unknown layout {layout!r}; choose one of {', '.join(LAYOUTS)}")
         if decoding not in ("free", "constrained"):
             raise UsageError(f"unknown decoding {decoding!r}; choose 'free' or 'constrained'")
         require_local()
-        self.layout, self.decoding, self.batch = layout, decoding, batch
+        self.decoding, self.batch = decoding, batch
         self.max_new_tokens = max_new_tokens
         parts = [SMOL if model == SMOL else Path(model).name, Path(adapter).name if adapter else ""]
         self.name = name or "+".join(filter(None, parts))
         directory = smol_directory() if model == SMOL else _existing(Path(model))
         self.adapter = Path(adapter) if adapter else None
+        self.layout: Layout = layout or trained_layout(self.adapter or directory) or LAYOUTS[0]
         self._directory, self._dtype = directory, dtype
         self._tokenizer = load_tokenizer(directory, compact=model == SMOL)
         self._model = load_model(directory, dtype, adapter)
@@ -209,6 +211,17 @@ def check_base(adapter: Path, directory: Path) -> None:
             f"the adapter {adapter} was trained on other weights than those in {directory}; "
             "load it with its own base model, or train it again"
         )
+
+
+def trained_layout(folder: Path) -> Layout | None:
+    """The layout that an adapter or a model was trained with, where its record says so."""
+    for name in ("training.json", "config.json"):
+        try:
+            said = json.loads((folder / name).read_text("utf-8"))["settings"]["layout"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return next((layout for layout in LAYOUTS if layout == said), None)
+    return None
 
 
 def load_tokenizer(directory: Path, compact: bool) -> Any:

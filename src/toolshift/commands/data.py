@@ -16,8 +16,8 @@ from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.shift import PLUGINS
 from toolshift.train.data import make_rows
-from toolshift.train.rows import Row, turns_of, write_rows
-from toolshift.train.scenes import Mix, check
+from toolshift.train.rows import Row, parquet, turns_of, write_rows
+from toolshift.train.scenes import Mix, check, due
 
 
 def data_command(
@@ -84,7 +84,13 @@ def check_share(shifted: int, mix: Mix, count: int, what: str = "trajectories") 
     Raises:
         UsageError: where none is shifted though alpha says so.
     """
-    wanted = int(count * mix.alpha)
+    wanted = sum(due(mix, number) for number in range(count))
+    if mix.alpha and not wanted:
+        raise UsageError(
+            f"alpha {mix.alpha:g} of {count} {what}"
+            f"{f' that come {mix.share} at a time' if mix.share > 1 else ''} is none: raise "
+            "--alpha or --count"
+        )
     if wanted and not shifted:
         raise UsageError(
             f"{', '.join(mix.shifts)} can be applied to none of the {count} {what}, all of "
@@ -102,6 +108,8 @@ def check_name(out: Path) -> None:
     """Refuses a file that could not be written, before the work."""
     if out.suffix not in (".jsonl", ".parquet"):
         raise click.UsageError(f"--out {out}: name a file that ends in .jsonl or .parquet")
+    if out.suffix == ".parquet":
+        parquet()
     if out.is_dir():
         raise click.UsageError(f"--out {out}: that is a folder; name a file")
 
@@ -133,8 +141,9 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
     """A card in Markdown that says what a data set is and how to make it again."""
     words = ["--turns"] * ("turns" in found)
-    words += [f"--count {count}", f"--alpha {mix.alpha:g}", f"--seed {mix.seed}"]
-    words += [f"--slips {mix.slips:g}"] * bool(mix.slips)
+    words += [f"--count {count}", f"--alpha {mix.alpha}", f"--seed {mix.seed}"]
+    words += [f"--slips {mix.slips}"] * bool(mix.slips)
+    words += [f"--share {mix.share}"] * (mix.share > 1)
     words += [f"--size {mix.size}", *(f"--world {world}" for world in mix.worlds)]
     words += [f"--kind {kind}" for kind in mix.kinds]
     words += [f"--shift '{each}'" for each in mix.shifts if mix.alpha]

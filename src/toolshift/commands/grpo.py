@@ -11,11 +11,13 @@ import msgspec
 
 from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.output import print_json
-from toolshift.commands.train import check_rank, first_process, read_resume
+from toolshift.commands.train import check_rank, read_resume
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.follow import read_curves
-from toolshift.train.grpo_settings import GrpoSettings, preset, processes
+from toolshift.train.grpo_settings import GrpoSettings, preset
+from toolshift.train.model import require_training
+from toolshift.train.presets import first_process
 from toolshift.train.reward import TERMS, Weights
 from toolshift.train.scenes import draws
 
@@ -26,13 +28,15 @@ _OURS = ("out", "resume", "as_json", "preset", "reward")
 
 def grpo_command(alpha: float, mixed: dict[str, Any], asked: dict[str, Any]) -> None:
     """Trains by GRPO in scenes, a share `alpha` of them shifted."""
+    require_training()
     settings = read_settings(asked)
     mix = read_mix(alpha, mixed)
     played = min(MOST_LOOKED_AT, settings.steps * settings.groups)
-    check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
+    if mix.alpha * played >= 1:  # of fewer, none need be among the first
+        check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
     from toolshift.train.grpo import train
 
-    if not settings.evidence and processes() == 1:
+    if not settings.evidence and first_process():
         from toolshift.train.record import NO_EVIDENCE
 
         click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)

@@ -13,6 +13,8 @@ from toolshift.errors import UsageError
 from toolshift.files import write
 from toolshift.tool import JSON
 from toolshift.train.experiments import STUDIES, find_scale, find_study
+from toolshift.train.model import require_training
+from toolshift.train.presets import processes
 
 if TYPE_CHECKING:
     from toolshift.train.experiments import Study
@@ -24,15 +26,16 @@ RESULTS, PLAN = "results.json", "plan.json"
 
 def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     """Runs what is left of a study, and writes its page and results."""
-    from toolshift.train.findings import find
-    from toolshift.train.grpo_settings import processes
-    from toolshift.train.reproduce import chosen_arms, run, seeds_there, stages
 
     if not name:
         if asked["arms"] or asked["only_page"] or asked["seeds"] or asked["out"]:
             raise click.UsageError(f"name a study: {', '.join(STUDIES)}")
         _list(asked["as_json"])
         return
+    require_training()
+    from toolshift.train.findings import find
+    from toolshift.train.reproduce import chosen_arms, run, seeds_there, stages
+
     study, scale = find_study(name), asked["preset"]
     find_scale(scale)
     seeds = study.seeds if asked["seeds"] is None else asked["seeds"]
@@ -62,10 +65,10 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
             run(stage, study, _say, asked["launch"], **changes)
             _write(out, find(study, everything, seeds))
     found = find(study, everything, seeds)
-    if not found.arms and (out / RESULTS).exists():
+    if not found.arms:
         raise UsageError(
-            f"{asked['work']} has no finished stage of this study at preset {scale}, so the page "
-            f"in {out} is left as it is: name the folder of the stages with --work"
+            f"{asked['work']} has no finished stage of this study at preset {scale}, so no page is "
+            f"written in {out}: name the folder of the stages with --work"
         )
     _write(out, found)
     if asked["as_json"]:
@@ -86,6 +89,11 @@ def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
         UsageError: where it does.
     """
     file = out / RESULTS
+    if not file.exists() and (out / "README.md").exists():
+        raise UsageError(
+            f"{out} has a README.md that is not the page of a study, and would be lost: name "
+            "another folder with --out"
+        )
     if not file.exists():
         return
     try:

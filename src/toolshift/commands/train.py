@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +15,14 @@ from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.commands.output import print_json, progress
 from toolshift.errors import UsageError
 from toolshift.train.data import make_rows
-from toolshift.train.model import find_base
-from toolshift.train.presets import EVAL_EVERY, TRAJECTORIES, Settings, preset
+from toolshift.train.model import find_base, require_training
+from toolshift.train.presets import (
+    EVAL_EVERY,
+    TRAJECTORIES,
+    Settings,
+    first_process,
+    preset,
+)
 from toolshift.train.rows import read_rows
 from toolshift.train.scenes import Mix
 
@@ -30,6 +35,7 @@ _OURS = ("out", "resume", "show_mask", "as_json", "preset")
 
 def sft_command(data: Path, asked: dict[str, Any]) -> None:
     """Trains on the rows of a file."""
+    require_training()
     settings = _settings(asked)
     rows = read_rows(data)
     how = {"file": data.name, "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
@@ -102,10 +108,7 @@ def _train(
     mix: Mix | None,
 ) -> None:
     if asked["show_mask"]:
-        from toolshift.train.batches import check_rows
-
-        check_rows(rows)
-        click.echo(_masked(rows[0], settings))
+        click.echo(_masked(_telling(rows), settings))
         return
     from toolshift.train.sft import train
 
@@ -144,10 +147,10 @@ def _evaluation(
 
     try:
         return settings, evaluation(rows, settings, mix)
-    except UsageError:
+    except UsageError as fault:
         if asked is not None:
             raise
-        click.echo("No evaluation on the way: the rows name no world to play in.", err=True)
+        click.echo(f"No evaluation on the way: {fault}", err=True)
         return msgspec.structs.replace(settings, eval_every=0), None
 
 
@@ -158,6 +161,12 @@ def read_resume(asked: str | None) -> bool | int:
     if not asked.isdigit():
         raise click.UsageError(f"--resume {asked}: give the step of a checkpoint, or nothing")
     return int(asked)
+
+
+def _telling(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first row with a message that is context only, or else the first."""
+    masked = (row for row in rows if any(m.get("weight") == 0 for m in row["messages"]))
+    return next(masked, rows[0])
 
 
 def _masked(row: Mapping[str, Any], settings: Settings) -> str:
@@ -189,14 +198,3 @@ def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
         f"tokens, {record['wall_seconds']:.0f} s, mean loss of the last 10 steps "
         f"{record['last_loss']:.3f}"
     )
-    if record["rows_left_out"]:
-        click.echo(
-            f"{record['rows_left_out']} of {record['rows']} rows were left out: longer than "
-            "--max-tokens or than the model can take, or without anything to learn.",
-            err=True,
-        )
-
-
-def first_process() -> bool:
-    """Whether this process is the only one, or the one that speaks for all."""
-    return os.environ.get("RANK", "0") == "0"

@@ -18,7 +18,6 @@ from toolshift import seed as seeds
 from toolshift.agent import Turn
 from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.errors import UsageError
-from toolshift.train.rows import check_columns, check_tools, check_weight
 
 POOL_OF_BATCHES = 16
 """Rows are sorted by length inside random pools of so many batches."""
@@ -130,21 +129,6 @@ def _spread(mask: NDArray[np.float32], said: Sequence[float]) -> NDArray[np.floa
     for begin, end, weight in zip(edges[::2], edges[1::2], said, strict=True):
         weights[begin:end] = weight
     return weights
-
-
-def check_rows(rows: Sequence[Mapping[str, Any]], where: str = "data") -> None:
-    """Checks what rows must have; `read_rows` has done so for those of a file.
-
-    Raises:
-        UsageError: naming the row and the column.
-    """
-    if not rows:
-        raise UsageError(f"{where}: there are no rows")
-    for number, row in enumerate(rows, 1):
-        check_columns(row, f"{where}, row {number}")
-        check_tools(row, row["messages"], f"{where}, row {number}")
-        for message in row["messages"]:
-            check_weight(message, f"{where}, row {number}")
 
 
 def encode_rows(

@@ -147,6 +147,7 @@ def _constrained(arm: Arm) -> Arm:
         f"{arm.name}, that can make only calls of the tools on offer",
         method="none",
         init=arm.name,
+        settings=arm.settings,
         decoding="constrained",
     )
 

@@ -22,6 +22,8 @@ from toolshift.train.presets import Settings
 CURVES = "curves.jsonl"
 SPENT = "spent.json"
 EVERY_SECONDS = 30.0
+CLEARED = "\r\x1b[K"
+"""Takes the live line of progress off a terminal."""
 
 Evaluate = Callable[[Any], dict[str, float]]
 """Evaluates the live model; returns named figures."""
@@ -119,7 +121,7 @@ class Progress(TrainerCallback):
         self.last = now
         line = self._line(state.global_step, state.max_steps, now)
         end = "" if self.live and not done else "\n"
-        print(("\r\x1b[K" if self.live else "") + line, end=end, file=self.stream, flush=True)
+        print((CLEARED if self.live else "") + line, end=end, file=self.stream, flush=True)
 
     def _line(self, step: int, steps: int, now: float) -> str:
         assert self.begun is not None
@@ -227,7 +229,8 @@ class Evaluations(TrainerCallback):
             figures = self.evaluate(kwargs["model"])
             self.curves.add({"step": step, **figures})
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
-            print(f"step {step}: {shown}", file=sys.stderr, flush=True)
+            fresh = CLEARED if sys.stderr.isatty() else ""
+            print(f"{fresh}step {step}: {shown}", file=sys.stderr, flush=True)
 
 
 class Stop(TrainerCallback):

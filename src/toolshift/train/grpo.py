@@ -75,14 +75,17 @@ def train(
     scenes.check(mix)
     base = find_base(settings)
     asked = describe(mix, settings, base, pay)
-    start = record.begin(out, asked, resume)
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    trainer = build(mix, settings, out, base, record.spent_at(start), pay)
-    if settings.eval_every:
-        trainer.add_callback(_evaluations(trainer, mix))
-    run(trainer, start, ways_to_need_less(settings))
-    record.finish(trainer, asked, 0)
+    with record.begun(out, asked, resume) as start:
+        settings = record.with_kept(settings, asked)
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        trainer = build(mix, settings, out, base, record.spent_at(start), pay)
+        if settings.eval_every:
+            trainer.add_callback(_evaluations(trainer, mix))
+        stopped = run(trainer, start, ways_to_need_less(settings))
+        record.finish(trainer, asked, 0)
+    if stopped:
+        raise KeyboardInterrupt
     return out
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -11,7 +10,7 @@ import msgspec
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train import presets, reward
-from toolshift.train.presets import SCRATCH, Settings
+from toolshift.train.presets import SCRATCH, Settings, processes
 from toolshift.train.reward import Weights
 
 Objective = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
@@ -60,11 +59,6 @@ class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def passes(self) -> int:
         """Forward passes of each process in one step."""
         return self.groups * self.group // (self.batch * processes())
-
-
-def processes() -> int:
-    """How many processes train together."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 PRESETS: dict[str, GrpoSettings] = {

@@ -65,7 +65,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         try:
             code = child.wait()
         except KeyboardInterrupt:
-            child.wait()  # it has heard of it too, and writes its checkpoint
+            child.wait()  # it has heard of it too; alone, it writes a checkpoint first
             raise
         if code:
             raise UsageError(

@@ -79,14 +79,18 @@ def evaluation(
 
 
 def _named_by(rows: Sequence[Mapping[str, Any]]) -> Mix:
-    worlds = tuple(sorted({row["world"] for row in rows if row.get("world")}))
+    worlds = _texts(rows, "world")
     if not worlds:
         raise UsageError(
             "an evaluation plays scenes of the worlds that the column 'world' names, which these "
             "rows lack: leave --eval-every out, and measure with `toolshift run`"
         )
-    kinds = tuple(sorted({row["kind"] for row in rows if row.get("kind")}))
-    return Mix(worlds=worlds, kinds=kinds)
+    return Mix(worlds=worlds, kinds=_texts(rows, "kind"))
+
+
+def _texts(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:
+    found = {text for row in rows if isinstance(text := row.get(column), str) and text}
+    return tuple(sorted(found))
 
 
 def share_passed(agent: LocalAgent, scenes: Sequence[Scene]) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolshift.agents.arithmetic import computes_in
-from toolshift.agents.local import check_base, load_tokenizer, tool_role
+from toolshift.agents.local import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.agents.weights import check_model, load_weights, quiet, readable, skeleton
 from toolshift.errors import UsageError
@@ -73,6 +73,12 @@ def find_base(settings: Settings) -> Base:
     if settings.adapter:
         with readable(settings.adapter):
             check_adapter(Path(settings.adapter), directory)
+    start = Path(settings.adapter) if settings.adapter else directory
+    if (layout := trained_layout(start)) not in (None, settings.layout):
+        raise UsageError(
+            f"{start} was trained with the layout {layout}, and {settings.layout} is asked for: "
+            f"give --layout {layout}"
+        )
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
 

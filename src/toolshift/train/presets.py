@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -101,6 +102,16 @@ TRAJECTORIES = {"smoke": 24, "small": 1500, "paper": 6050}
 EVAL_EVERY = {"smoke": 0, "small": 100, "paper": 0}
 """How often the command evaluates, unless told: at `small` three times. At `paper` never, for a
 model in shards cannot play episodes."""
+
+
+def processes() -> int:
+    """How many processes train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def first_process() -> bool:
+    """Whether this process is the only one, or the one that speaks and writes for all."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def preset(name: str, **changes: Any) -> Settings:

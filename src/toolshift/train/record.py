@@ -7,7 +7,8 @@ import inspect
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.metadata import version
@@ -19,11 +20,11 @@ import msgspec
 from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
-from toolshift.files import write
+from toolshift.files import hold, write
 from toolshift.tool import JSON
 from toolshift.train.follow import SPENT, Spent, checkpoints, damaged, read_curves, step_of
 from toolshift.train.model import Base
-from toolshift.train.presets import Settings
+from toolshift.train.presets import Settings, first_process, processes
 
 ASKED = "asked.json"
 ADAPTER_RECORD, MODEL_RECORD = "config.json", "training.json"
@@ -38,6 +39,7 @@ _WHATEVER_ELSE = {
     "data_sha256": "the rows or scenes",
     "base_sha256": "the weights of the base model",
     "adapter_sha256": "the adapter it starts from",
+    "processes": "the number of processes",
 }
 
 
@@ -52,6 +54,7 @@ class Asked:
     base_sha256: str
     adapter_sha256: str = ""
     data: dict[str, Any] = field(default_factory=dict)
+    processes: int = 1
 
     @classmethod
     def of(
@@ -74,11 +77,12 @@ class Asked:
             base_sha256=base.sha256,
             adapter_sha256=_sha256(start) if settings.adapter else "",
             data=dict(data or {}),
+            processes=processes(),
         )
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """The names of what differs and decides the steps."""
-        mine = asdict(self)
+        mine, other = asdict(self), {"processes": 1, **other}
         found = [
             name
             for name, value in mine["settings"].items()
@@ -89,12 +93,54 @@ class Asked:
         ]
 
 
-def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
-    """Prepares the folder of a run; returns the checkpoint to go on from.
+@contextmanager
+def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
+    """The folder of a run, kept to itself; yields the checkpoint to go on from.
+
+    On the way on, the checkpoints that were to be kept before still are.
 
     Raises:
-        UsageError: where the folder holds another run, or no such checkpoint.
+        UsageError: where the folder holds another run, or no such checkpoint, or another process
+            is at work in it.
     """
+    start = _start(out, asked, resume)
+    if not first_process():
+        yield start
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    with alone_in(out):
+        if start is None:
+            (out / "curves.jsonl").unlink(missing_ok=True)
+        else:
+            before = _earlier(out / ASKED)["settings"].get("save_at") or ()
+            asked.settings["save_at"] = sorted({*asked.settings["save_at"], *before})
+        write(out / ASKED, json.dumps(asdict(asked), indent=1).encode())
+        yield start
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keeps other processes out of a folder, which has to be there.
+
+    Raises:
+        UsageError: where another one is in it.
+    """
+    lock = folder / ".lock"
+    with lock.open("ab") as file:
+        hold(file, folder)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def with_kept(settings: Any, asked: Asked) -> Any:
+    """The settings, with the checkpoints that were to be kept before."""
+    return msgspec.structs.replace(settings, save_at=tuple(asked.settings["save_at"]))
+
+
+def _start(out: Path, asked: Asked, resume: bool | int) -> Path | None:
+    """The checkpoint to go on from; the folder is checked."""
     kept, before = checkpoints(out), out / ASKED
     if resume is False:
         if kept:
@@ -114,11 +160,6 @@ def begin(out: Path, asked: Asked, resume: bool | int) -> Path | None:
                 f"{out} holds a run with other settings or data ({', '.join(changed)}): resume it "
                 "with its own, or choose another folder"
             )
-    if int(os.environ.get("RANK", "0")) == 0:
-        out.mkdir(parents=True, exist_ok=True)
-        if start is None:
-            (out / "curves.jsonl").unlink(missing_ok=True)
-        write(before, json.dumps(asdict(asked), indent=1).encode())
     return start
 
 
@@ -183,13 +224,17 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
         trainer.model.to(kept)
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")  # TRL's copy of the adapter that the run began from
+    card = out / "README.md"
+    own = card.read_bytes() if card.exists() else None
     with quiet():
         trainer.save_model(str(out))
     if not trainer.is_world_process_zero():
         return
+    card.unlink(missing_ok=True)  # peft writes one
+    if own is not None:
+        write(card, own)
     _forget_path(out / "adapter_config.json", asked.base)
     (out / "training_args.bin").unlink(missing_ok=True)
-    (out / "README.md").unlink(missing_ok=True)
     made = {**asdict(asked), **_how_it_went(trainer, left_out)}
     name = MODEL_RECORD if settings.full else ADAPTER_RECORD
     write(out / name, json.dumps(made, indent=1).encode())
@@ -198,9 +243,11 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
 def read(out: Path) -> dict[str, Any]:
     """The record that a complete run left in its folder; empty where there is none."""
     for name in (MODEL_RECORD, ADAPTER_RECORD):
-        file = out / name
-        found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.exists() else {}
-        if "cpu_seconds" in found:  # a model's own config.json has none
+        try:
+            found = json.loads((out / name).read_text("utf-8"))
+        except (OSError, ValueError):
+            continue  # not there, or nobody's record
+        if isinstance(found, dict) and "cpu_seconds" in found:  # a model's own config has none
             return found
     return {}
 

@@ -36,6 +36,7 @@ from toolshift.train.follow import checkpoints
 from toolshift.train.job import Job
 from toolshift.train.model import find_base
 from toolshift.train.presets import Settings
+from toolshift.train.record import alone_in
 from toolshift.train.scenes import Mix, check
 
 Say = Callable[[str], None]
@@ -125,16 +126,23 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
 
     Raises:
         KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
+        UsageError: where another process is at work on this stage.
     """
+    if threads := changes.get("threads"):
+        import torch
+
+        torch.set_num_threads(threads)
     where = f"{stage.arm.name}, seed {stage.seed}"
-    if not stage.trained:
-        say(f"{where}: training in {stage.folder}")
-        _train(stage, study, changes, launch)
-    for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
-        shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
-    if not stage.measured:
-        say(f"{where}: measuring")
-        _measure(stage, study)
+    stage.folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(stage.folder):
+        if not stage.trained:
+            say(f"{where}: training in {stage.folder}")
+            _train(stage, study, changes, launch)
+        for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
+        if not stage.measured:
+            say(f"{where}: measuring")
+            _measure(stage, study)
 
 
 def measured_in(stage: Stage, study: Study) -> str:

@@ -84,10 +84,19 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; `toolshift data --out {path}` writes one")
     found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
-    rows = [_checked(row, f"{path}, row {number}") for number, row in enumerate(found, 1)]
-    if not rows:
-        raise UsageError(f"{path} has no rows")
-    return rows
+    return checked(found, str(path))
+
+
+def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:
+    """Rows whose `messages` and `tools` are lists, without the nulls that Parquet fills in.
+
+    Raises:
+        UsageError: where there is none, or one lacks a column or is malformed; names the row.
+    """
+    found = [_checked(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
+    if not found:
+        raise UsageError(f"{where}: there are no rows")
+    return found
 
 
 def _read_lines(path: Path) -> Iterator[Any]:
@@ -103,7 +112,7 @@ def _read_lines(path: Path) -> Iterator[Any]:
 
 
 def _read_parquet(path: Path) -> Iterator[Any]:
-    pq = _parquet()
+    pq = parquet()
     try:
         yield from pq.read_table(path).to_pylist()
     except (OSError, ValueError) as fault:
@@ -111,16 +120,22 @@ def _read_parquet(path: Path) -> Iterator[Any]:
 
 
 def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    pq = parquet()
     import pyarrow
 
     flat = [
         {k: JSON.encode(v).decode() if k == "tools" else v for k, v in row.items()} for row in rows
     ]
     with draft(path) as file:
-        _parquet().write_table(pyarrow.Table.from_pylist(flat), file)
+        pq.write_table(pyarrow.Table.from_pylist(flat), file)
 
 
-def _parquet() -> Any:
+def parquet() -> Any:
+    """What reads and writes Parquet.
+
+    Raises:
+        UsageError: where it is not installed.
+    """
     try:
         import pyarrow.parquet
     except ImportError:
@@ -131,10 +146,9 @@ def _parquet() -> Any:
 
 
 def _checked(row: Any, where: str) -> dict[str, Any]:
-    """A row with `messages` and `tools` as lists, without the nulls that Parquet fills in."""
-    if not isinstance(row, dict):
+    if not isinstance(row, Mapping):
         raise UsageError(f"{where}: not an object")
-    check_columns(row, where)
+    _check_columns(row, where)
     said, tools = _decoded(row, "messages", where), _decoded(row, "tools", where)
     if not said:
         raise UsageError(f"{where}: 'messages' is empty")
@@ -142,13 +156,13 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
         _check_message(message, f"{where}, message {number}")
     for number, tool in enumerate(tools, 1):
         _check_tool(tool, f"{where}, tool {number}")
-    check_tools(row, said, where)
+    _check_tools(row, said, where)
     if all(message["role"] != "assistant" for message in said):
         raise UsageError(f"{where}: no message is the assistant's, so there is nothing to learn")
     return {**row, "messages": [_without_nulls(message) for message in said], "tools": tools}
 
 
-def check_columns(row: Mapping[str, Any], where: str) -> None:
+def _check_columns(row: Mapping[str, Any], where: str) -> None:
     """Checks that a row has messages; offers what comes near.
 
     Raises:
@@ -164,7 +178,7 @@ def check_columns(row: Mapping[str, Any], where: str) -> None:
         raise UsageError(f"{where}: the column 'messages' is missing ({near})")
 
 
-def check_tools(row: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], where: str) -> None:
+def _check_tools(row: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], where: str) -> None:
     """Checks that calls which are learned have tools beside them; offers what comes near.
 
     Raises:
@@ -192,7 +206,7 @@ def _check_message(message: Any, where: str) -> None:
     parts = content if isinstance(content, list) else []
     if not isinstance(content, str | list | None) or not all(map(_is_text, parts)):
         raise UsageError(f"{where}: 'content' must be a text or a list of parts of type text")
-    check_weight(message, where)
+    _check_weight(message, where)
     if not isinstance(calls, list) or not all(map(_has_name, calls)):
         raise UsageError(
             f"{where}: 'tool_calls' must be a list of "
@@ -208,7 +222,7 @@ def _check_message(message: Any, where: str) -> None:
         _check_arguments(call.get("function", call), message.get("weight", 1), where)
 
 
-def check_weight(message: Mapping[str, Any], where: str) -> None:
+def _check_weight(message: Mapping[str, Any], where: str) -> None:
     """Checks the weight that a message may have.
 
     Raises:
@@ -265,7 +279,7 @@ def _has_name(tool_or_call: Any) -> bool:
     return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
-def _decoded(row: dict[str, Any], column: str, where: str) -> list[Any]:
+def _decoded(row: Mapping[str, Any], column: str, where: str) -> list[Any]:
     value = row.get(column) or []
     if isinstance(value, str):
         try:

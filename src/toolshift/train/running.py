@@ -59,13 +59,16 @@ class Careful:
         """Nothing is sent anywhere."""
 
 
-def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
+def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
     """Runs a trainer to its end.
 
     Args:
         trainer: with `settings` and `curves`.
         checkpoint: where to go on from.
         ways: to need less memory, beside those of all trainers.
+
+    Returns:
+        Whether it was asked to stop in its last step, so that nothing should follow.
 
     Raises:
         UsageError: where memory runs out or the loss is no longer a number.
@@ -91,6 +94,7 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> None:
             flush=True,
         )
         raise KeyboardInterrupt
+    return stop.asked
 
 
 @contextmanager

@@ -171,8 +171,18 @@ def draw(mix: Mix, number: int) -> Scene:
     world, kind = seeds.rng(mix.seed, "mix", turn).sample(kinds, len(kinds))[place]
     index = turn * mix.share + part
     scene = _clean(mix, world, kind, index)
-    before, after = (int(blocks * mix.alpha + 1e-9) for blocks in (block, block + 1))
-    return _shifted(scene, mix, before, part) if after > before else scene
+    return _shifted(scene, mix, _rank(mix, block), part) if due(mix, number) else scene
+
+
+def due(mix: Mix, number: int) -> bool:
+    """Whether the scene of a number is to be shifted, if a shift can be applied to it."""
+    block = number // mix.share
+    return _rank(mix, block + 1) > _rank(mix, block)
+
+
+def _rank(mix: Mix, block: int) -> int:
+    """How many blocks before this one are to be shifted."""
+    return int(block * mix.alpha + 1e-9)
 
 
 def _clean(mix: Mix, world: str, kind: str, index: int) -> Scene:

@@ -13,6 +13,7 @@ writes. PAFT is the same training on other rows: a share of them is the oracle's
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from toolshift.train.batches import (
     Encoder,
     Example,
     Weigh,
-    check_rows,
     collate,
     encode_rows,
 )
@@ -46,7 +46,8 @@ from toolshift.train.follow import (
 )
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load
-from toolshift.train.presets import Settings, check
+from toolshift.train.presets import Settings, check, first_process
+from toolshift.train.rows import checked
 from toolshift.train.running import Careful, run, says_what_to_change
 
 Watch = Callable[[int, int], None]
@@ -85,29 +86,54 @@ def train(
         KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
     """
     check(settings)
-    check_rows(rows)
+    rows = checked(rows)
     base = find_base(settings)
     asked = record.Asked.of(settings, rows, base, data)
     asked.settings["weigh"] = None if weigh is None else record.named(weigh)
-    start = record.begin(out, asked, resume)
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role, weigh)
-    examples = encode_rows(rows, encoder, _most_tokens(settings, base), watch)
-    made = build(examples, settings, out, base, record.spent_at(start))
-    if settings.eval_every:
-        if made.is_fsdp_enabled:
-            raise UsageError(
-                "a model in shards cannot play episodes: set --eval-every 0, keep checkpoints with "
-                "--save-at, and measure those with `toolshift run`"
-            )
-        from toolshift.train.live import evaluation
-
-        judge = (evaluate or evaluation(rows, settings))(base)
-        made.add_callback(Evaluations(settings.eval_every, judge, made.curves))
-    run(made, start, ways_to_need_less(settings))
-    record.finish(made, asked, len(rows) - len(examples))
+    with record.begun(out, asked, resume) as start:
+        settings = record.with_kept(settings, asked)
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role, weigh)
+        examples = encode_rows(rows, encoder, _most_tokens(settings, base), watch)
+        left_out = len(rows) - len(examples)
+        _tell(left_out, len(rows))
+        made = build(examples, settings, out, base, record.spent_at(start))
+        if settings.eval_every:
+            made.add_callback(_evaluations(made, rows, base, evaluate))
+        stopped = run(made, start, ways_to_need_less(settings))
+        record.finish(made, asked, left_out)
+        if stopped:
+            raise KeyboardInterrupt
     return out
+
+
+def _tell(left_out: int, rows: int) -> None:
+    """Says how many rows are not trained on, before it is too late."""
+    if left_out and first_process():
+        print(
+            f"{left_out} of {rows} rows were left out: longer than --max-tokens or than the model "
+            "can take, or without anything to learn.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _evaluations(
+    trainer: Trainer,
+    rows: Sequence[Mapping[str, Any]],
+    base: Base,
+    evaluate: Callable[[Base], Evaluate] | None,
+) -> Evaluations:
+    if trainer.is_fsdp_enabled:
+        raise UsageError(
+            "a model in shards cannot play episodes: set --eval-every 0, keep checkpoints with "
+            "--save-at, and measure those with `toolshift run`"
+        )
+    from toolshift.train.live import evaluation
+
+    judge = (evaluate or evaluation(rows, trainer.settings))(base)
+    return Evaluations(trainer.settings.eval_every, judge, trainer.curves)
 
 
 def build(

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from toolshift import seed as seeds
-from toolshift.agent import REFUSE, Reply, ToolCall
+from toolshift.agent import REASONS, REFUSE, Reply, ToolCall
 from toolshift.cell import write_stack
 from toolshift.episode import Episode
 from toolshift.scene import Scene
@@ -92,8 +92,11 @@ def unfit(episode: Episode, tool: Tool, arguments: dict[str, Any], rng: Random) 
 def no_reason(
     episode: Episode, tool: Tool, arguments: dict[str, Any], rng: Random
 ) -> ToolCall | None:
-    """A refusal with the code of the last error, or with a word, for a reason."""
-    codes = [step.error for step in episode.steps if step.error]
+    """A refusal with the code of the last error, or with a word, for a reason.
+
+    Not with a code that is a reason: then the refusal would count, and end the episode.
+    """
+    codes = [step.error for step in episode.steps if step.error and step.error not in REASONS]
     return ToolCall(REFUSE, {"reason": codes[-1] if codes else rng.choice(UNRELATED)})
 
 

@@ -1,0 +1,101 @@
+"""The folder of a run: one process at a time, and nothing in it that is not the run's is lost."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from train import tiny  # noqa: E402
+from train.tiny import lora  # noqa: E402
+
+from toolshift.agents.local import LocalAgent  # noqa: E402
+from toolshift.errors import UsageError  # noqa: E402
+from toolshift.train import record  # noqa: E402
+from toolshift.train.follow import checkpoints  # noqa: E402
+from toolshift.train.rows import checked, read_rows, write_rows  # noqa: E402
+from toolshift.train.sft import train  # noqa: E402
+
+torch.set_num_threads(1)  # tests run beside each other
+HOLDS = """
+import sys, time
+from pathlib import Path
+from toolshift.train.record import alone_in
+with alone_in(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
+
+
+def test_a_second_process_is_kept_out_and_loses_nothing_of_the_first(model, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "curves.jsonl").write_text("{}\n")
+    command = [sys.executable, "-c", HOLDS, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
+        assert it.stdout.readline() == "held\n"
+        with pytest.raises(UsageError, match="in use by another process"):
+            train(tiny.rows(), lora(model, steps=1), out)
+        assert (out / "curves.jsonl").read_text() == "{}\n"
+        it.stdin.close()
+    train(tiny.rows(), lora(model, steps=1), out)
+    assert not (out / ".lock").exists()
+
+
+def test_a_readme_of_ones_own_is_kept(model, tmp_path):
+    (tmp_path / "README.md").write_text("mine")
+    train(tiny.rows(), lora(model, steps=1), tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_kept_checkpoints_stay_when_a_run_is_resumed_without_their_option(model, tmp_path):
+    train(tiny.rows(), lora(model, steps=6, save_at=(2, 4)), tmp_path)
+    for name in ("config.json", "adapter_model.safetensors"):
+        (tmp_path / name).unlink()
+    train(tiny.rows(), lora(model, steps=6, save_every=1), tmp_path, resume=4)
+    assert [path.name for path in checkpoints(tmp_path)][:2] == ["checkpoint-2", "checkpoint-4"]
+
+
+def test_another_number_of_processes_is_another_run(model, tmp_path, monkeypatch):
+    train(tiny.rows(), lora(model, steps=3, save_at=(2,)), tmp_path)
+    monkeypatch.setattr(record, "processes", lambda: 2)
+    with pytest.raises(UsageError, match="the number of processes"):
+        train(tiny.rows(), lora(model, steps=3, save_at=(2,)), tmp_path, resume=True)
+
+
+def test_a_model_is_run_and_trained_on_with_its_own_layout(model, tmp_path):
+    train(tiny.rows(), lora(model, steps=1, layout="name-first"), tmp_path / "first")
+    assert LocalAgent(model, tmp_path / "first").layout == "name-first"
+    assert LocalAgent(model, tmp_path / "first", layout="json").layout == "json", "asked for"
+    assert LocalAgent(model).layout == "description-first"
+    more = lora(model, steps=1, adapter=str(tmp_path / "first"))
+    with pytest.raises(UsageError, match="give --layout name-first"):
+        train(tiny.rows(), more, tmp_path / "second")
+
+
+def test_what_is_no_record_is_none(tmp_path):
+    for text in ("// a comment", "[]", json.dumps({"hidden_size": 64})):
+        (tmp_path / "config.json").write_text(text)
+        assert record.read(tmp_path) == {}
+
+
+def test_rows_are_the_same_by_way_of_datasets(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    first, *others = tiny.rows()
+    spoken = [m for m in first["messages"] if m["role"] == "assistant"]
+    messages = [{**m, "weight": 0} if m is spoken[0] else m for m in first["messages"]]
+    write_rows([{**first, "messages": messages}, *others], tmp_path / "rows.parquet")
+    loaded = datasets.load_dataset(
+        "parquet", data_files=str(tmp_path / "rows.parquet"), cache_dir=str(tmp_path / "cache")
+    )
+    nulls = [m for row in loaded["train"] for m in row["messages"] if m.get("weight", 1) is None]
+    assert nulls, "a fixed schema fills in what a message lacks"
+    assert checked(loaded["train"]) == read_rows(tmp_path / "rows.parquet")
