@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from train import tiny
 
+from toolshift.agents.prompt import LAYOUTS
 from toolshift.commands.data import read_mix
 from toolshift.commands.train import _settings
 from toolshift.errors import UsageError
@@ -80,6 +81,19 @@ def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
     slower = msgspec.structs.replace(PRESETS["small"], lr=1e-4)
     monkeypatch.setitem(PRESETS, "small", slower)
     assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
+
+
+def test_a_change_of_how_prompts_are_written_is_in_the_key(monkeypatch):
+    before = stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
+    monkeypatch.setattr("toolshift.agents.prompt._INTRODUCTION", "Call a tool:")
+    reproduce._written.cache_clear()
+    assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
+    reproduce._written.cache_clear()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_prompts_are_written_as_for_the_stages_that_are_kept(layout):
+    assert not reproduce._written(layout), "or what was trained before is no longer what it was"
 
 
 def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):

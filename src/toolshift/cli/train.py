@@ -240,7 +240,11 @@ def grpo(alpha: float, **asked: Any) -> None:
     show_default=True,
     help="Where finished stages are kept, and taken from.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the page (default: studies/STUDY here).")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder of the page (default: studies/STUDY here).",
+)
 @click.option("--threads", default=0, help="Torch's threads.")
 @click.option(
     "--launch",

@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from toolshift.agent import Turn
+from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.agents.smol import SMOL
 from toolshift.cell import build
 from toolshift.errors import UsageError
@@ -44,6 +46,14 @@ WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
 SAMPLE = 64
 """Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
+WRITTEN: dict[str, str] = {
+    "description-first": "40efe099",
+    "name-first": "1c9f1032",
+    "json": "ed6f300b",
+    "spaced": "c9af1745",
+    "spaced-texts": "65ff36df",
+}
+"""A hash of how each layout writes a conversation: another one makes other stages."""
 
 
 @dataclass(frozen=True)
@@ -214,13 +224,46 @@ def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
 
 
 def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
-    """What the code and the base model contribute: a sample of the data, and the weights."""
+    """What the code and the base model contribute: how prompts are written, data, weights."""
+    layout = arm.settings.get("layout", presets.PRESETS[scale].layout)
+    return (*_data(mix, arm, scale), *_written(layout))
+
+
+def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
+    """A hash of a sample of the data, and that of the weights it starts from."""
     if arm.method == "none":
         return (_base_hash(scale),)
     drawn = arm.amount(SCALES[scale]) if arm.method == "sft" else SAMPLE
     numbers = range(0, drawn, max(1, drawn // SAMPLE))
     sample = [make_rows(mix, 1, begin=number) for number in numbers]
     return (_hash(sample), _base_hash(scale))
+
+
+@lru_cache(maxsize=8)
+def _written(layout: Layout) -> tuple[str, ...]:
+    """A hash of how a conversation is written out, where that is not as it was when prompts had no
+    part in the keys of stages, so that those are still found."""
+    tool = {
+        "name": "find_place",
+        "description": "Find a place.",
+        "parameters": {
+            "properties": {
+                "name": {"type": "string", "description": "Its name as people say it."},
+                "city": {"type": "string", "enum": ["Lyon", "Rio"]},
+                "n": {"type": "integer"},
+            },
+            "required": ["name"],
+        },
+    }
+    call = {"name": "find_place", "arguments": '{"name":"Quiet Fox","n":2}'}
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Where is Quiet Fox?"},
+        {"role": "assistant", "tool_calls": [{"function": call}]},
+        {"role": "tool", "content": '{"id":"PL-1"}'},
+    ]
+    found = _hash(to_plain_messages(Turn(messages, [tool]), layout))
+    return () if found == WRITTEN.get(layout) else (found,)
 
 
 @lru_cache(maxsize=8)
