@@ -1,6 +1,7 @@
 """`toolshift train sft` and `toolshift train paft`, from their options to their results."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ pytest.importorskip("trl")
 import click  # noqa: E402
 from train import tiny  # noqa: E402
 
-from toolshift.commands.train import paft_command, sft_command, steps_of  # noqa: E402
+from toolshift.commands.train import _settings, paft_command, sft_command, steps_of  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train.follow import read_curves  # noqa: E402
 from toolshift.train.rows import write_rows  # noqa: E402
@@ -78,6 +79,13 @@ def test_shifts_that_alpha_leaves_no_place_for_are_refused(model, tmp_path):
         paft_command(0.1, 8, MIXED, asked(model, tmp_path / "out"))
     with pytest.raises(UsageError, match="that come 4 at a time is none"):
         paft_command(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
+
+
+def test_a_shipped_adapter_is_found_by_its_name(model, tmp_path):
+    found = _settings(asked(model, tmp_path, adapter="smol:paft"))
+    assert Path(found.adapter, "adapter_model.safetensors").exists()
+    with pytest.raises(UsageError, match="no shipped adapter 'pafd'"):
+        _settings(asked(model, tmp_path, adapter="smol:pafd"))
 
 
 def test_what_cannot_work_is_said_first(model, tmp_path):

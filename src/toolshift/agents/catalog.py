@@ -197,6 +197,20 @@ def planted_names() -> dict[str, str]:
     }
 
 
+def shipped_adapter(spec: str) -> Path:
+    """The folder of an adapter that ships with the package, such as "smol:paft".
+
+    Raises:
+        UsageError: where there is none of this name.
+    """
+    folder = ADAPTERS / spec.partition(":")[2]
+    if not folder.is_dir():
+        shipped = sorted(p.name for p in ADAPTERS.glob("*") if p.is_dir())
+        there = ", ".join(f"smol:{name}" for name in shipped) or "none in this installation"
+        raise UsageError(f"there is no shipped adapter {folder.name!r}: {there}")
+    return folder
+
+
 def _unknown(spec: str) -> str:
     known = ["oracle", "smol", "smol:static", "smol:paft", "smol:grpo", *planted_names()]
     near = get_close_matches(spec, known, n=3, cutoff=0.4)
@@ -235,10 +249,8 @@ def _read_local(spec: str) -> dict[str, Any]:
     head = spec.partition(",")[0]
     if not model:
         raise UsageError("local: needs a model directory, as in local:models/mine")
-    if head.startswith("smol:") and not (ADAPTERS / head[5:]).is_dir():
-        shipped = sorted(p.name for p in ADAPTERS.glob("*") if p.is_dir())
-        there = ", ".join(f"smol:{name}" for name in shipped) or "none in this installation"
-        raise UsageError(f"there is no shipped adapter {head[5:]!r}: {there}")
+    if head.startswith("smol:"):
+        shipped_adapter(head)
     read: dict[str, Any] = {"model": model}
     for name, text in parts.items():
         try:

@@ -59,7 +59,7 @@ training = options(
     ),
     click.option("--out", type=click.Path(path_type=Path), help="Folder for the result."),
     click.option("--model", help="smol, a model directory or a hub name. Default: the preset's."),
-    click.option("--adapter", help="LoRA adapter to start from."),
+    click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft."),
     click.option("--full/--lora", default=None, help="Train all weights, or an adapter."),
     _number("--rank", int, "Rank of the LoRA matrices."),
     _number("--lr", float, "Highest learning rate."),
@@ -174,7 +174,7 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
 @click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")
 @mix
 @click.option("--model", help="smol, scratch, a model directory or a hub name.")
-@click.option("--adapter", help="LoRA adapter to start from.")
+@click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft.")
 @click.option("--full/--lora", default=None, help="Train all weights, or a LoRA adapter.")
 @click.option("--rank", type=int, help="Of a new LoRA adapter.")
 @click.option("--lr", type=float, help="Learning rate.")

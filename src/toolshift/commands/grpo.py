@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.output import print_json
-from toolshift.commands.train import check_rank, read_resume
+from toolshift.commands.train import check_rank, read_resume, with_adapter
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.follow import read_curves
@@ -56,7 +56,7 @@ def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
     }
     if asked.get("reward"):
         given["reward"] = read_weights(asked["reward"])
-    settings = preset(asked["preset"], **given)
+    settings = preset(asked["preset"], **with_adapter(given))
     check_rank(given, settings.full)
     return settings
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from toolshift.agents.catalog import shipped_adapter
 from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.commands.output import print_json, progress
 from toolshift.errors import UsageError
@@ -67,9 +68,20 @@ def _settings(asked: Mapping[str, Any]) -> Settings:
     }
     if "save_at" in given:
         given["save_at"] = steps_of(given["save_at"])
-    settings = preset(asked["preset"], **given)
+    settings = preset(asked["preset"], **with_adapter(given))
     check_rank(given, settings.full)
     return settings
+
+
+def with_adapter(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings in which an adapter that ships with the package is named by its folder.
+
+    Raises:
+        UsageError: where none ships by that name.
+    """
+    if not str(given.get("adapter", "")).startswith("smol:"):
+        return given
+    return {**given, "adapter": str(shipped_adapter(given["adapter"]))}
 
 
 def check_rank(given: Mapping[str, Any], full: bool) -> None:
