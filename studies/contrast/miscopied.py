@@ -7,9 +7,10 @@ Of the failed episodes of an arm's runs under each shift of names, and under red
 migrations: what the first unknown tool was that was called. The true name of a tool is one that
 was learned in training and is not on offer. A misspelling is no true name, and nearly that of a
 tool on offer (the ratio of `difflib` to the nearest name is at least 0.7): the tool was found, and
-its name was not copied. Another name says that it was not found. The last column is of the same
-failures, clean scenes included: the first call had a text, such as the name of a place, that stands
-nowhere in what the user had said.
+its name was not copied. A learned verb is such a name with the first word of a true one, as
+`get_itinerary` for `obtain_itinerary`. Another name says that it was not found. The last column is
+of the same failures: the first call had a text, such as the name of a place, that stands nowhere in
+what the user had said.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from toolshift.scene import Scene
 STAGES = Path(__file__).parent.parent / "stages"
 SHIFTS = ("", "identity_erasure", "semantic_rename", "semantic_trap", "redirect", "tool_migrated")
 LISTED = re.compile(r"Available tools: ([\w, ]+)")
-KINDS = ("misspelt", "true name", "another name", "no unknown name")
+KINDS = ("misspelt", "a learned verb", "true name", "another name", "no unknown name")
 UNSAID = "a text nobody said"
 COLUMNS = ("episodes", *KINDS, UNSAID)
 
@@ -41,10 +42,18 @@ def kind_of(record: Record, true: Collection[str]) -> str:
         listed = LISTED.search(step.text or "")
         if listed and '"unknown_tool"' in (step.text or ""):
             if step.name in true:
-                return KINDS[1]
-            ratios = [SequenceMatcher(None, step.name, n).ratio() for n in listed[1].split(", ")]
-            return KINDS[0] if max(ratios) >= 0.7 else KINDS[2]
-    return KINDS[3]
+                return "true name"
+            nearest = max(listed[1].split(", "), key=lambda name: alike(step.name, name))
+            if alike(step.name, nearest) < 0.7:
+                return "another name"
+            verb = step.name.split("_")[0]
+            learned = verb in {name.split("_")[0] for name in true}
+            return "a learned verb" if learned and verb != nearest.split("_")[0] else "misspelt"
+    return "no unknown name"
+
+
+def alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()
 
 
 def unsaid(record: Record, scene: Scene) -> bool:

@@ -54,7 +54,7 @@ def test_ctrl_c_leaves_a_checkpoint(model, tmp_path, capsys):
     assert len(losses(train(tiny.rows(), calm, out, resume=True))) == 12
 
 
-def test_ctrl_c_in_the_last_step_keeps_the_result_and_stops_what_would_follow(model, tmp_path):
+def test_ctrl_c_in_the_last_step_keeps_the_result_and_ends_what_follows(model, tmp_path, capsys):
     def press(base):
         return lambda live: os.kill(os.getpid(), signal.SIGTERM) or {}
 
@@ -63,6 +63,7 @@ def test_ctrl_c_in_the_last_step_keeps_the_result_and_stops_what_would_follow(mo
         train(tiny.rows(), lora(model, steps=2, eval_every=2), out, evaluate=press)
     assert (out / "adapter_model.safetensors").exists()
     assert read(out)["steps"] == 2
+    assert "That was the last step" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_no_number_stops_the_run(model, tmp_path):

@@ -120,6 +120,18 @@ WITHOUT = Arm(
 )
 
 
+def _renamed(layout: str, summary: str) -> Arm:
+    """The control that reads names; in the preset's layout where none is given."""
+    return Arm(
+        f"renamed-{layout}" if layout else "renamed",
+        f"renamed tools only, {summary}",
+        mix={"alpha": 1.0, "shifts": RENAMED},
+        settings={"layout": layout} if layout else {},
+        factor=ALONE,
+        probes=TIER_1,
+    )
+
+
 def _native(tier: str, shifts: tuple[str, ...], probes: tuple[str, ...]) -> Arm:
     return Arm(
         f"native-{tier}",
@@ -177,37 +189,10 @@ STUDIES: dict[str, Study] = {
             "Can a model of this size do the tasks, read names it never saw, and learn each tier?",
             (
                 STATIC,
-                Arm(
-                    "renamed",
-                    "renamed tools only, description before name",
-                    mix={"alpha": 1.0, "shifts": RENAMED},
-                    factor=ALONE,
-                    probes=TIER_1,
-                ),
-                Arm(
-                    "renamed-name-first",
-                    "renamed tools only, name before description",
-                    mix={"alpha": 1.0, "shifts": RENAMED},
-                    settings={"layout": "name-first"},
-                    factor=ALONE,
-                    probes=TIER_1,
-                ),
-                Arm(
-                    "renamed-spaced",
-                    "renamed tools only, calls that begin with a space, as names in the list do",
-                    mix={"alpha": 1.0, "shifts": RENAMED},
-                    settings={"layout": "spaced"},
-                    factor=ALONE,
-                    probes=TIER_1,
-                ),
-                Arm(
-                    "renamed-spaced-texts",
-                    "renamed tools only, spaces before texts too, as in what a user says",
-                    mix={"alpha": 1.0, "shifts": RENAMED},
-                    settings={"layout": "spaced-texts"},
-                    factor=ALONE,
-                    probes=TIER_1,
-                ),
+                _renamed("", "description before name"),
+                _renamed("name-first", "name before description"),
+                _renamed("spaced", "calls that begin with a space, as names in the list do"),
+                _renamed("spaced-texts", "spaces before texts too, as in what a user says"),
                 _native("interaction", ("EFP", "formats", "midway"), TIER_2),
                 _native("reasoning", ("graph",), TIER_3),
                 _native("internalization", ("limits",), TIER_4),

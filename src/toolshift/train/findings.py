@@ -24,7 +24,7 @@ MEASURES = {
     "trained_on": "accuracy under shifts of tiers 1 and 2 that PAFT trains on, in other wordings",
     "held_out": "accuracy under three shifts of tiers 1 and 2; n.d. where training has one of them",
     "refusal_rate": "refusals among unsolvable scenes",
-    "refused_rightly": "passes there: refused for the right reason, after the evidence",
+    "refused_rightly": "passes there: refused after the evidence, whatever reason is given",
     "over_refusal": "refusals among solvable scenes",
     "look_alike_refusal": "refusals of the look-alikes",
     "tool_error_rate": "calls that failed by the model's own doing, among all its calls",

@@ -104,6 +104,9 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
             is at work in it.
     """
     start = _start(out, asked, resume)
+    if start is not None:  # in every process, or one would write a checkpoint alone
+        before = _earlier(out / ASKED)["settings"].get("save_at") or ()
+        asked.settings["save_at"] = sorted({*asked.settings["save_at"], *before})
     if not first_process():
         yield start
         return
@@ -111,9 +114,6 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
     with alone_in(out):
         if start is None:
             (out / "curves.jsonl").unlink(missing_ok=True)
-        else:
-            before = _earlier(out / ASKED)["settings"].get("save_at") or ()
-            asked.settings["save_at"] = sorted({*asked.settings["save_at"], *before})
         write(out / ASKED, json.dumps(asdict(asked), indent=1).encode())
         yield start
 

@@ -94,6 +94,12 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
             flush=True,
         )
         raise KeyboardInterrupt
+    if stop.asked:
+        print(
+            f"That was the last step: the result goes to {trainer.args.output_dir}.",
+            file=sys.stderr,
+            flush=True,
+        )
     return stop.asked
 
 
