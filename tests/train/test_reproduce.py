@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from train import tiny
 
+from toolshift import cell
 from toolshift.agents.prompt import LAYOUTS
 from toolshift.commands.data import read_mix
 from toolshift.commands.train import _settings
@@ -251,6 +252,37 @@ def test_a_wording_of_an_error_changes_the_key_of_what_is_trained_on_it(monkeypa
     monkeypatch.setattr(wording, "opaque", lambda *given: opaque(*given) + "x")
     changed = {name for name, key in keys().items() if key != before[name]}
     assert changed == {"paft", "paft-without-limits"}
+
+
+def test_a_wording_changes_where_an_arm_is_measured(monkeypatch):
+    from toolshift.shifts import wording
+
+    def forget():
+        reproduce._scenes.cache_clear()
+        cell._shifted.cache_clear()
+
+    def where():
+        forget()
+        made = stages(find_study("controls"), "small", 1, Path("w"), ("static", "native-reasoning"))
+        return {stage.arm.name: stage.run.name for stage in made}
+
+    before, opaque = where(), wording.opaque
+    monkeypatch.setattr(wording, "opaque", lambda *given: opaque(*given) + "x")
+    after = where()
+    forget()
+    assert {name for name in before if after[name] != before[name]} == {"static"}
+
+
+def test_the_base_model_is_measured_once_whatever_the_seeds():
+    study = find_study("contrast")
+    made = stages(study, "small", 3, Path("w"))
+    assert [stage.seed for stage in made if stage.arm.name == "base"] == [0]
+    assert [stage.seed for stage in made if stage.arm.name == "static"] == [0, 1, 2]
+    once = msgspec.structs.replace(_arm("base", [0.5], [-5.0]), untrained=True)
+    thrice = _arm("static", [1.0, 1.0, 1.0], [-5.0, -6.0, -7.0])
+    for arms, exploratory in (([once, thrice], False), ([_arm("b", [1], [0]), thrice], True)):
+        found = Findings("s", "Why?", "small", True, arms, {}, {}, [])
+        assert found.exploratory == exploratory
 
 
 def test_the_plot_shows_every_arm_under_every_shift():

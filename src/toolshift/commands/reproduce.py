@@ -17,7 +17,6 @@ from toolshift.train.model import require_training
 from toolshift.train.presets import processes
 
 if TYPE_CHECKING:
-    from toolshift.train.experiments import Study
     from toolshift.train.findings import Findings
     from toolshift.train.reproduce import Stage
 
@@ -55,7 +54,7 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
     everything = stages(study, scale, most, asked["work"], pool=asked["pool"])
     todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
     changes = {"threads": asked["threads"]} if asked["threads"] else {}
-    if asked["pool"] == "test" and not asked["only_page"] and not _planned(todo, study, out):
+    if asked["pool"] == "test" and not asked["only_page"] and not _planned(todo, out):
         return
     if asked["pool"] == "test":
         everything = _as_planned(everything, out)
@@ -116,7 +115,7 @@ class _Kept(msgspec.Struct):
     pool: str = "dev"
 
 
-def _planned(todo: list[Stage], study: Study, out: Path) -> bool:
+def _planned(todo: list[Stage], out: Path) -> bool:
     """Whether these stages were planned before; if nothing was, writes the plan.
 
     The test pool is opened once: what is measured on it is decided, and committed, before. A plan
@@ -125,10 +124,8 @@ def _planned(todo: list[Stage], study: Study, out: Path) -> bool:
     Raises:
         UsageError: where something else was planned.
     """
-    from toolshift.train.reproduce import measured_in
-
     file = out / PLAN
-    wanted = {each.folder.name: measured_in(each, study) for each in todo}
+    wanted = {each.folder.name: each.run.name for each in todo}
     if not file.exists():
         out.mkdir(parents=True, exist_ok=True)
         write(file, msgspec.json.format(JSON.encode(wanted)) + b"\n")

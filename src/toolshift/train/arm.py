@@ -69,6 +69,11 @@ class Arm(msgspec.Struct, frozen=True):
         return max(1, round((scale.updates if self.method == "grpo" else rows) * self.factor))
 
     @property
+    def untrained(self) -> bool:
+        """Whether it is the base model as it is, of which no seed decides anything."""
+        return self.method == "none" and not self.init
+
+    @property
     def together(self) -> int:
         """How many rows of a batch meet one draw of a shift, and so are shown the same tools.
 

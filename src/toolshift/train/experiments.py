@@ -164,6 +164,16 @@ def _constrained(arm: Arm) -> Arm:
     )
 
 
+def _spaced(arm: Arm) -> Arm:
+    """The same training in the layout in which the tokenizer cuts list, request and call alike."""
+    return Arm(
+        f"{arm.name}-spaced-texts",
+        f"{arm.name}, with spaces before calls and texts, as in the list and in what a user says",
+        mix=arm.mix,
+        settings={"layout": "spaced-texts"},
+    )
+
+
 def _families() -> tuple[Arm, ...]:
     """Each family of PAFT alone, and all but each; every family keeps the amount that it has.
 
@@ -258,18 +268,15 @@ STUDIES: dict[str, Study] = {
                 STATIC,
                 PAFT,
                 *map(_constrained, (STATIC, PAFT)),
-                Arm(
-                    "paft-spaced",
-                    "PAFT with calls that begin with a space, as names in the list do",
-                    mix=_paft(ALPHA, PAFT_MIX),
-                    settings={"layout": "spaced"},
-                ),
+                *map(_spaced, (STATIC, PAFT)),
             ),
             (
                 ("static", "static-constrained"),
                 ("paft", "paft-constrained"),
                 ("static-constrained", "paft-constrained"),
-                ("paft", "paft-spaced"),
+                ("static", "static-spaced-texts"),
+                ("paft", "paft-spaced-texts"),
+                ("static-spaced-texts", "paft-spaced-texts"),
             ),
         ),
         Study(

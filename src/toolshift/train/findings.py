@@ -50,6 +50,7 @@ class ArmResult(msgspec.Struct, frozen=True):
         told_apart: by tier and seed, whether that run's report tells the loss from chance and from
             the placebo: a test over its tasks, of which there are few.
         computed_in: by seed, the types of training and of measurement, which are the machine's.
+        untrained: whether it is the base model, the same under every seed.
     """
 
     arm: str
@@ -67,6 +68,7 @@ class ArmResult(msgspec.Struct, frozen=True):
     beyond: dict[str, list[float]] = {}
     told_apart: dict[str, list[bool]] = {}
     computed_in: list[str] = []
+    untrained: bool = False
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
@@ -97,7 +99,8 @@ class Findings(msgspec.Struct, frozen=True):
     @property
     def exploratory(self) -> bool:
         """Whether some arm has fewer seeds than a claim needs, whatever the study asks for."""
-        return any(len(arm.seeds) < CLAIM for arm in self.arms) or bool(self.missing)
+        few = any(len(arm.seeds) < CLAIM for arm in self.arms if not arm.untrained)
+        return few or bool(self.missing)
 
 
 def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
@@ -211,6 +214,7 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         },
         told_apart={tier: [_tells(report, tier) for report in reports] for tier in POINTS},
         computed_in=[_computed_in(stage) for stage in stages],
+        untrained=stages[0].arm.untrained,
     )
 
 

@@ -63,7 +63,7 @@ class Stage:
     Attributes:
         folder: where its adapter, curves and run are.
         key: a hash of what decides its training: the mix, the settings, what it starts from.
-        run: where it is measured, named by a hash of what it is measured under.
+        run: where it is measured, named by hashes of the plan, and of all that its scenes show.
         pool: of the tasks and wordings that it is measured on.
     """
 
@@ -99,6 +99,8 @@ def stages(
 ) -> list[Stage]:
     """The stages of a study, in the order in which they can be run: seed by seed.
 
+    An untrained arm is the same under every seed, so it has a stage of the first one only.
+
     Args:
         study: whose arms are trained.
         scale: the preset.
@@ -113,7 +115,12 @@ def stages(
     find_scale(scale)
     known = {arm.name: arm for arm in study.arms}
     chosen = [known[name] for name in chosen_arms(study, only)]
-    return [_stage(arm, study, scale, seed, work, pool) for seed in range(seeds) for arm in chosen]
+    return [
+        _stage(arm, study, scale, seed, work, pool)
+        for seed in range(seeds)
+        for arm in chosen
+        if seed == 0 or not arm.untrained
+    ]
 
 
 def seeds_there(study: Study, scale: str, work: Path) -> int:
@@ -155,11 +162,6 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
             _measure(stage, study)
 
 
-def measured_in(stage: Stage, study: Study) -> str:
-    """A hash of what a stage is measured in: the run, and all that its scenes show and expect."""
-    return f"{stage.run.name}-{_scenes(*_probed(stage, study))}"
-
-
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
     """The names of the arms that are asked for, and of those that they start from.
 
@@ -193,8 +195,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     decoded = () if arm.decoding == "free" else (arm.decoding,)
     key = _hash(*decides, *decoded, *_code(mix, arm, scale))
     folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
-    probes = arm.probes or study.probes
-    run = folder / f"run-{_plan(probes, size, pool).hash[:8]}"
+    probed = (arm.probes or study.probes, size, pool)
+    run = folder / f"run-{_plan(*probed).hash[:8]}-{_scenes(*probed)}"
     return Stage(arm, seed, scale, folder, key, run, pool)
 
 
@@ -270,11 +272,6 @@ def _written(layout: Layout) -> tuple[str, ...]:
 def _base_hash(scale: str) -> str:
     """Of the base model's weights; "" for those that only a training machine has."""
     return find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else ""
-
-
-def _probed(stage: Stage, study: Study) -> tuple[tuple[str, ...], Scale, str]:
-    """What decides the plan of a stage's measurement."""
-    return stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool
 
 
 @lru_cache(maxsize=16)
@@ -362,6 +359,6 @@ def _measure(stage: Stage, study: Study) -> None:
         max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
         name=stage.arm.name,
     )
-    plan = _plan(*_probed(stage, study))
+    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
         run_plan(plan, contestants([agent], None), stage.run, 1, watch)
