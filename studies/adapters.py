@@ -25,7 +25,7 @@ SHIPPED = {
     "paft": ("contrast", "paft", 0),
     "grpo": ("rl", "grpo-shifted", 0),
 }
-PARTS = ("adapter_model.safetensors", "adapter_config.json", "config.json")
+PARTS = ("adapter_model.safetensors", "adapter_config.json", "training.json")
 STAGES = Path(__file__).parent / "stages"
 
 

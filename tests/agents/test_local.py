@@ -318,7 +318,7 @@ def test_an_adapter_is_merged_and_its_base_checked(tiny, sliding, tmp_path):
     base = LlamaForCausalLM.from_pretrained(tiny)
     peft = get_peft_model(base, LoraConfig(target_modules=["q_proj"], init_lora_weights=False))
     peft.save_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text(f'{{"base_sha256": "{smol.weights_hash(tiny)}"}}')
+    (tmp_path / "training.json").write_text(f'{{"base_sha256": "{smol.weights_hash(tiny)}"}}')
     turn = turn_of("Hello.")
     assert agent_of(tiny, adapter=tmp_path).reply(turn) != agent_of(tiny).reply(turn)
     with pytest.raises(UsageError, match="other weights"):

@@ -12,7 +12,7 @@ pytest.importorskip("trl")
 from train import tiny  # noqa: E402
 from train.tiny import lora  # noqa: E402
 
-from toolshift.agents.local import LocalAgent  # noqa: E402
+from toolshift.agents.local import LocalAgent, training_record  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train import record  # noqa: E402
 from toolshift.train.follow import checkpoints  # noqa: E402
@@ -58,7 +58,7 @@ def test_a_readme_of_ones_own_is_kept(model, tmp_path):
 
 def test_kept_checkpoints_stay_when_a_run_is_resumed_without_their_option(model, tmp_path):
     train(tiny.rows(), lora(model, steps=6, save_at=(2, 4)), tmp_path)
-    for name in ("config.json", "adapter_model.safetensors"):
+    for name in ("training.json", "adapter_model.safetensors"):
         (tmp_path / name).unlink()
     train(tiny.rows(), lora(model, steps=6, save_every=1), tmp_path, resume=4)
     assert [path.name for path in checkpoints(tmp_path)][:2] == ["checkpoint-2", "checkpoint-4"]
@@ -83,8 +83,8 @@ def test_a_model_is_run_and_trained_on_with_its_own_layout(model, tmp_path):
 
 def test_what_is_no_record_is_none(tmp_path):
     for text in ("// a comment", "[]", json.dumps({"hidden_size": 64})):
-        (tmp_path / "config.json").write_text(text)
-        assert record.read(tmp_path) == {}
+        (tmp_path / "training.json").write_text(text)
+        assert training_record(tmp_path) == {}
 
 
 def test_rows_are_the_same_by_way_of_datasets(tmp_path):

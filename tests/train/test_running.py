@@ -14,9 +14,9 @@ import msgspec  # noqa: E402
 from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
+from toolshift.agents.local import training_record  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train.follow import checkpoints  # noqa: E402
-from toolshift.train.record import read  # noqa: E402
 from toolshift.train.running import Careful  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
@@ -62,7 +62,7 @@ def test_ctrl_c_in_the_last_step_keeps_the_result_and_ends_what_follows(model, t
     with pytest.raises(KeyboardInterrupt):
         train(tiny.rows(), lora(model, steps=2, eval_every=2), out, evaluate=press)
     assert (out / "adapter_model.safetensors").exists()
-    assert read(out)["steps"] == 2
+    assert training_record(out)["steps"] == 2
     assert "That was the last step" in capsys.readouterr().err
 
 

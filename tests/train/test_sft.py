@@ -195,7 +195,7 @@ def test_a_run_learns_and_is_written(settings, model, tmp_path):
     assert [line["step"] for line in evaluated] == [6, 12]
     assert evaluated[1]["clean_loss"] < evaluated[0]["clean_loss"]
     assert [path.name for path in checkpoints(out)] == ["checkpoint-4", "checkpoint-8"]
-    record = json.loads((out / ("training.json" if made.full else "config.json")).read_text())
+    record = json.loads((out / "training.json").read_text())
     assert record["settings"]["lr"] == made.lr
     assert record["data"] == {"alpha": 0}
     assert record["tokens"] > 1000
@@ -266,7 +266,7 @@ def test_weights_of_ones_own_are_part_of_the_run(model, tmp_path):
 
     made = lora(model, steps=2, save_at=(1,))
     out = train(tiny.rows(), made, tmp_path / "out", weigh=half)
-    record = json.loads((out / "config.json").read_text())
+    record = json.loads((out / "training.json").read_text())
     assert record["settings"]["weigh"]["name"].endswith("<locals>.half")
     with pytest.raises(UsageError, match="other settings or data \\(weigh\\)"):
         train(tiny.rows(), made, out, resume=1)
@@ -286,7 +286,7 @@ def test_an_adapter_goes_on_from_another(model, tmp_path):
     made = lora(model, steps=2, adapter=str(first))
     second = train(tiny.rows(), made, tmp_path / "second")
     assert losses(second)[0] < losses(first)[0] - 0.05
-    record = json.loads((second / "config.json").read_text())
+    record = json.loads((second / "training.json").read_text())
     assert record["adapter_sha256"]
     merged = train(tiny.rows(), full(model, steps=1, adapter=str(first)), tmp_path / "merged")
     assert losses(merged)[0] == pytest.approx(losses(second)[0], rel=0.02)
@@ -427,7 +427,7 @@ def test_a_finished_run_is_not_to_be_resumed(model, tmp_path):
 def test_the_rank_of_an_adapter_is_its_own(model, tmp_path):
     first = train(tiny.rows(2), lora(model, steps=1, rank=2), tmp_path / "first")
     second = train(tiny.rows(2), lora(model, steps=1, adapter=str(first)), tmp_path / "second")
-    assert json.loads((second / "config.json").read_text("utf-8"))["settings"]["rank"] == 2
+    assert json.loads((second / "training.json").read_text("utf-8"))["settings"]["rank"] == 2
 
 
 def test_an_adapter_of_something_else(model, tmp_path):
@@ -435,7 +435,7 @@ def test_an_adapter_of_something_else(model, tmp_path):
     wide = tiny.llama(tmp_path / "wide", head_dim=16)
     with pytest.raises(UsageError, match="trained on other weights"):
         find_base(lora(wide, adapter=str(out)))
-    (out / "config.json").unlink()  # as adapters made elsewhere have none
+    (out / "training.json").unlink()  # as adapters made elsewhere have none
     with pytest.raises(UsageError, match=r"fits another architecture .* 32 wide"):
         find_base(lora(wide, adapter=str(out)))
     with pytest.raises(UsageError, match=r"no adapter in .*: adapter_config.json is missing"):

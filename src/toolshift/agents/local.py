@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from toolshift.agents.grammar import CallConstraint
 
 Decoding = Literal["free", "constrained"]
+RECORD = "training.json"
+"""What training leaves beside a model or an adapter: settings, hashes, what it took."""
 
 
 class LocalAgent:
@@ -202,10 +204,7 @@ def check_base(adapter: Path, directory: Path) -> None:
     """
     if not (adapter / "adapter_config.json").exists():
         raise UsageError(f"no adapter in {adapter}: adapter_config.json is missing")
-    config = adapter / "config.json"
-    if not config.exists():
-        return
-    expected = json.loads(config.read_text("utf-8")).get("base_sha256")
+    expected = training_record(adapter).get("base_sha256")
     if expected and expected != weights_hash(directory):
         raise UsageError(
             f"the adapter {adapter} was trained on other weights than those in {directory}; "
@@ -215,13 +214,17 @@ def check_base(adapter: Path, directory: Path) -> None:
 
 def trained_layout(folder: Path) -> Layout | None:
     """The layout that an adapter or a model was trained with, where its record says so."""
-    for name in ("training.json", "config.json"):
-        try:
-            said = json.loads((folder / name).read_text("utf-8"))["settings"]["layout"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        return next((layout for layout in LAYOUTS if layout == said), None)
-    return None
+    said = training_record(folder).get("settings", {}).get("layout")
+    return next((layout for layout in LAYOUTS if layout == said), None)
+
+
+def training_record(folder: Path) -> dict[str, Any]:
+    """The record that training left beside a model or an adapter; empty where there is none."""
+    try:
+        found = json.loads((folder / RECORD).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}  # not there, or nobody's record
+    return found if isinstance(found, dict) and "base_sha256" in found else {}
 
 
 def load_tokenizer(directory: Path, compact: bool) -> Any:

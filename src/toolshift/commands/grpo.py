@@ -80,9 +80,9 @@ def read_weights(entries: Sequence[str]) -> Weights:
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
-    from toolshift.train.record import read
+    from toolshift.agents.local import training_record
 
-    record = read(out)
+    record = training_record(out)
     lines = read_curves(out / "curves.jsonl")
     steps = [line for line in lines if "reward" in line]
     rewards = [line["reward"] for line in steps]

@@ -197,9 +197,9 @@ def _masked(row: Mapping[str, Any], settings: Settings) -> str:
 
 
 def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
-    from toolshift.train.record import read
+    from toolshift.agents.local import training_record
 
-    record = read(out)
+    record = training_record(out)
     if as_json:
         print_json(record)
         return

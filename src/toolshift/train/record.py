@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.arithmetic import computes_in
+from toolshift.agents.local import RECORD, training_record
 from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
 from toolshift.files import hold, write
@@ -27,9 +28,6 @@ from toolshift.train.model import Base
 from toolshift.train.presets import Settings, first_process, processes
 
 ASKED = "asked.json"
-ADAPTER_RECORD, MODEL_RECORD = "config.json", "training.json"
-"""Where the record stands: beside a whole model, config.json is transformers' own."""
-
 NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 _MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
 _PACKAGES = ("toolshift", "torch", "transformers", "trl", "peft", "accelerate")
@@ -147,7 +145,7 @@ def _start(out: Path, asked: Asked, resume: bool | int) -> Path | None:
             raise UsageError(
                 f"{out} holds a run already: --resume goes on with it; or choose another folder"
             )
-        if read(out):
+        if training_record(out):
             raise UsageError(f"{out} holds a finished run: choose another folder")
         if not before.exists():
             _check_free(out)
@@ -174,7 +172,7 @@ def _check_free(out: Path) -> None:
 
 
 def _checkpoint(out: Path, kept: list[Path], resume: bool | int) -> Path:
-    if not kept and read(out):
+    if not kept and training_record(out):
         raise UsageError(f"{out} holds a finished run without a checkpoint: choose another folder")
     if not kept:
         raise UsageError(f"{out} holds no checkpoint to go on from; leave --resume out")
@@ -236,20 +234,7 @@ def finish(trainer: Any, asked: Asked, left_out: int) -> None:
     _forget_path(out / "adapter_config.json", asked.base)
     (out / "training_args.bin").unlink(missing_ok=True)
     made = {**asdict(asked), **_how_it_went(trainer, left_out)}
-    name = MODEL_RECORD if settings.full else ADAPTER_RECORD
-    write(out / name, json.dumps(made, indent=1).encode())
-
-
-def read(out: Path) -> dict[str, Any]:
-    """The record that a complete run left in its folder; empty where there is none."""
-    for name in (MODEL_RECORD, ADAPTER_RECORD):
-        try:
-            found = json.loads((out / name).read_text("utf-8"))
-        except (OSError, ValueError):
-            continue  # not there, or nobody's record
-        if isinstance(found, dict) and "cpu_seconds" in found:  # a model's own config has none
-            return found
-    return {}
+    write(out / RECORD, json.dumps(made, indent=1).encode())
 
 
 def named(given_function: Callable[..., Any]) -> dict[str, str]:

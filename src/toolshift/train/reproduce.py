@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from toolshift.agent import Turn
+from toolshift.agents.local import training_record
 from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.agents.smol import SMOL
 from toolshift.cell import build
@@ -30,7 +31,7 @@ from toolshift.run_folder import RunFolder
 from toolshift.shift import unknown
 from toolshift.suite import select
 from toolshift.tool import JSON
-from toolshift.train import grpo_settings, presets, record
+from toolshift.train import grpo_settings, presets
 from toolshift.train.arm import Arm, Scale
 from toolshift.train.data import make_rows
 from toolshift.train.experiments import SCALES, Study, find_scale
@@ -82,7 +83,7 @@ class Stage:
 
     def record(self) -> dict[str, Any]:
         """The record that its training run left when it was complete; else nothing."""
-        return record.read(self.folder / "model")
+        return training_record(self.folder / "model")
 
     @property
     def measured(self) -> bool:
