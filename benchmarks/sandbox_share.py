@@ -48,7 +48,7 @@ def main() -> None:
         begun, cpu = time.perf_counter(), time.process_time()
         trainer.train()
         wall, cpu = time.perf_counter() - begun, time.process_time() - cpu
-    clock = trainer.stage.clock
+    clock = trainer.player.clock
     made = {
         "steps": options.steps,
         "episodes": options.steps * settings.groups * settings.group,

@@ -11,6 +11,7 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 from train.tiny import lora  # noqa: E402
+from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, training_record  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
@@ -79,6 +80,17 @@ def test_a_model_is_run_and_trained_on_with_its_own_layout(model, tmp_path):
     more = lora(model, steps=1, adapter=str(tmp_path / "first"))
     with pytest.raises(UsageError, match="give --layout name-first"):
         train(tiny.rows(), more, tmp_path / "second")
+
+
+def test_a_callback_of_ones_own_is_called(model, tmp_path):
+    losses = []
+
+    class Heard(TrainerCallback):
+        def on_log(self, args, state, control, logs=None, **_):
+            losses.append(logs.get("loss"))
+
+    train(tiny.rows(), lora(model, steps=2), tmp_path, callbacks=[Heard()])
+    assert all(losses[:2])
 
 
 def test_what_is_no_record_is_none(tmp_path):

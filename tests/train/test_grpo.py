@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -20,8 +21,10 @@ pytest.importorskip("trl")
 import msgspec  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 from train import tiny  # noqa: E402
+from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.commands.grpo import read_settings  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.grade import grade  # noqa: E402
 from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
@@ -171,6 +174,21 @@ def test_a_resumed_run_is_the_same_run(model, tmp_path):
     assert record["data"]["mix"]["kinds"] == ["hours", "listing"]
 
 
+def test_checkpoints_are_kept_where_the_command_says_and_callbacks_are_called(model, tmp_path):
+    class Heard(TrainerCallback):
+        steps: ClassVar[list[int]] = []
+
+        def on_step_end(self, args, state, control, **_):
+            self.steps.append(state.global_step)
+
+    kept = read_settings({"preset": "smoke", "save_at": "2,1"}).save_at
+    assert kept == (1, 2)
+    asked = settings(model, steps=3, save_at=kept, save_every=0, eval_every=0)
+    train(MIX, asked, tmp_path / "run", pay=letters, callbacks=[Heard()])
+    assert [path.name for path in checkpoints(tmp_path / "run")] == ["checkpoint-1", "checkpoint-2"]
+    assert Heard.steps == [1, 2, 3]
+
+
 def test_the_learning_rate_rises_from_the_first_step_on(model, tmp_path):
     asked = settings(model, steps=4, warmup=0.5, lr=1e-3, save_every=0, eval_every=0)
     train(MIX, asked, tmp_path / "run", pay=letters)
@@ -311,7 +329,7 @@ def test_vllm_speaks_with_the_weights_of_now_and_is_read_as_torch_is():
 
     trainer = SimpleNamespace(
         use_vllm=True, vllm_generation=Generation(), state=SimpleNamespace(global_step=3),
-        _last_loaded_step=2, stage=SimpleNamespace(scribe=SimpleNamespace(stop=[2])),
+        _last_loaded_step=2, player=SimpleNamespace(scribe=SimpleNamespace(stop=[2])),
     )  # fmt: skip
     GrpoTrainer.voice(trainer)
     voice = GrpoTrainer.voice(trainer)

@@ -20,11 +20,11 @@ from toolshift.train.model import training_template  # noqa: E402
 from toolshift.train.policy import Sampler, Voice, copy_weights, speaking_copy  # noqa: E402
 from toolshift.train.rollout import (  # noqa: E402
     CUT_OFF,
+    Clock,
     Limits,
     Play,
     Said,
     Scribe,
-    Spent,
     roll_out,
 )
 from toolshift.worlds import find_world  # noqa: E402
@@ -158,11 +158,11 @@ def test_an_episode_that_grows_too_long_has_failed(llama):
 
 
 def test_the_time_is_accounted_for(llama):
-    scribe, one, spent = scribe_for(llama), scene(), Spent()
-    roll_out(sampler(llama), scribe, [Play(one, 0)], 1.0, Limits(turn=4), spent)
-    assert spent.generation > 0
-    assert spent.rendering > 0
-    assert spent.sandbox > 0
+    scribe, one, clock = scribe_for(llama), scene(), Clock()
+    roll_out(sampler(llama), scribe, [Play(one, 0)], 1.0, Limits(turn=4), clock)
+    assert clock.generation > 0
+    assert clock.rendering > 0
+    assert clock.sandbox > 0
 
 
 # --- sampling --------------------------------------------------------------------------------

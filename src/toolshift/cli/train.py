@@ -198,7 +198,8 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
 @click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
 @click.option("--vllm/--no-vllm", default=None, help="Roll out with vLLM (needs a GPU).")
 @click.option("--threads", type=int, help="Torch's threads.")
-@click.option("--save-every", type=int, help="Steps between checkpoints.")
+@click.option("--save-every", type=int, help="Steps between checkpoints; the last one is kept.")
+@click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept.")
 @click.option("--eval-every", type=int, help="Steps between evaluations; 0 for none.")
 @click.option("--eval-scenes", type=int, help="Scenes of each arm of an evaluation.")
 @click.option(

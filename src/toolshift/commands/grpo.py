@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.output import print_json
-from toolshift.commands.train import check_rank, read_resume, with_adapter
+from toolshift.commands.train import check_rank, read_resume, steps_of, with_adapter
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.follow import read_curves
@@ -54,6 +54,8 @@ def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
     given = {
         name: value for name, value in asked.items() if name not in _OURS and value is not None
     }
+    if "save_at" in given:
+        given["save_at"] = steps_of(given["save_at"])
     if asked.get("reward"):
         given["reward"] = read_weights(asked["reward"])
     settings = preset(asked["preset"], **with_adapter(given))

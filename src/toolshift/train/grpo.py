@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 import torch
+from transformers import TrainerCallback
 
 from toolshift.agents.local import stop_tokens
 from toolshift.errors import UsageError
@@ -33,7 +34,7 @@ from toolshift.train import record, scenes
 from toolshift.train.data import make_rows
 from toolshift.train.follow import Evaluations, Spent
 from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
-from toolshift.train.grpo_trainer import GrpoTrainer, Stage, limits_of
+from toolshift.train.grpo_trainer import GrpoTrainer, Player, limits_of
 from toolshift.train.model import Base, find_base, load
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
@@ -51,6 +52,7 @@ def train(
     *,
     resume: bool | int = False,
     pay: Pay | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
 ) -> Path:
     """Trains a model by GRPO on scenes, and writes it.
 
@@ -60,6 +62,7 @@ def train(
         out: the folder for the adapter or model, its tokenizer, settings, curves and checkpoints.
         resume: go on from the last checkpoint in `out`, or from that of a step.
         pay: a reward of your own, instead of the terms in the settings.
+        callbacks: transformers' own or yours, such as those of trackers.
 
     Returns:
         `out`: with LoRA an adapter, else a model directory.
@@ -80,6 +83,8 @@ def train(
         if settings.threads:
             torch.set_num_threads(settings.threads)
         trainer = build(mix, settings, out, base, record.spent_at(start), pay)
+        for callback in callbacks:
+            trainer.add_callback(callback)
         if settings.eval_every:
             trainer.add_callback(_evaluations(trainer, mix))
         stopped = run(trainer, start, ways_to_need_less(settings))
@@ -133,8 +138,8 @@ def build(
         config.base_model_name_or_path = str(base.directory)
     stop = stop_tokens(base.tokenizer, model)
     scribe = Scribe(base.tokenizer, settings.layout, base.tool_role, stop)
-    stage = Stage(mix, settings, scribe, pay or partial(earn, weights=settings.reward))
-    return GrpoTrainer(model, stage, settings, out, base.tokenizer, spent)
+    player = Player(mix, settings, scribe, pay or partial(earn, weights=settings.reward))
+    return GrpoTrainer(model, player, settings, out, base.tokenizer, spent)
 
 
 # -- evaluation -------------------------------------------------------------------------------
@@ -153,7 +158,7 @@ def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
     settings, arms = trainer.settings, dev_arms(mix, trainer.settings.eval_scenes, limits=True)
 
     def look(_: Any) -> dict[str, float]:
-        figures = evaluate(trainer.voice(), trainer.stage.scribe, arms, limits_of(settings))
+        figures = evaluate(trainer.voice(), trainer.player.scribe, arms, limits_of(settings))
         trainer.forget()  # or the next rollouts would begin from what a resumed run has not heard
         return figures
 

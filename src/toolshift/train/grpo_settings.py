@@ -14,7 +14,7 @@ from toolshift.train.presets import SCRATCH, Settings, processes
 from toolshift.train.reward import Weights
 
 Objective = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
-Scale = Literal["group", "batch", "none"]
+Divisor = Literal["group", "batch", "none"]
 _LEAST = {"groups": 1, "turn_tokens": 1, "episode_tokens": 1, "rollout_batch": 1, "steps": 1}
 
 
@@ -48,7 +48,7 @@ class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     beta: float = 0.0
     epsilon: float = 0.2
     objective: Objective = "dapo"
-    scale: Scale = "group"
+    scale: Divisor = "group"
     turn_tokens: int = 96
     episode_tokens: int = 1536
     rollout_batch: int = 32
@@ -120,7 +120,7 @@ def check(settings: GrpoSettings) -> None:
             raise UsageError(f"{name} must be above 0, not {value:g}")
     if not (math.isfinite(settings.beta) and settings.beta >= 0):
         raise UsageError(f"beta must be 0 or more, not {settings.beta:g}")
-    for name, kind in (("objective", Objective), ("scale", Scale)):
+    for name, kind in (("objective", Objective), ("scale", Divisor)):
         if getattr(settings, name) not in get_args(kind):
             raise UsageError(unknown(name, getattr(settings, name), get_args(kind)))
     reward.check(settings.reward)

@@ -30,11 +30,10 @@ from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import rounded
 from toolshift.train.policy import Voice
 from toolshift.train.reward import Earned, Pay
-from toolshift.train.rollout import Backend, Limits, Play, Rollout, Scribe, roll_out
-from toolshift.train.rollout import Spent as Clock
+from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, roll_out
 from toolshift.train.running import Careful
 from toolshift.train.scenes import Mix, draw
-from toolshift.train.scores import add_scores, lay_out
+from toolshift.train.scores import add_scores, pack
 
 _Trainer: Any = TrlTrainer  # its types are not complete
 _LOGGED = {
@@ -49,7 +48,7 @@ _LOGGED = {
 }
 
 
-class Stage:
+class Player:
     """Plays the scenes of a mix with the live model; TRL calls it for each batch of prompts.
 
     Attributes:
@@ -133,7 +132,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
 
     Args:
         model: a causal language model, or a peft model around one.
-        stage: plays the scenes.
+        player: plays the scenes.
         settings: of the run.
         out: where checkpoints go.
         tokenizer: saved beside each checkpoint.
@@ -149,7 +148,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     def __init__(
         self,
         model: Any,
-        stage: Stage,
+        player: Player,
         settings: GrpoSettings,
         out: Path,
         tokenizer: Any,
@@ -157,8 +156,8 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     ) -> None:
         from datasets import Dataset
 
-        self.settings, self.stage, self.spent = settings, stage, spent
-        self.curves = RewardCurves(out, spent, stage.clock)
+        self.settings, self.player, self.spent = settings, player, spent
+        self.curves = RewardCurves(out, spent, player.clock)
         self._own: torch.Tensor | None = None
         self._voice: Voice | None = None
         self._heard_at = -1
@@ -179,7 +178,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
                     RewardProgress(spent),
                     Checkpoints(settings, out, spent),
                 ],
-                rollout_func=stage,
+                rollout_func=player,
             )
         self.remove_callback(PrinterCallback)
         self._prepare_models()
@@ -214,7 +213,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
             if self._last_loaded_step != self.state.global_step:  # TRL's own note of it
                 self.vllm_generation.sync_weights()
                 self._last_loaded_step = self.state.global_step
-            return VllmVoice(self.vllm_generation, self.stage.scribe.stop)
+            return VllmVoice(self.vllm_generation, self.player.scribe.stop)
         if self.is_fsdp_enabled or self.is_deepspeed_enabled:
             raise UsageError(
                 "rollouts by torch need the whole model in each process, which FSDP and DeepSpeed "
@@ -222,7 +221,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
             )
         model = self.accelerator.unwrap_model(self.model)
         if self._voice is None:
-            self._voice = Voice(model, self.settings.precision, self.stage.scribe.stop)
+            self._voice = Voice(model, self.settings.precision, self.player.scribe.stop)
         elif self._heard_at != self.state.global_step:
             self._voice.refresh(model)
         self._heard_at = self.state.global_step
@@ -295,7 +294,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     def _scores(
         self, model: Any, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        rows = lay_out(ids, real, own)
+        rows = pack(ids, real, own)
         with self.accelerator.autocast():
             logps, entropies = model(input_ids=rows.ids, scored=rows.scored, shared=rows.shared)
         empty = torch.zeros(own.shape, device=ids.device)

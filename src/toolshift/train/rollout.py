@@ -96,7 +96,7 @@ class Rollout:
 
 
 @dataclass
-class Spent:
+class Clock:
     """Seconds of wall time that rollouts have taken, by what took them.
 
     Attributes:
@@ -189,7 +189,7 @@ def roll_out(
     plays: Sequence[Play],
     temperature: float = 1.0,
     limits: Limits = Limits(),
-    spent: Spent | None = None,
+    clock: Clock | None = None,
 ) -> list[Rollout]:
     """Plays every episode to its end, all of them at once.
 
@@ -202,9 +202,9 @@ def roll_out(
         plays: scenes and seeds.
         temperature: of the sampling; 0 takes the likeliest token.
         limits: lengths, and the size of a batch.
-        spent: where the time taken is added up.
+        clock: where the time taken is added up.
     """
-    clock = spent or Spent()
+    clock = clock or Clock()
     clock.begin()
     tracks = [_Track(play) for play in plays]
     clock.on("sandbox")
@@ -226,7 +226,7 @@ def _one_turn(
     tracks: list[_Track],
     temperature: float,
     limits: Limits,
-    clock: Spent,
+    clock: Clock,
 ) -> None:
     asked = [track.tokens for track in tracks]
     drawn = [seeds.derive(track.play.seed, track.episode.turn) for track in tracks]

@@ -19,7 +19,7 @@ CHUNK = 1024
 """Tokens whose logits exist at once: 200 MB for a vocabulary of 49,000."""
 
 
-class Layout(NamedTuple):
+class Packed(NamedTuple):
     """Rows pushed to the left, and which of their tokens are wanted.
 
     Attributes:
@@ -56,7 +56,7 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
             return forward(*args, **kwargs)
         ids = kwargs["input_ids"]
         if direct:
-            return _direct(self, Layout(ids, scored, shared if share else 0), temperature)
+            return _direct(self, Packed(ids, scored, shared if share else 0), temperature)
         wanted = scored[:, 1:]
         logits = forward(input_ids=ids, use_cache=False).logits[:, :-1][wanted]
         return _of_logits(logits, ids[:, 1:][wanted], temperature)
@@ -64,7 +64,7 @@ def add_scores(model: Any, temperature: float, share: bool) -> None:
     model.forward = MethodType(scores_or_forward, model)
 
 
-def _direct(model: Any, rows: Layout, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _direct(model: Any, rows: Packed, temperature: float) -> tuple[torch.Tensor, torch.Tensor]:
     hidden = states(model, rows.ids, rows.shared)
     ids, wanted = rows.ids[:, rows.shared :], rows.scored[:, rows.shared + 1 :]
     asked, targets = hidden[:, :-1][wanted], ids[:, 1:][wanted]
@@ -89,7 +89,7 @@ def _of_logits(
     return logps.gather(1, targets[:, None])[:, 0], entropies
 
 
-def lay_out(ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Layout:
+def pack(ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Packed:
     """Takes the padding between prompts and edges away.
 
     Args:
@@ -106,7 +106,7 @@ def lay_out(ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Layout:
     scored[:, ids.shape[1] - own.shape[1] :] = own
     scored = scored.gather(1, sources) & inside
     ids = ids.gather(1, sources) * inside
-    return Layout(ids, scored, _shared(ids, scored))
+    return Packed(ids, scored, _shared(ids, scored))
 
 
 def _shared(ids: torch.Tensor, scored: torch.Tensor) -> int:

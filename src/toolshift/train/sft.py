@@ -63,6 +63,7 @@ def train(
     weigh: Weigh | None = None,
     evaluate: Callable[[Base], Evaluate] | None = None,
     watch: Watch | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
 ) -> Path:
     """Trains a model on rows, and writes it.
 
@@ -76,6 +77,7 @@ def train(
         evaluate: makes, from the base, what evaluates the live model every `eval_every` steps;
             by default `toolshift.train.live.evaluation` of the rows' task kinds.
         watch: told how many rows have been tokenized.
+        callbacks: transformers' own or yours, such as those of trackers.
 
     Returns:
         `out`: with LoRA an adapter, else a model directory.
@@ -99,6 +101,8 @@ def train(
         left_out = len(rows) - len(examples)
         _tell(left_out, len(rows))
         made = build(examples, settings, out, base, record.spent_at(start))
+        for callback in callbacks:
+            made.add_callback(callback)
         if settings.eval_every:
             made.add_callback(_evaluations(made, rows, base, evaluate))
         stopped = run(made, start, ways_to_need_less(settings))
