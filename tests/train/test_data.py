@@ -317,6 +317,25 @@ def test_turns_are_what_is_learned_and_nothing_else():
         assert not {"messages", "tools"} & set(turn)
 
 
+def test_turns_are_written_in_the_layout_that_is_asked_for(tmp_path, toolshift):
+    plain, spaced = tmp_path / "plain.jsonl", tmp_path / "spaced.jsonl"
+    words = ("--count", "2", "--size", "200")
+    for out, layout in ((plain, ()), (spaced, ("--layout", "spaced-texts"))):
+        code, _, _ = toolshift("data", "--out", out, "--turns", *layout, *words)
+        assert code == 0
+    assert "--turns --layout spaced-texts" in (tmp_path / "spaced.jsonl.md").read_text()
+    first = [json.loads(path.read_text().splitlines()[0]) for path in (plain, spaced)]
+    said = [row["completion"][0]["content"] for row in first]
+    assert said[1].startswith(" "), "as after --layout spaced-texts a call does"
+    assert said[1].replace(" ", "") == said[0].replace(" ", "")
+    code, _, err = toolshift("data", "--out", plain, "--layout", "json", *words)
+    assert code == 2
+    assert "give --turns" in err
+    code, _, err = toolshift("data", "--out", plain, "--turns", "--layout", "spacd", *words)
+    assert code == 2
+    assert "did you mean spaced" in err
+
+
 def test_trl_learns_the_turns_and_nothing_else(tmp_path, toolshift):
     pytest.importorskip("trl")
     from datasets import load_dataset

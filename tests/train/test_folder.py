@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from train.tiny import lora  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, training_record  # noqa: E402
+from toolshift.commands.train import going_on  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train import record  # noqa: E402
 from toolshift.train.follow import checkpoints  # noqa: E402
@@ -80,6 +82,22 @@ def test_a_model_is_run_and_trained_on_with_its_own_layout(model, tmp_path):
     more = lora(model, steps=1, adapter=str(tmp_path / "first"))
     with pytest.raises(UsageError, match="give --layout name-first"):
         train(tiny.rows(), more, tmp_path / "second")
+
+
+def test_the_command_goes_on_in_the_layout_of_what_it_starts_from(model, tmp_path):
+    train(tiny.rows(), lora(model, steps=1, layout="name-first"), tmp_path)
+    start = {"adapter": str(tmp_path), "lr": 1e-4}
+    assert going_on(start) == {**start, "layout": "name-first"}
+    assert going_on({**start, "layout": "json"})["layout"] == "json", "asked for"
+    assert going_on({"model": str(model)}) == {"model": str(model)}, "nobody knows"
+    assert Path(going_on({"adapter": "smol:paft"})["adapter"]).is_dir()
+
+
+def test_a_damaged_record_is_no_missing_one(model, tmp_path):
+    train(tiny.rows(), lora(model, steps=1), tmp_path)
+    (tmp_path / "training.json").write_text('{"settings": ')
+    with pytest.raises(UsageError, match=r"training\.json, .* is no JSON .* delete it"):
+        LocalAgent(model, tmp_path)
 
 
 def test_a_callback_of_ones_own_is_called(model, tmp_path):

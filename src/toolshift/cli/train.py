@@ -71,7 +71,8 @@ training = options(
     click.option("--checkpointing/--no-checkpointing", default=None, help="Save memory, slower."),
     click.option(
         "--layout",
-        help="How tools are listed: description-first, name-first, json, spaced or spaced-texts.",
+        help="How tools are listed: description-first, name-first, json, spaced or spaced-texts. "
+        "Default: as what it starts from was trained, or the preset's.",
     ),
     _number("--threads", int, "Torch's threads."),
     _number("--save-every", int, "Steps between checkpoints; the last one is kept."),
@@ -105,9 +106,18 @@ training = options(
     help="For TRL's own trainers: a row for each turn that is learned, as prompt and completion, "
     "with tools and calls written out.",
 )
+@click.option("--layout", help="How --turns writes them. Default: description-first.")
 @mix
 @as_json
-def data(out: Path, count: int, alpha: float, turns: bool, as_json: bool, **asked: Any) -> None:
+def data(
+    out: Path,
+    count: int,
+    alpha: float,
+    turns: bool,
+    layout: str | None,
+    as_json: bool,
+    **asked: Any,
+) -> None:
     """Write expert trajectories as training data: the oracle in clean and shifted scenes.
 
     Columns are messages and tools, in the OpenAI format, for `toolshift train sft`. Entities and
@@ -119,7 +129,7 @@ def data(out: Path, count: int, alpha: float, turns: bool, as_json: bool, **aske
     """
     from toolshift.commands.data import data_command
 
-    data_command(out, count, alpha, asked, turns, as_json)
+    data_command(out, count, alpha, asked, turns, layout, as_json)
 
 
 @toolshift.group(cls=Group)
@@ -194,7 +204,7 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
 )
 @click.option("--reward", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat.")
 @click.option("--precision", help="bfloat16 or float32.")
-@click.option("--layout", help="How tools are listed.")
+@click.option("--layout", help="How tools are listed. Default: as --adapter was trained.")
 @click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
 @click.option("--vllm/--no-vllm", default=None, help="Roll out with vLLM (needs a GPU).")
 @click.option("--threads", type=int, help="Torch's threads.")

@@ -11,27 +11,36 @@ from typing import Any
 
 import click
 
+from toolshift.agents.prompt import LAYOUTS, Layout
 from toolshift.commands.output import print_json, print_table, progress
 from toolshift.errors import UsageError
 from toolshift.files import write
-from toolshift.shift import PLUGINS
+from toolshift.shift import PLUGINS, unknown
 from toolshift.train.data import make_rows
 from toolshift.train.rows import Row, parquet, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, due
 
 
 def data_command(
-    out: Path, count: int, alpha: float, asked: dict[str, Any], turns: bool, as_json: bool
+    out: Path,
+    count: int,
+    alpha: float,
+    asked: dict[str, Any],
+    turns: bool,
+    layout: str | None,
+    as_json: bool,
 ) -> None:
     """Writes the rows or their turns, a card beside them, and prints what they are."""
     mix = read_mix(alpha, asked)
+    written_out = _layout(turns, layout)
     check_name(out)
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch)
     check_share(shifted_of(rows), mix, count)
-    written = list(turns_of(rows)) if turns else rows
+    written = list(turns_of(rows, written_out)) if turns else rows
     digest = write_rows(written, out)
-    found = {**statistics(rows), **({"turns": len(written)} if turns else {})}
+    how = {"turns": len(written), "layout": written_out} if turns else {}
+    found = {**statistics(rows), **how}
     said = card(out.name, mix, count, digest, found)
     write(out.with_name(out.name + ".md"), said.encode())
     if as_json:
@@ -134,13 +143,28 @@ def statistics(rows: list[Row]) -> dict[str, Any]:
     }
 
 
+def _layout(turns: bool, asked: str | None) -> Layout:
+    """How turns are written out.
+
+    Raises:
+        click.UsageError: where nothing is written out.
+        UsageError: for an unknown layout.
+    """
+    if asked and not turns:
+        raise click.UsageError("--layout is how --turns writes tools and calls out: give --turns")
+    for layout in LAYOUTS:
+        if layout == (asked or LAYOUTS[0]):
+            return layout
+    raise UsageError(unknown("layout", asked or "", LAYOUTS))
+
+
 def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(Counter(names).most_common())
 
 
 def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
     """A card in Markdown that says what a data set is and how to make it again."""
-    words = ["--turns"] * ("turns" in found)
+    words = [f"--turns --layout {found['layout']}"] * ("turns" in found)
     words += [f"--count {count}", f"--alpha {mix.alpha}", f"--seed {mix.seed}"]
     words += [f"--slips {mix.slips}"] * bool(mix.slips)
     words += [f"--share {mix.share}"] * (mix.share > 1)

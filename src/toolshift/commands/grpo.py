@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.output import print_json
-from toolshift.commands.train import check_rank, read_resume, steps_of, with_adapter
+from toolshift.commands.train import check_rank, going_on, read_resume, steps_of
 from toolshift.errors import UsageError
 from toolshift.shift import unknown
 from toolshift.train.follow import read_curves
@@ -58,7 +58,7 @@ def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
         given["save_at"] = steps_of(given["save_at"])
     if asked.get("reward"):
         given["reward"] = read_weights(asked["reward"])
-    settings = preset(asked["preset"], **with_adapter(given))
+    settings = preset(asked["preset"], **going_on(given))
     check_rank(given, settings.full)
     return settings
 

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from toolshift.agents.catalog import shipped_adapter
+from toolshift.agents.local import trained_layout
 from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.commands.output import print_json, progress
 from toolshift.errors import UsageError
@@ -68,20 +69,25 @@ def _settings(asked: Mapping[str, Any]) -> Settings:
     }
     if "save_at" in given:
         given["save_at"] = steps_of(given["save_at"])
-    settings = preset(asked["preset"], **with_adapter(given))
+    settings = preset(asked["preset"], **going_on(given))
     check_rank(given, settings.full)
     return settings
 
 
-def with_adapter(given: dict[str, Any]) -> dict[str, Any]:
-    """Settings in which an adapter that ships with the package is named by its folder.
+def going_on(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings completed by what the run starts from.
+
+    An adapter that ships with the package is named by its folder, and the layout is that which the
+    start was trained with, where none is asked for.
 
     Raises:
-        UsageError: where none ships by that name.
+        UsageError: where no such adapter ships.
     """
-    if not str(given.get("adapter", "")).startswith("smol:"):
-        return given
-    return {**given, "adapter": str(shipped_adapter(given["adapter"]))}
+    if str(given.get("adapter", "")).startswith("smol:"):
+        given = {**given, "adapter": str(shipped_adapter(given["adapter"]))}
+    start = given.get("adapter") or given.get("model")
+    layout = trained_layout(Path(start)) if start else None
+    return {"layout": layout, **given} if layout else given
 
 
 def check_rank(given: Mapping[str, Any], full: bool) -> None:

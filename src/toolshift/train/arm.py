@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.agents.prompt import Layout
 from toolshift.train.scenes import Mix, stacks_of
 
 Method = Literal["none", "sft", "grpo"]
@@ -24,6 +25,7 @@ class Scale(msgspec.Struct, frozen=True):
         tasks: tasks in which an arm is measured, under each shift.
         evidence: whether its figures say anything.
         clean: trajectories of an arm that has no shifted ones, where fewer are enough; else 0.
+        layout: how arms that name no layout list their tools; None for as the preset does.
     """
 
     kinds: tuple[str, ...]
@@ -32,6 +34,7 @@ class Scale(msgspec.Struct, frozen=True):
     tasks: int
     evidence: bool = True
     clean: int = 0
+    layout: Layout | None = None
 
 
 class Arm(msgspec.Struct, frozen=True):

@@ -22,7 +22,8 @@ of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
     # From its 100th step on, the loss of clean training is 0.0005 on average: it has learned all.
-    "small": Scale(KINDS, 1200, 14, 8, clean=900),
+    # The layout is the preset's from before `spaced-texts` was found to be better (`copying`).
+    "small": Scale(KINDS, 1200, 14, 8, clean=900, layout="description-first"),
     "paper": Scale((), 6050, 400, 220),
 }
 assert SCALES.keys() == PRESETS.keys()
@@ -107,6 +108,13 @@ PAFT = Arm(
     f"alpha {ALPHA:g}: symbols, error feedback, descriptions, limits; slips in {SLIPS:.0%}",
     mix=_paft(ALPHA, PAFT_MIX),
 )
+GRPO = Arm(
+    "grpo-shifted",
+    "GRPO on shifted and unsolvable scenes, right refusals paid",
+    "grpo",
+    mix=_shifted(0.8, RL_MIX),
+    init="paft",
+)
 REFUSES = Arm(
     "refuses",
     "clean, and as many limits as PAFT has",
@@ -121,7 +129,7 @@ WITHOUT = Arm(
 
 
 def _renamed(layout: str, summary: str) -> Arm:
-    """The control that reads names; in the preset's layout where none is given."""
+    """The control that reads names; in the scale's layout where none is given."""
     return Arm(
         f"renamed-{layout}" if layout else "renamed",
         f"renamed tools only, {summary}",
@@ -166,11 +174,12 @@ def _constrained(arm: Arm) -> Arm:
 
 def _spaced(arm: Arm) -> Arm:
     """The same training in the layout in which the tokenizer cuts list, request and call alike."""
-    return Arm(
-        f"{arm.name}-spaced-texts",
-        f"{arm.name}, with spaces before calls and texts, as in the list and in what a user says",
-        mix=arm.mix,
-        settings={"layout": "spaced-texts"},
+    return msgspec.structs.replace(
+        arm,
+        name=f"{arm.name}-spaced-texts",
+        summary=f"{arm.name}, with spaces before calls and texts, as in the list and in requests",
+        init=f"{arm.init}-spaced-texts" if arm.init else "",
+        settings={**arm.settings, "layout": "spaced-texts"},
     )
 
 
@@ -235,13 +244,7 @@ STUDIES: dict[str, Study] = {
                     mix=_shifted(0.8, RL_MIX[:3]),
                     init="paft",
                 ),
-                Arm(
-                    "grpo-shifted",
-                    "GRPO on shifted and unsolvable scenes, right refusals paid",
-                    "grpo",
-                    mix=_shifted(0.8, RL_MIX),
-                    init="paft",
-                ),
+                GRPO,
                 STATIC,
                 Arm("format", "clean trajectories, too few for more than their form", factor=0.08),
                 Arm(
@@ -251,6 +254,7 @@ STUDIES: dict[str, Study] = {
                     init="format",
                     factor=2.0,
                 ),
+                *map(_spaced, (PAFT, GRPO)),
             ),
             (
                 ("paft", "grpo-static"),
@@ -259,6 +263,7 @@ STUDIES: dict[str, Study] = {
                 ("grpo-solvable", "grpo-shifted"),
                 ("format", "grpo-from-format"),
                 ("static", "grpo-from-format"),
+                ("paft-spaced-texts", "grpo-shifted-spaced-texts"),
             ),
         ),
         Study(

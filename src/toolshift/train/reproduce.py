@@ -217,7 +217,7 @@ def _parents(stage: Stage, study: Study) -> list[Stage]:
 
 def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
     """The settings of an arm's training run."""
-    asked = {"seed": seed, **arm.settings, **changes}
+    asked = {"seed": seed, "layout": _layout(arm, scale), **arm.settings, **changes}
     if arm.method == "grpo":
         return grpo_settings.preset(scale, steps=arm.amount(SCALES[scale]), **asked)
     batch = min(arm.together, presets.PRESETS[scale].batch)
@@ -226,10 +226,15 @@ def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
     return presets.preset(scale, **{"batch": batch, **asked})
 
 
+def _layout(arm: Arm, scale: str) -> Layout:
+    """How an arm's tools are listed, in training and where it is measured."""
+    named: Layout | None = arm.settings.get("layout") or SCALES[scale].layout
+    return named or presets.PRESETS[scale].layout
+
+
 def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
     """What the code and the base model contribute: how prompts are written, data, weights."""
-    layout = arm.settings.get("layout", presets.PRESETS[scale].layout)
-    return (*_data(mix, arm, scale), *_written(layout))
+    return (*_data(mix, arm, scale), *_written(_layout(arm, scale)))
 
 
 def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
@@ -346,7 +351,6 @@ def _measure(stage: Stage, study: Study) -> None:
     from toolshift.commands.output import progress
 
     settings = presets.PRESETS[stage.scale]
-    layout = stage.arm.settings.get("layout", settings.layout)
     model: Any = _made(stage, study)
     adapter = None
     if not model or not settings.full:
@@ -355,7 +359,7 @@ def _measure(stage: Stage, study: Study) -> None:
     agent = LocalAgent(
         model,
         adapter=adapter,
-        layout=layout,
+        layout=_layout(stage.arm, stage.scale),
         decoding=stage.arm.decoding,
         max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
         name=stage.arm.name,

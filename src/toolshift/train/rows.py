@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from toolshift.agent import Turn
-from toolshift.agents.prompt import to_plain_messages
+from toolshift.agents.prompt import Layout, to_plain_messages
 from toolshift.errors import UsageError
 from toolshift.files import draft, opened
 from toolshift.shift import unknown
@@ -40,15 +40,15 @@ class Row(TypedDict):
     tools: list[dict[str, Any]]
 
 
-def turns_of(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+def turns_of(rows: Iterable[Row], layout: Layout = "description-first") -> Iterator[dict[str, Any]]:
     """The turns that rows teach, in the columns `prompt` and `completion` of TRL's trainers.
 
-    Tools and calls are written out, as models that `toolshift train` makes read them, so that any
-    chat template takes them. The prompt of a turn is all before it; what is context only is
-    nobody's completion.
+    Tools and calls are written out in a layout, as models that `toolshift train` makes read them,
+    so that any chat template takes them. The prompt of a turn is all before it; what is context
+    only is nobody's completion.
     """
     for row in rows:
-        said = to_plain_messages(Turn(row["messages"], row["tools"]))
+        said = to_plain_messages(Turn(row["messages"], row["tools"]), layout)
         spoken = [{"role": each["role"], "content": each["content"]} for each in said]
         for turn, message in enumerate(said):
             if message["role"] == "assistant" and message.get("weight", 1):
