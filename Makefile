@@ -17,11 +17,14 @@ DEMO := --kind listing --kind hours --kind route --kind visit --tasks 8 \
 	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
 	--shift no_such_entity:2 --shift no_such_entity_lookalike:2
 
+DEMO_OUT ?= runs/demo
+
 demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO, on all four tiers
 	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent smol:grpo \
 		--agent memorises_names \
-		$(DEMO) --only-distinguishable --out runs/demo
-	@$(BIN)/toolshift report runs/demo --only-distinguishable | tail -n 1
+		$(DEMO) --only-distinguishable --out $(DEMO_OUT) \
+		|| { code=$$?; [ $$code -ne 2 ] || echo "To begin in another folder: make demo DEMO_OUT=FOLDER"; exit $$code; }
+	@$(BIN)/toolshift report $(DEMO_OUT) --only-distinguishable | tail -n 1
 
 test: setup  ## every test, the ones with a real model included
 	$(BIN)/python -m pytest -n auto --dist loadfile
