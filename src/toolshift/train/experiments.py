@@ -52,6 +52,8 @@ RL_MIX = ("symbols", "EFP", "EFP", "limits", "limits", "limits")
 """Half of it limits, of which half are unsolvable: in a fifth of the scenes a refusal is paid."""
 WIDE = (*2 * ("formats", "midway"), *3 * ("graph",), "fatal_error", "fatal_error_lookalike")
 """Fatal errors are those limits that PAFT learned worst: they come after errors that pass."""
+ALL = (*2 * ("formats", "midway", "diverse"), *3 * ("graph",), "limits")
+"""What PAFT lacks where names are cut alike, among it distractors; fatal errors it learns there."""
 PAFT_MILD = (*5 * ("SBP",), *PAFT_MIX[5:])
 ALPHA = 0.8
 """More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
@@ -114,6 +116,12 @@ GRPO = Arm(
     "grpo",
     mix=_shifted(0.8, RL_MIX),
     init="paft",
+)
+PAFT_ALL = Arm(
+    "paft-all",
+    "PAFT with formats, tools that change midway, the graph, distractors, and more limits",
+    mix=_paft(0.88, (*PAFT_MIX, *ALL)),
+    factor=1.5,
 )
 REFUSES = Arm(
     "refuses",
@@ -282,6 +290,16 @@ STUDIES: dict[str, Study] = {
                 ("static", "static-spaced-texts"),
                 ("paft", "paft-spaced-texts"),
                 ("static-spaced-texts", "paft-spaced-texts"),
+            ),
+        ),
+        Study(
+            "together",
+            "How much does PAFT of all families win back in the layout in which names are copied?",
+            tuple(map(_spaced, (STATIC, PAFT, PAFT_ALL))),
+            (
+                ("static-spaced-texts", "paft-spaced-texts"),
+                ("static-spaced-texts", "paft-all-spaced-texts"),
+                ("paft-spaced-texts", "paft-all-spaced-texts"),
             ),
         ),
         Study(
