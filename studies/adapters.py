@@ -4,9 +4,7 @@
     python studies/adapters.py paft     # only this one
     python studies/adapters.py --check  # trains nothing; exit code 1 where a shipped one is another
 
-Each is an arm of a study, of the preset small and of seed 0, but for static: of its three seeds
-the placebo leaves seed 1 alone, so what it loses under a shift is lost to the shift. It is also the
-one that loses least in tiers 1 and 2.
+Each is an arm of a study, of the preset small and of seed 0.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from toolshift.train.experiments import find_study
 from toolshift.train.reproduce import Stage, run, stages
 
 SHIPPED = {
-    "static": ("contrast", "static", 1),
-    "paft": ("contrast", "paft", 0),
-    "grpo": ("rl", "grpo-shifted", 0),
+    "static": ("copying", "static-spaced-texts", 0),
+    "paft": ("copying", "paft-spaced-texts", 0),
+    "grpo": ("rl", "grpo-shifted-spaced-texts", 0),
 }
 PARTS = ("adapter_model.safetensors", "adapter_config.json", "training.json")
 STAGES = Path(__file__).parent / "stages"

@@ -88,7 +88,7 @@ PRESETS: dict[str, Settings] = {
         preset="smoke", evidence=False, model=SCRATCH, full=True, precision="float32",
         lr=3e-3, steps=10, eval_scenes=2, save_every=0,
     ),
-    "small": Settings(preset="small", threads=2),
+    "small": Settings(preset="small", threads=2, layout="spaced-texts"),
     "paper": Settings(
         preset="paper", model="Qwen/Qwen2.5-7B-Instruct", full=True, lr=1e-5, warmup=0.03,
         epochs=2, batch=2, accumulate=8, checkpointing=True, layout="json", save_every=200,
