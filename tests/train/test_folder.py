@@ -93,13 +93,6 @@ def test_the_command_goes_on_in_the_layout_of_what_it_starts_from(model, tmp_pat
     assert Path(going_on({"adapter": "smol:paft"})["adapter"]).is_dir()
 
 
-def test_a_damaged_record_is_no_missing_one(model, tmp_path):
-    train(tiny.rows(), lora(model, steps=1), tmp_path)
-    (tmp_path / "training.json").write_text('{"settings": ')
-    with pytest.raises(UsageError, match=r"training\.json, .* is no JSON .* delete it"):
-        LocalAgent(model, tmp_path)
-
-
 def test_a_callback_of_ones_own_is_called(model, tmp_path):
     losses = []
 

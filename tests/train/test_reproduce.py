@@ -109,7 +109,7 @@ def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):
     monkeypatch.setattr("toolshift.commands.train.paft_command", paft_command)
     code, _, err = toolshift(*shlex.split(command.replace("\\\n", " ")))
     assert code == 0, err
-    (arm,) = (arm for arm in find_study("contrast").arms if arm.name == "paft")
+    (arm,) = (arm for arm in find_study("copying").arms if arm.name == "paft-spaced-texts")
     assert asked == {
         "mix": arm.mixed(SCALES["small"], 0),
         "count": arm.amount(SCALES["small"]),
@@ -203,7 +203,8 @@ def test_what_the_placebo_takes_too_is_no_loss_to_a_shift():
 
 def test_an_arm_that_trains_on_a_held_out_shift_has_not_been_held_out():
     meets = {arm.name: arm.meets(HELD_OUT) for study in STUDIES.values() for arm in study.arms}
-    assert {name for name, met in meets.items() if met} == {"paft-wide", "native-interaction"}
+    wide = {"paft-wide", "paft-all-spaced-texts"}
+    assert {name for name, met in meets.items() if met} == {*wide, "native-interaction"}
 
 
 def test_seeds_that_are_there_are_on_the_page_whoever_asked_for_them(tmp_path):

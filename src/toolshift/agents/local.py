@@ -219,20 +219,11 @@ def trained_layout(folder: Path) -> Layout | None:
 
 
 def training_record(folder: Path) -> dict[str, Any]:
-    """The record that training left beside a model or an adapter; empty where there is none.
-
-    Raises:
-        UsageError: where it is damaged.
-    """
+    """The record that training left beside a model or an adapter; empty where there is none."""
     try:
         found = json.loads((folder / RECORD).read_text("utf-8"))
-    except OSError:
-        return {}
-    except ValueError as fault:
-        raise UsageError(
-            f"{folder / RECORD}, which says how a model was trained, is no JSON ({fault}): put it "
-            "back, or delete it, and nothing is known of base and layout"
-        ) from None
+    except (OSError, ValueError):
+        return {}  # not there, or nobody's record
     return found if isinstance(found, dict) and "base_sha256" in found else {}
 
 

@@ -164,7 +164,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 def card(name: str, mix: Mix, count: int, digest: str, found: dict[str, Any]) -> str:
     """A card in Markdown that says what a data set is and how to make it again."""
-    words = [f"--turns --layout {found['layout']}"] * ("turns" in found)
+    words = [f"--turns --layout {found['layout']}"] if "turns" in found else []
     words += [f"--count {count}", f"--alpha {mix.alpha}", f"--seed {mix.seed}"]
     words += [f"--slips {mix.slips}"] * bool(mix.slips)
     words += [f"--share {mix.share}"] * (mix.share > 1)
