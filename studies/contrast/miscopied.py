@@ -1,4 +1,4 @@
-"""How many failures begin with a tool's name that is nearly, but not quite, one on the list.
+"""How many failures begin with a name that is nearly, but not quite, the one to be copied.
 
     python studies/contrast/miscopied.py paft              # on the pool dev
     python studies/contrast/miscopied.py paft --pool test
@@ -11,6 +11,10 @@ its name was not copied. A learned verb is such a name with the first word of a 
 `get_itinerary` for `obtain_itinerary`. Another name says that it was not found. The last column is
 of the same failures: the first call had a text, such as the name of a place, that stands nowhere in
 what the user had said.
+
+The second table is of all scenes, by run: in how many of the failures, and of the solvable scenes
+that were refused, the first call has a place's name cut short, as "Oskar" for "Oskar on the Hill".
+No such place is found then, and the agent may refuse.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ import msgspec
 from toolshift.cell import build
 from toolshift.run_folder import Record, RunFolder
 from toolshift.scene import Scene
+from toolshift.worlds.poi import NAMES
 
 STAGES = Path(__file__).parent.parent / "stages"
 SHIFTS = ("", "identity_erasure", "semantic_rename", "semantic_trap", "redirect", "tool_migrated")
@@ -56,12 +61,26 @@ def alike(one: str, other: str) -> float:
     return SequenceMatcher(None, one, other).ratio()
 
 
+def first_texts(record: Record) -> list[str]:
+    """The texts among the arguments of the first call."""
+    given = record.steps[0].arguments if record.steps else {}
+    return [v for v in given.values() if isinstance(v, str)] if isinstance(given, dict) else []
+
+
+def said(scene: Scene) -> str:
+    return " ".join(ask.text for ask in scene.asks).lower()
+
+
 def unsaid(record: Record, scene: Scene) -> bool:
     """Whether the first call has a text that the user did not say."""
-    said = " ".join(ask.text for ask in scene.asks).lower()
-    given = record.steps[0].arguments if record.steps else {}
-    texts = [v for v in given.values() if isinstance(v, str)] if isinstance(given, dict) else []
-    return any(text.lower() not in said for text in texts)
+    return any(text.lower() not in said(scene) for text in first_texts(record))
+
+
+def cut_short(record: Record, scene: Scene, endings: Collection[str]) -> bool:
+    """Whether the first call has a name that the user said, without its ending."""
+    heard = said(scene)
+    texts = [text.lower() for text in first_texts(record) if text]
+    return any(f"{text} {ending.lower()}" in heard for text in texts for ending in endings)
 
 
 def main() -> None:
@@ -69,7 +88,9 @@ def main() -> None:
     parser.add_argument("arm")
     parser.add_argument("--pool", choices=("dev", "test"), default="dev")
     options = parser.parse_args()
+    endings = NAMES[options.pool][1]
     found: dict[str, Counter[str]] = defaultdict(Counter)
+    short: dict[str, Counter[str]] = defaultdict(Counter)
     for run in sorted(STAGES.glob(f"{options.arm}-small-seed*/run-*")):
         folder = RunFolder.read(run)
         if folder.manifest.selection.pool != options.pool:
@@ -77,10 +98,15 @@ def main() -> None:
         if any("+" in row.cell.stack for row in folder.plan.rows):
             continue  # the same shifts were measured with compositions, too
         for record in folder.records():
-            cell = folder.cell(record)
+            cell, grade = folder.cell(record), record.grade
+            cut = cut_short(record, build(cell), endings)
+            short[run.parent.name]["failures"] += not grade.passed
+            short[run.parent.name]["failures, cut"] += not grade.passed and cut
+            short[run.parent.name]["refused"] += grade.solvable and grade.refused
+            short[run.parent.name]["refused, cut"] += grade.solvable and grade.refused and cut
             if (shift := cell.stack.split(":")[0]) in SHIFTS:
                 found[shift]["episodes"] += 1
-                if not record.grade.passed:
+                if not grade.passed:
                     clean = build(msgspec.structs.replace(cell, shifts=()))
                     found[shift][kind_of(record, clean.truth.by_name)] += 1
                     found[shift][UNSAID] += unsaid(record, clean)
@@ -89,6 +115,10 @@ def main() -> None:
     for shift in SHIFTS:
         if counted := found[shift]:
             print(f"| {shift or 'clean'} | {' | '.join(str(counted[n]) for n in COLUMNS)} |")
+    print("\n| run | failures | name cut short | solvable, refused | name cut short |")
+    print("|---|---:|---:|---:|---:|")
+    for name, counted in short.items():
+        print(f"| {name} | {' | '.join(str(n) for n in counted.values())} |")
 
 
 if __name__ == "__main__":
