@@ -48,6 +48,7 @@ BAD = {
     "attribute": (("run", "--agent", "mine:refuse"), "did you mean refuses"),
     "not callable": (("run", "--agent", "mine:number"), "is of type int"),
     "model": (("run", "--agent", "chat:"), "name of a model"),
+    "setting": (("run", "--agent", "chat:gpt-x,base_url=http://localhost:1/v1"), "--base-url"),
     "key": (("run", "--agent", "chat:gpt-x"), "OPENAI_API_KEY"),
     "protocol": (("run", "--agent", "chat:gpt-x", "--protocol", "smoke"), "native"),
     "adapter": (("run", "--agent", "smol:nothing"), "shipped adapter"),

@@ -110,6 +110,8 @@ def main() -> None:
                     clean = build(msgspec.structs.replace(cell, shifts=()))
                     found[shift][kind_of(record, clean.truth.by_name)] += 1
                     found[shift][UNSAID] += unsaid(record, clean)
+    if not short:
+        parser.error(f"no run of {options.arm!r} on the pool {options.pool} under {STAGES.name}/")
     print(f"| {options.arm}, pool {options.pool} | {' | '.join(COLUMNS)} |")
     print("|---|" + "---:|" * len(COLUMNS))
     for shift in SHIFTS:

@@ -172,6 +172,12 @@ def describe(contestant: Contestant) -> dict[str, Any]:
 def _check_chat(model: str) -> None:
     if not model:
         raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+    name, _, rest = model.partition(",")
+    if "=" in rest:  # as a `local:` agent has it; else it is part of a name, and OpenAI is asked
+        raise UsageError(
+            f"chat:{name} takes no settings behind a comma ({rest}): they are options, such as "
+            f"--base-url URL, in Python base_url=URL"
+        )
 
 
 def _is_program(spec: str) -> bool:
