@@ -13,7 +13,7 @@ from toolshift.commands.data import statistics
 from toolshift.errors import UsageError
 from toolshift.shift import shifts
 from toolshift.train.data import expert_rows, make_rows
-from toolshift.train.rows import read_rows, turns_of, write_rows
+from toolshift.train.rows import checked, read_rows, turns_of, write_rows
 from toolshift.train.scenes import FAMILIES, Mix, check, draw
 from toolshift.worlds import find_world
 
@@ -104,15 +104,16 @@ def test_each_list_of_tools_gives_a_row_of_its_own():
                     assert {c["function"]["name"] for c in message["tool_calls"]} <= offered
 
 
+def _looks_up_first(messages) -> bool:
+    """Whether the expert looks up the first place of the list before the others."""
+    arguments = json.loads(messages[4]["tool_calls"][0]["function"]["arguments"])
+    return arguments["place_id"] == json.loads(messages[3]["content"])[0]["place_id"]
+
+
 def test_order_and_wording_vary():
     mix = Mix(kinds=("cheapest",), size=200)
-    firsts = {
-        json.dumps(row["messages"][4]["tool_calls"][0]["function"]["arguments"]) != ""
-        and row["messages"][4]["tool_calls"][0]["function"]["arguments"]
-        in row["messages"][3]["content"].split("},")[0]
-        for row in make_rows(mix, 20)
-    }
-    assert firsts  # drawn
+    firsts = {_looks_up_first(row["messages"]) for row in make_rows(mix, 20)}
+    assert firsts == {True, False}
     asked = Mix(alpha=1, shifts=("query_underspecification:1",), size=200)
     questions = {
         call["function"]["arguments"].split('":"')[1].split(" ")[0]
@@ -223,7 +224,7 @@ def test_a_wrong_mix_is_refused(mix, said):
         (
             '{"messages": [{"role": "assistant", "content": "x"}], '
             '"tools": [{"name": "f", "parameters": {"properties": ["a"]}}]}',
-            "tool 1: 'parameters' must be a JSON Schema",
+            "tool 1, 'parameters': 'properties' must be an object of schemas",
         ),
         (
             '{"messages": [{"role": "asistant", "content": "x"}]}',
@@ -245,6 +246,72 @@ def test_bad_rows_are_named(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises(UsageError, match=said):
         read_rows(file)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"properties": {"a": {"description": 3}}}, "'a': 'description' must be a text"),
+        ({"properties": {"a": {"enum": None}}}, "'a': 'enum' must be a list"),
+        ({"properties": {"a": {"items": True}}}, "'a': 'items' must be a schema"),
+        (
+            {"properties": {"a": {"anyOf": [3]}}},
+            "'a', one of its schemas: it must be a JSON Schema",
+        ),
+        ({"properties": {"a": {}}, "required": True}, "'required' must be a list of names"),
+    ],
+)
+def test_a_tool_that_cannot_be_listed_is_named(schema, said):
+    tool = {"name": "f", "parameters": schema}
+    row = {"messages": [{"role": "assistant", "content": "x"}], "tools": [tool]}
+    with pytest.raises(UsageError, match=f"row 1, tool 1, 'parameters'.*{said}"):
+        checked([row])
+
+
+def test_a_tool_may_have_a_description_of_null():
+    schema = {"type": "object", "properties": {"a": {"type": "string", "description": None}}}
+    tool = {"name": "f", "description": None, "parameters": schema}
+    said = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "x"}]
+    (row,) = checked([{"messages": said, "tools": [tool]}])
+    (system, *_) = to_plain_messages(Turn(row["messages"][:1], row["tools"]), "name-first")
+    assert "f(a?)" in system["content"]
+
+
+@pytest.mark.parametrize("way", ["parquet", "datasets"])
+def test_what_arrow_fills_in_is_not_learned(tmp_path, way):
+    """Where arguments are objects, each row gets the arguments of all others, with nulls."""
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [_calling("find", city="Lyon"), _calling("book", id="P1")]
+    file = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    if way == "datasets":
+        datasets = pytest.importorskip("datasets")
+        loaded = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path))
+        assert loaded[0]["tools"][0]["function"]["parameters"]["properties"]["id"] is None
+        found = checked(loaded)
+    else:
+        found = read_rows(file)
+    calls = [row["messages"][-1]["tool_calls"][0]["function"]["arguments"] for row in found]
+    assert calls == [{"city": "Lyon"}, {"id": "P1"}]
+    assert [row["tools"] for row in found] == [row["tools"] for row in rows]
+
+
+def test_a_null_that_somebody_wrote_is_learned(tmp_path):
+    row = _calling("find", city=None)
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    for found in (checked([row]), read_rows(tmp_path / "rows.jsonl")):
+        assert found[0]["messages"][-1]["tool_calls"] == row["messages"][-1]["tool_calls"]
+
+
+def _calling(name, **arguments):
+    """A row in which a tool is called, its arguments an object."""
+    shown = {key: {"type": "string", "description": f"the {key}"} for key in arguments}
+    tool = {"name": name, "parameters": {"type": "object", "properties": shown}}
+    call = {"type": "function", "function": {"name": name, "arguments": arguments}}
+    said = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call]}]
+    return {"messages": said, "tools": [{"type": "function", "function": tool}]}
 
 
 def test_empty_lines_and_malformed_context_are_no_mistake(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from safetensors.torch import load_file, save_file  # noqa: E402
 from train import tiny  # noqa: E402
 from train.tiny import lora  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
@@ -19,6 +20,7 @@ from toolshift.commands.train import going_on  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
 from toolshift.train import record  # noqa: E402
 from toolshift.train.follow import checkpoints  # noqa: E402
+from toolshift.train.model import require_one_gpu  # noqa: E402
 from toolshift.train.rows import checked, read_rows, write_rows  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
@@ -82,6 +84,42 @@ def test_a_model_is_run_and_trained_on_with_its_own_layout(model, tmp_path):
     more = lora(model, steps=1, adapter=str(tmp_path / "first"))
     with pytest.raises(UsageError, match="give --layout name-first"):
         train(tiny.rows(), more, tmp_path / "second")
+
+
+def test_a_checkpoint_says_its_layout_and_its_base(model, tmp_path):
+    train(tiny.rows(), lora(model, steps=2, layout="name-first", save_at=(1,)), tmp_path / "first")
+    checkpoint = tmp_path / "first" / "checkpoint-1"
+    assert LocalAgent(model, checkpoint).layout == "name-first"
+    assert going_on({"adapter": str(checkpoint)})["layout"] == "name-first"
+    with pytest.raises(UsageError, match="give --layout name-first"):
+        train(tiny.rows(), lora(model, steps=1, adapter=str(checkpoint)), tmp_path / "second")
+    other = tiny.llama(tmp_path / "other", hidden_act="gelu")
+    weights = load_file(other / "model.safetensors")
+    weights["model.norm.weight"] += 1
+    save_file(weights, other / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UsageError, match="trained on other weights"):
+        LocalAgent(other, checkpoint)
+
+
+def test_a_run_that_is_resumed_from_its_last_step_is_the_same_run(model, tmp_path):
+    asked = lora(model, steps=2, save_at=(2,))
+    train(tiny.rows(), asked, tmp_path)
+    curves = (tmp_path / "curves.jsonl").read_text()
+    before = training_record(tmp_path)
+    train(tiny.rows(), asked, tmp_path, resume=2)
+    after = training_record(tmp_path)
+    assert (tmp_path / "curves.jsonl").read_text() == curves
+    for name in ("steps", "tokens", "last_loss"):
+        assert after[name] == before[name], name
+
+
+def test_one_process_that_sees_two_gpus_is_refused_at_once(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(UsageError, match=r"one process sees 2 GPUs.*CUDA_VISIBLE_DEVICES=0"):
+        train(tiny.rows(), lora(model, steps=1), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    require_one_gpu()
 
 
 def test_the_command_goes_on_in_the_layout_of_what_it_starts_from(model, tmp_path):

@@ -67,6 +67,16 @@ def letters(episode):
     return Earned(share, {"letters": share}, grade(episode))
 
 
+def plain_letters(episode):
+    """The same as a plain number."""
+    return letters(episode).total
+
+
+def by_scene(episode):
+    """Pays by the scene alone, so that no sample of a group is better than another."""
+    return float(len(str(episode.scene.asks)))
+
+
 def weights(out):
     whole = out / "model.safetensors"
     return load_file(whole if whole.exists() else out / "adapter_model.safetensors")
@@ -387,6 +397,32 @@ def test_a_loss_that_is_no_number_stops_with_what_to_change(model, tmp_path, mon
     asked = settings(model, steps=4, save_every=0)
     with pytest.raises(UsageError, match=r"learning rate"):
         train(MIX, asked, tmp_path / "run", pay=letters)
+
+
+@pytest.mark.parametrize("paid", ["1", (1.0, {}), [1.0]])
+def test_a_reward_that_is_neither_number_nor_nothing_is_refused(model, tmp_path, paid):
+    def odd(episode):
+        return paid
+
+    with pytest.raises(UsageError, match=r"odd paid .*it must pay a finite number, or None"):
+        train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=odd)
+
+
+def test_a_reward_may_be_a_plain_number(model, tmp_path):
+    asked = settings(model, groups=2, group=2, lr=1e-3, save_every=0)
+    train(MIX, asked, tmp_path / "whole", pay=letters)
+    train(MIX, asked, tmp_path / "plain", pay=plain_letters)
+    assert same(tmp_path / "whole", tmp_path / "plain")
+    assert not same(tmp_path / "plain", model)
+
+
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+def test_groups_that_teach_nothing_are_counted_whatever_divides(model, tmp_path, scale):
+    asked = settings(model, steps=1, groups=4, group=2, batch=8, scale=scale, save_every=0)
+    train(MIX, asked, tmp_path / "run", pay=by_scene)
+    (line,) = steps_of(tmp_path / "run")
+    assert line["reward_std"] > 0, "the scenes differ"
+    assert line["flat_groups"] == 1.0, "and the samples of each do not"
 
 
 @pytest.mark.parametrize("paid", [float("nan"), float("inf")])

@@ -157,6 +157,21 @@ def test_an_episode_that_grows_too_long_has_failed(llama):
     assert rollout.env_mask[-1] == 1
 
 
+def test_a_new_list_of_tools_gives_no_new_allowance(llama):
+    scribe, one = scribe_for(llama), apply(scene(), "tool_gone_lookalike", 2)
+    said = [len(scribe.tokenizer(line)["input_ids"]) + 1 for line in lines_of(one)]
+    assert len(said) == 3
+
+    def played(most):
+        reciter = Reciter(lines_of(one), scribe.tokenizer)
+        return roll_out(reciter, scribe, [Play(one, 0)], 1.0, Limits(96, most))[0]
+
+    whole = played(9999)
+    assert whole.views == 2
+    assert grade(whole.episode).passed
+    assert played(said[0] + said[1] - 1).episode.steps[-1].said == CUT_OFF
+
+
 def test_the_time_is_accounted_for(llama):
     scribe, one, clock = scribe_for(llama), scene(), Clock()
     roll_out(sampler(llama), scribe, [Play(one, 0)], 1.0, Limits(turn=4), clock)

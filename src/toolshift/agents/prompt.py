@@ -194,7 +194,7 @@ def _label(name: str) -> str:
 def _tool_line(function: Mapping[str, Any], layout: Layout) -> str:
     if layout == "json":
         return _json({key: function[key] for key in _SHOWN if key in function})
-    description = _one_line(function.get("description", ""))
+    description = _one_line(function.get("description"))
     schema = function.get("parameters") or {}
     required = set(schema.get("required") or ())
     known = description + " " + str(function["name"])
@@ -215,7 +215,7 @@ _SHOWN = ("name", "description", "parameters")
 def _param(name: str, schema: Mapping[str, Any], required: bool, known: str, layout: Layout) -> str:
     kind = _kind(schema)
     shown = _label(name) + (f"={kind}" if kind else "") + ("" if required else "?")
-    description = _one_line(schema.get("description", "")).rstrip(".")
+    description = _one_line(schema.get("description")).rstrip(".")
     # A description is left out only where it adds no word to the names beside it: for a parameter
     # with an opaque name it is the last thing that says what the parameter takes.
     if not _words(description) - _words(name) - _words(known):
@@ -248,8 +248,8 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return "" if kind == "string" else str(kind)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
 
 
 def _words(text: str) -> set[str]:

@@ -195,7 +195,11 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
 @click.option("--rollout-batch", type=int, help="Episodes decoded together.")
 @click.option("--temperature", type=float, help="Of the sampling.")
 @click.option("--beta", type=float, help="Weight of the KL penalty; 0 for none.")
-@click.option("--epsilon", type=float, help="Where ratios are clipped.")
+@click.option(
+    "--epsilon",
+    type=float,
+    help="Where ratios are clipped: none is, with one update for each rollout.",
+)
 @click.option("--objective", help="dapo, grpo, bnpo or dr_grpo.")
 @click.option("--scale", help="What advantages are divided by: group, batch or none.")
 @click.option("--turn-tokens", type=int, help="Most tokens of one reply.")

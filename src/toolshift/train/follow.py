@@ -16,10 +16,12 @@ from typing import Any, TextIO
 
 from transformers import TrainerCallback
 
+from toolshift.agents.local import RECORD
 from toolshift.errors import UsageError
 from toolshift.train.presets import Settings
 
 CURVES = "curves.jsonl"
+ASKED = "asked.json"
 SPENT = "spent.json"
 EVERY_SECONDS = 30.0
 CLEARED = "\r\x1b[K"
@@ -172,6 +174,8 @@ class Checkpoints(TrainerCallback):
         folder = self.out / f"checkpoint-{state.global_step}"
         for needless in ("README.md", "training_args.bin"):
             (folder / needless).unlink(missing_ok=True)
+        # What the run was asked for says the layout and the base to whoever loads the checkpoint.
+        shutil.copyfile(self.out / ASKED, folder / RECORD)
         (folder / SPENT).write_text(json.dumps(self.spent.as_dict()), "utf-8")
         for other in checkpoints(self.out):
             step, now = step_of(other), state.global_step

@@ -35,7 +35,7 @@ from toolshift.train.data import make_rows
 from toolshift.train.follow import Evaluations, Spent
 from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
 from toolshift.train.grpo_trainer import GrpoTrainer, Player, limits_of
-from toolshift.train.model import Base, find_base, load
+from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
 from toolshift.train.running import run, says_what_to_change
@@ -73,6 +73,7 @@ def train(
         KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
     """
     check(settings)
+    require_one_gpu()
     if settings.vllm:
         require_vllm()
     scenes.check(mix)

@@ -36,7 +36,8 @@ class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             of a step alike, however the batch is laid out.
         scale: by what advantages are divided: the spread within a "group", a "batch", or "none".
         turn_tokens: the most tokens of one reply, at most `episode_tokens`.
-        episode_tokens: an episode ends with the reply that passes so many after the first prompt.
+        episode_tokens: an episode ends with the reply that passes so many after the first prompt;
+            a new list of tools begins no new count.
         rollout_batch: episodes decoded together.
         reward: the terms of the reward.
         vllm: roll out with vLLM instead of torch.
@@ -68,8 +69,8 @@ PRESETS: dict[str, GrpoSettings] = {
         reward=Weights(unreadable=0.1), save_every=1, eval_scenes=2,
     ),
     "small": GrpoSettings(
-        preset="small", lr=2e-4, warmup=0.1, steps=60, groups=4, save_every=5, eval_every=20,
-        threads=2,
+        preset="small", lr=2e-4, warmup=0.1, steps=60, groups=4, layout="spaced-texts",
+        save_every=5, eval_every=20, threads=2,
     ),
     "paper": GrpoSettings(
         preset="paper", model="Qwen/Qwen2.5-7B-Instruct", full=True, lr=1e-6, warmup=0.03,

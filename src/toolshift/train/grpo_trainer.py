@@ -7,7 +7,6 @@ clipped objective, the KL penalty, devices and checkpoints are TRL's.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import rounded
 from toolshift.train.policy import Voice
-from toolshift.train.reward import Earned, Pay
+from toolshift.train.reward import Earned, Pay, paid
 from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, roll_out
 from toolshift.train.running import Careful
 from toolshift.train.scenes import Mix, draw
@@ -39,13 +38,16 @@ _Trainer: Any = TrlTrainer  # its types are not complete
 _LOGGED = {
     "reward": "reward",
     "reward_std": "reward_std",
-    "flat_groups": "frac_reward_zero_std",
+    "flat_groups": "flat_groups",
     "entropy": "entropy",
     "kl": "kl",
     "clipped": "clip_ratio/region_mean",
     "drift": "drift",
     "own_tokens": "completions/mean_length",
 }
+
+FLAT = 1e-3
+"""Advantages below it are the rounding of a mean, divided by the 1e-4 that TRL adds to a spread."""
 
 
 class Player:
@@ -81,7 +83,7 @@ class Player:
         found = roll_out(
             backend, self.scribe, plays, settings.temperature, limits_of(settings), self.clock
         )
-        earned = [_checked(self.pay(rollout.episode), self.pay) for rollout in found]
+        earned = [paid(self.pay, rollout.episode) for rollout in found]
         self.clock.on("sandbox")
         self.played = list(zip(found, earned, strict=True))
         return {
@@ -91,17 +93,6 @@ class Player:
             "env_mask": [rollout.env_mask for rollout in found],
             "earned": earned,
         }
-
-
-def _checked(earned: Earned, pay: Pay) -> Earned:
-    """What was earned, where it is a number or nothing."""
-    if earned.total is not None and not math.isfinite(earned.total):
-        name = getattr(pay, "__qualname__", type(pay).__name__)
-        raise UsageError(
-            f"the reward function {name} paid {earned.total} for an episode that ended "
-            f"{earned.grade.end!r}; it must pay a finite number, or None where it teaches nothing"
-        )
-    return earned
 
 
 def prompt_of(number: int) -> str:
@@ -256,7 +247,17 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
                     batch["prompt_mask"].sum() + batch["completion_mask"].sum()
                 ).sum()
             )
+            self._note_flat(batch["advantages"])
         return self._buffered_inputs[self._step % every]
+
+    def _note_flat(self, advantages: torch.Tensor) -> None:
+        """Notes the share of groups all of whose samples earned alike, whatever divides them.
+
+        TRL's own figure is of the whole batch where the batch's spread divides.
+        """
+        groups = self.accelerator.gather(advantages).view(-1, self.settings.group)
+        flat = (groups.abs() < FLAT).all(dim=1).float().mean()
+        self._metrics["train"]["flat_groups"].append(flat.item())
 
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
         if self._alone and not self.beta and not inputs["advantages"].any():

@@ -15,7 +15,7 @@ from toolshift.agents.local import check_base, load_tokenizer, tool_role, traine
 from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.agents.weights import check_model, load_weights, quiet, readable, skeleton
 from toolshift.errors import UsageError
-from toolshift.train.presets import SCRATCH, Settings
+from toolshift.train.presets import SCRATCH, Settings, processes
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -56,6 +56,21 @@ def require_training() -> None:
             )
 
 
+def require_one_gpu() -> None:
+    """Checks that a process sees one GPU at most, which TRL does when the model is loaded.
+
+    Raises:
+        UsageError: where it is alone and sees several.
+    """
+    import torch
+
+    if processes() == 1 and torch.cuda.device_count() > 1:
+        raise UsageError(
+            f"one process sees {torch.cuda.device_count()} GPUs, and can train on one: start with "
+            "`accelerate launch`, or let it see one by CUDA_VISIBLE_DEVICES=0"
+        )
+
+
 def find_base(settings: Settings) -> Base:
     """Finds the base model and checks it and the first adapter, without loading weights.
 
@@ -77,7 +92,7 @@ def find_base(settings: Settings) -> Base:
     if (layout := trained_layout(start)) not in (None, settings.layout):
         raise UsageError(
             f"{start} was trained with the layout {layout}, and {settings.layout} is asked for: "
-            f"give --layout {layout}"
+            f'give --layout {layout}, or layout="{layout}" in Python'
         )
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))

@@ -23,11 +23,10 @@ from toolshift.agents.weights import quiet
 from toolshift.errors import UsageError
 from toolshift.files import hold, write
 from toolshift.tool import JSON
-from toolshift.train.follow import SPENT, Spent, checkpoints, damaged, read_curves, step_of
+from toolshift.train.follow import ASKED, SPENT, Spent, checkpoints, damaged, read_curves, step_of
 from toolshift.train.model import Base
 from toolshift.train.presets import Settings, first_process, processes
 
-ASKED = "asked.json"
 NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 _MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
 _PACKAGES = ("toolshift", "torch", "transformers", "trl", "peft", "accelerate")

@@ -7,6 +7,7 @@ and none is on unless it is asked for. The parts are kept apart in the curves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -59,8 +60,9 @@ class Earned(NamedTuple):
 
 
 Term = Callable[[Episode, Grade], float]
-Pay = Callable[[Episode], Earned]
-"""Says what a finished episode earned: `earn`, or a function of your own."""
+Pay = Callable[[Episode], Earned | float | None]
+"""Says what a finished episode earned: `earn`, or a function of your own, which may as well return
+a number, or None where the episode teaches nothing."""
 
 
 def solved(episode: Episode, verdict: Grade) -> float:
@@ -183,6 +185,25 @@ def earn(episode: Episode, weights: Weights = Weights()) -> Earned:
     }
     silent = verdict.void and verdict.cause in TEACHES_NOTHING
     return Earned(None if silent else sum(parts.values()), parts, verdict)
+
+
+def paid(pay: Pay, episode: Episode) -> Earned:
+    """What a function pays for a finished episode.
+
+    Raises:
+        UsageError: where that is neither a finite number nor None.
+    """
+    said = pay(episode)
+    earned = said if isinstance(said, Earned) else Earned(said, {}, grade(episode))
+    if earned.total is None:
+        return earned
+    if not (isinstance(earned.total, int | float) and math.isfinite(earned.total)):
+        name = getattr(pay, "__qualname__", type(pay).__name__)
+        raise UsageError(
+            f"the reward function {name} paid {earned.total!r} for an episode that ended "
+            f"{earned.grade.end!r}; it must pay a finite number, or None where it teaches nothing"
+        )
+    return earned
 
 
 def check(weights: Weights) -> None:

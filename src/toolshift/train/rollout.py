@@ -65,7 +65,8 @@ class Limits:
 
     Attributes:
         turn: tokens of one reply.
-        episode: tokens after the first prompt; an episode that grows beyond has failed.
+        episode: tokens after the prompts, under all lists of tools together; an episode that grows
+            beyond has failed.
         batch: episodes that are decoded together.
     """
 
@@ -250,6 +251,7 @@ class _Track:
         self.episode = Episode(play.scene)
         self.first = self.episode.observation
         self.views = 0
+        self.before = 0  # tokens under earlier lists of tools
 
     def begin(self, scribe: Scribe) -> None:
         self._open(scribe, scribe.messages(self.first))
@@ -259,7 +261,7 @@ class _Track:
         usage = Usage(len(self.tokens), len(said.tokens))
         self._add(said.tokens, said.logprobs, 1)
         self.episode.take(Reply(text=reply.text, calls=reply.calls, usage=usage))
-        if not self.episode.end and len(self.tokens) - self.given > most:
+        if not self.episode.end and self.before + len(self.tokens) - self.given > most:
             self.episode.crash(CUT_OFF)
         return None if self.episode.end else self.episode.observation
 
@@ -268,6 +270,7 @@ class _Track:
         messages = scribe.messages(turn)
         added = scribe.following(messages) if messages[0] == self.head else None
         if added is None:
+            self.before += len(self.tokens) - self.given
             self._open(scribe, messages)
             return
         closed = added if ended else [scribe.stop[0], *added]

@@ -88,11 +88,16 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:
-    """Rows whose `messages` and `tools` are lists, without the nulls that Parquet fills in.
+    """Rows whose `messages` and `tools` are lists.
+
+    In rows of a `datasets.Dataset`, as in those of a Parquet file, a null in a call or a tool is
+    no value but a hole: it is what Arrow fills in where another row has a key that this one lacks.
 
     Raises:
         UsageError: where there is none, or one lacks a column or is malformed; names the row.
     """
+    if hasattr(rows, "features"):
+        rows = map(_without_holes, rows)
     found = [_checked(row, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
     if not found:
         raise UsageError(f"{where}: there are no rows")
@@ -114,7 +119,7 @@ def _read_lines(path: Path) -> Iterator[Any]:
 def _read_parquet(path: Path) -> Iterator[Any]:
     pq = parquet()
     try:
-        yield from pq.read_table(path).to_pylist()
+        yield from map(_without_holes, pq.read_table(path).to_pylist())
     except (OSError, ValueError) as fault:
         raise UsageError(f"{path}: not a Parquet file ({fault})") from None
 
@@ -263,12 +268,41 @@ def _check_tool(tool: Any, where: str) -> None:
     function = tool.get("function", tool)
     if not isinstance(function.get("description"), str | None):
         raise UsageError(f"{where}: 'description' must be a text")
-    schema = function.get("parameters") or {}
-    shown = schema.get("properties") or {} if isinstance(schema, dict) else None
-    if not isinstance(shown, dict) or not all(isinstance(each, dict) for each in shown.values()):
-        raise UsageError(
-            f"{where}: 'parameters' must be a JSON Schema, its 'properties' an object of schemas"
-        )
+    _check_schema(function.get("parameters") or {}, f"{where}, 'parameters'")
+
+
+_SHAPES: dict[str, tuple[type, str]] = {
+    "description": (str, "a text"),
+    "properties": (dict, "an object of schemas"),
+    "items": (dict, "a schema"),
+    "anyOf": (list, "a list of schemas"),
+    "oneOf": (list, "a list of schemas"),
+}
+
+
+def _check_schema(schema: Any, where: str) -> None:
+    """Checks what the list of tools shows of a JSON Schema, all the way down.
+
+    Raises:
+        UsageError: naming what has another form.
+    """
+    if not isinstance(schema, dict):
+        raise UsageError(f"{where}: it must be a JSON Schema, an object")
+    for key, (form, called) in _SHAPES.items():
+        if not isinstance(schema.get(key), form | None):
+            raise UsageError(f"{where}: '{key}' must be {called}")
+    if not isinstance(schema.get("enum", []), list):
+        raise UsageError(f"{where}: 'enum' must be a list")
+    properties = schema.get("properties") or {}
+    required = schema.get("required") or []
+    named = isinstance(required, list) and all(isinstance(each, str) for each in required)
+    if properties and not named:
+        raise UsageError(f"{where}: 'required' must be a list of names of properties")
+    for name, each in properties.items():
+        _check_schema(each, f"{where}, '{name}'")
+    items, options = schema.get("items"), schema.get("anyOf") or schema.get("oneOf")
+    for each in (*([items] if items else ()), *(options or ())):
+        _check_schema(each, f"{where}, one of its schemas")
 
 
 def _has_name(tool_or_call: Any) -> bool:
@@ -293,3 +327,25 @@ def _decoded(row: Mapping[str, Any], column: str, where: str) -> list[Any]:
 
 def _without_nulls(message: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in message.items() if v is not None or k == "content"}
+
+
+def _without_holes(row: Any) -> Any:
+    """A row of Arrow without the nulls in calls and tools; not those inside of a JSON text."""
+    if not isinstance(row, Mapping):
+        return row
+    said = row.get("messages")
+    messages = [_called_alone(each) for each in said] if isinstance(said, list) else said
+    return {**row, "messages": messages, "tools": _filled(row.get("tools"))}
+
+
+def _called_alone(message: Any) -> Any:
+    if not isinstance(message, dict) or "tool_calls" not in message:
+        return message
+    return {**message, "tool_calls": _filled(message["tool_calls"])}
+
+
+def _filled(value: Any) -> Any:
+    """A value without keys that hold nothing; members of lists stay."""
+    if isinstance(value, Mapping):
+        return {key: _filled(each) for key, each in value.items() if each is not None}
+    return [_filled(each) for each in value] if isinstance(value, list) else value

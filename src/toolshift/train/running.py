@@ -23,6 +23,14 @@ class Careful:
     settings: Settings
     state: Any
 
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """One pass over the data; none where a run is resumed from its last step.
+
+        For transformers would take one step more before it looks at their number.
+        """
+        if self.state.global_step < self.state.max_steps:
+            super()._run_epoch(*args, **kwargs)  # type: ignore[misc]
+
     def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """One forward and backward pass; stops where the loss is no longer a number."""
         loss: torch.Tensor = super().training_step(*args, **kwargs)  # type: ignore[misc]

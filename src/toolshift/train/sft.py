@@ -45,7 +45,7 @@ from toolshift.train.follow import (
     Spent,
 )
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
-from toolshift.train.model import Base, find_base, load
+from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.presets import Settings, check, first_process
 from toolshift.train.rows import checked
 from toolshift.train.running import Careful, run, says_what_to_change
@@ -88,6 +88,7 @@ def train(
         KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
     """
     check(settings)
+    require_one_gpu()
     rows = checked(rows)
     base = find_base(settings)
     asked = record.Asked.of(settings, rows, base, data)
