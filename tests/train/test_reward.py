@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from toolshift.agent import REFUSE, Reply, ToolCall
@@ -11,7 +12,7 @@ from toolshift.episode import Episode
 from toolshift.errors import UsageError
 from toolshift.scene import Scene, make_scene
 from toolshift.shift import apply
-from toolshift.train.reward import TERMS, Weights, check, earn
+from toolshift.train.reward import TERMS, Weights, check, earn, paid
 from toolshift.worlds import find_world
 
 EVERYTHING = Weights(**dict.fromkeys(TERMS, 1.0))
@@ -50,6 +51,13 @@ def test_the_outcome_alone_by_default():
     assert earn(by_the_oracle(clean())).total == 1.0
     assert earn(say(clean(), answer())).total == 0.0
     assert earn(say(clean(), refuse())).total == 0.0
+
+
+@pytest.mark.parametrize("number", [1, True, np.float32(0.5), np.int64(1)])
+def test_a_reward_of_ones_own_may_be_any_plain_number(number):
+    total = paid(lambda episode: number, by_the_oracle(clean())).total
+    assert type(total) is float
+    assert total == number
 
 
 def test_a_right_refusal_is_paid_and_a_blind_one_is_not():

@@ -378,6 +378,9 @@ def test_a_folder_with_a_model_of_ones_own_is_left_alone(model, tmp_path):
 def test_checkpoints_after_the_end_are_refused(model, tmp_path):
     with pytest.raises(UsageError, match=r"after step 9 \(--save-at\), and the run has 2"):
         train(tiny.rows(4), lora(model, steps=2, save_at=(1, 9)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match=r"after step 9 \(--save-at\), and the run has 1"):
+        train(tiny.rows(4), lora(model, epochs=1, save_at=(9,)), tmp_path / "out")
     assert not list((tmp_path / "out").glob("checkpoint-*"))
 
 
@@ -440,3 +443,7 @@ def test_an_adapter_of_something_else(model, tmp_path):
         find_base(lora(wide, adapter=str(out)))
     with pytest.raises(UsageError, match=r"no adapter in .*: adapter_config.json is missing"):
         find_base(lora(model, adapter=str(tmp_path)))
+    config = json.loads((out / "adapter_config.json").read_text("utf-8"))
+    (out / "adapter_config.json").write_text(json.dumps({**config, "lora_bias": True}), "utf-8")
+    with pytest.raises(UsageError, match=r"biases of its own \(lora_bias\), .*merge it"):
+        find_base(lora(model, adapter=str(out)))

@@ -77,10 +77,11 @@ training = options(
     _number("--threads", int, "Torch's threads."),
     _number("--save-every", int, "Steps between checkpoints; the last one is kept."),
     click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept."),
-    _number(
+    click.option(
         "--eval-every",
-        int,
-        "Steps between evaluations on the dev pool; 0 for none. Default: 100 at `small`, else 0.",
+        type=int,
+        help="Steps between evaluations on the dev pool; 0 for none. Default: 100 at `small`, else "
+        "0.",
     ),
     _number("--eval-scenes", int, "Scenes of one evaluation."),
     click.option(

@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 
 from toolshift.agents.local import RECORD
 from toolshift.errors import UsageError
-from toolshift.train.presets import Settings
+from toolshift.train.presets import Settings, check_kept
 
 CURVES = "curves.jsonl"
 ASKED = "asked.json"
@@ -152,11 +152,7 @@ class Checkpoints(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Refuses steps that the run does not have."""
-        if max(self.settings.save_at, default=0) > state.max_steps:
-            raise UsageError(
-                f"a checkpoint is to be kept after step {max(self.settings.save_at)} (--save-at), "
-                f"and the run has {state.max_steps}"
-            )
+        check_kept(self.settings, state.max_steps)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Asks for a checkpoint where one is due."""

@@ -374,7 +374,7 @@ def _config(settings: GrpoSettings, out: Path) -> GRPOConfig:
         per_device_train_batch_size=settings.batch,
         gradient_accumulation_steps=settings.passes,
         num_generations=settings.group,
-        max_completion_length=settings.turn_tokens if settings.vllm else settings.episode_tokens,
+        max_completion_length=settings.episode_tokens,  # the divisor of dr_grpo, too
         gradient_checkpointing=settings.checkpointing,
         max_steps=settings.steps,
         learning_rate=settings.lr,

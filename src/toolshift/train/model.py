@@ -149,7 +149,12 @@ def check_adapter(adapter: Path, directory: Path) -> None:
     from safetensors import safe_open
 
     check_base(adapter, directory)
-    json.loads((adapter / "adapter_config.json").read_text("utf-8"))  # peft reads it much later
+    config = json.loads((adapter / "adapter_config.json").read_text("utf-8"))
+    if config.get("lora_bias"):  # which `rounded` would leave out
+        raise UsageError(
+            f"the adapter {adapter} has biases of its own (lora_bias), which are not supported: "
+            "merge it into its base model, and give that as the model"
+        )
     weights = adapter / "adapter_model.safetensors"
     if not weights.exists():
         raise UsageError(f"no adapter in {adapter}: adapter_model.safetensors is missing")

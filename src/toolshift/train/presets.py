@@ -100,7 +100,7 @@ paper: Qwen2.5-7B-Instruct, all weights, on several GPUs (`train/configs/fsdp.ya
 TRAJECTORIES = {"smoke": 24, "small": 1500, "paper": 6050}
 """How many trajectories a preset trains on, where the command makes them."""
 EVAL_EVERY = {"smoke": 0, "small": 100, "paper": 0}
-"""How often the command evaluates, unless told: at `small` three times. At `paper` never, for a
+"""How often the command evaluates, unless told: at `small` every 100 steps. At `paper` never, for a
 model in shards cannot play episodes."""
 
 
@@ -153,3 +153,18 @@ def check(settings: Settings) -> None:
         raise UsageError(unknown("precision", settings.precision, get_args(Precision)))
     if any(step < 1 for step in settings.save_at):
         raise UsageError(f"save_at names steps, from 1 up, not {min(settings.save_at)}")
+    if settings.steps:
+        check_kept(settings, settings.steps)
+
+
+def check_kept(settings: Settings, steps: int) -> None:
+    """Checks that a run of so many optimizer steps has those after which a checkpoint is kept.
+
+    Raises:
+        UsageError: where it has not.
+    """
+    if max(settings.save_at, default=0) > steps:
+        raise UsageError(
+            f"a checkpoint is to be kept after step {max(settings.save_at)} (--save-at), and the "
+            f"run has {steps}"
+        )

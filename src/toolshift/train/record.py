@@ -102,7 +102,8 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
     """
     start = _start(out, asked, resume)
     if start is not None:  # in every process, or one would write a checkpoint alone
-        before = _earlier(out / ASKED)["settings"].get("save_at") or ()
+        # Of the checkpoint, and not of the run: the latter may be of a resumption that was refused.
+        before = _earlier(start / RECORD)["settings"].get("save_at") or ()
         asked.settings["save_at"] = sorted({*asked.settings["save_at"], *before})
     if not first_process():
         yield start

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import NamedTuple
 
 import msgspec
@@ -197,13 +198,13 @@ def paid(pay: Pay, episode: Episode) -> Earned:
     earned = said if isinstance(said, Earned) else Earned(said, {}, grade(episode))
     if earned.total is None:
         return earned
-    if not (isinstance(earned.total, int | float) and math.isfinite(earned.total)):
+    if not (isinstance(earned.total, Real) and math.isfinite(earned.total)):
         name = getattr(pay, "__qualname__", type(pay).__name__)
         raise UsageError(
             f"the reward function {name} paid {earned.total!r} for an episode that ended "
             f"{earned.grade.end!r}; it must pay a finite number, or None where it teaches nothing"
         )
-    return earned
+    return earned._replace(total=float(earned.total))
 
 
 def check(weights: Weights) -> None:
