@@ -30,7 +30,7 @@ from toolshift.grade import grade  # noqa: E402
 from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
-from toolshift.train.grpo_trainer import GrpoTrainer  # noqa: E402
+from toolshift.train.grpo_trainer import GrpoTrainer, _config  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
 from toolshift.train.record import named  # noqa: E402
@@ -349,6 +349,11 @@ def test_vllm_speaks_with_the_weights_of_now_and_is_read_as_torch_is():
         ([5, 2], [-0.1, -0.2], True),
         ([6], [-0.3], False),
     ]
+
+
+def test_the_loss_is_divided_by_the_tokens_of_an_episode_with_vllm_too(tmp_path):
+    asked = preset("paper", vllm=True, precision="float32")
+    assert _config(asked, tmp_path).max_completion_length == asked.episode_tokens
 
 
 # --- what is refused -------------------------------------------------------------------------

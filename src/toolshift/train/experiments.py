@@ -56,7 +56,7 @@ ALL = (*2 * ("formats", "midway", "diverse"), *3 * ("graph",), "limits")
 """What PAFT lacks where names are cut alike, among it distractors; fatal errors it learns there."""
 PAFT_MILD = (*5 * ("SBP",), *PAFT_MIX[5:])
 ALPHA = 0.8
-"""More than the paper's 0.3, for it is of a seventh of the paper's trajectories: a small model
+"""More than the paper's 0.3, for it is of a fifth of the paper's trajectories: a small model
 learns to read names from some 400 renamed ones. The study `alpha` has 0.3 too."""
 SLIPS = 0.35
 """The share of PAFT's trajectories in which the expert errs first: error feedback on own calls."""
