@@ -1,6 +1,7 @@
 """What `test_paper_path.py` runs in each of two processes, under `accelerate launch`."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from toolshift.train.follow import read_curves
 from toolshift.train.loss import add_loss
 from toolshift.train.model import find_base, load
 from toolshift.train.presets import preset
+from toolshift.train.running import leave_the_others
 from toolshift.train.sft import train
 
 torch.set_num_threads(1)
@@ -60,12 +62,32 @@ def resumed_losses(rows, model, out):
     return found
 
 
-if __name__ == "__main__":
-    model, out = sys.argv[1:]
+def threads():
+    """The names of the threads of this process, where the system tells them."""
+    return [name.read_text().strip() for name in Path("/proc/self/task").glob("*/comm")]
+
+
+def trained(model, out):
+    """Trains, also with a resumption, and leaves the other process."""
     rows = tiny.rows(alpha=1.0)
-    train(rows, settings(model, steps=4, accumulate=1, save_at=(2,)), Path(out))
-    losses = resumed_losses(rows[:4], model, Path(out, "resumed"))
-    Path(out, f"resumed-{torch.distributed.get_rank()}.json").write_text(json.dumps(losses))
-    shards = sharded_loss(model)
-    Path(out, f"rank-{torch.distributed.get_rank()}.json").write_text(json.dumps(shards))
+    train(rows, settings(model, steps=4, accumulate=1, save_at=(2,)), out)
+    losses = resumed_losses(rows[:4], model, out / "resumed")
+    before = threads()
+    leave_the_others()
+    return {"losses": losses, "threads": [before, threads()]}
+
+
+def sharded(model, out):
+    """Computes a loss with and without shards."""
+    torch.distributed.init_process_group("gloo")
+    found = sharded_loss(model)
     torch.distributed.destroy_process_group()
+    return found
+
+
+if __name__ == "__main__":
+    what, model, out = sys.argv[1:]
+    found = {"trained": trained, "sharded": sharded}[what](model, Path(out))
+    Path(out, f"{what}-{os.environ['RANK']}.json").write_text(json.dumps(found))
+    if what == "sharded":
+        os._exit(0)  # the shards' meshes hold connections, which may abort it as it ends

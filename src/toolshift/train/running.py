@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -85,7 +86,7 @@ def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
     stop, alone = Stop(), trainer.accelerator.num_processes == 1
     trainer.add_callback(stop)
     if not alone:
-        atexit.register(_leave_the_others)
+        atexit.register(leave_the_others)
     if checkpoint is not None and trainer.is_world_process_zero():
         trainer.curves.cut(step_of(checkpoint))
     # Of several processes one would stop and the others wait for it.
@@ -124,9 +125,13 @@ def _names_damage(checkpoint: Path | None, stop: Stop) -> Iterator[None]:
         raise damaged(checkpoint, fault) from fault
 
 
-def _leave_the_others() -> None:
-    """Closes the connections to the other processes: open ones may abort a process as it ends."""
+def leave_the_others() -> None:
+    """Closes the connections to the other processes: open ones may abort a process as it ends.
+
+    The trainer is in cycles and holds them too, through the model that it shares.
+    """
     if torch.distributed.is_available() and torch.distributed.is_initialized():
+        gc.collect()
         torch.distributed.destroy_process_group()
 
 
