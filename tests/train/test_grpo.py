@@ -19,27 +19,24 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 import msgspec  # noqa: E402
-from safetensors.torch import load_file  # noqa: E402
 from train import tiny  # noqa: E402
+from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.commands.grpo import read_settings  # noqa: E402
 from toolshift.errors import UsageError  # noqa: E402
-from toolshift.grade import grade  # noqa: E402
 from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer, _config  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
-from toolshift.train.record import named  # noqa: E402
-from toolshift.train.reward import Earned, Weights, earn  # noqa: E402
+from toolshift.train.reward import Weights  # noqa: E402
 from toolshift.train.scenes import Mix, dev_arms, draws  # noqa: E402
 from toolshift.train.sft import train as train_sft  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
-MIX = Mix(kinds=("hours", "listing"), size=200)
 SCRIPT = Path(__file__)
 
 
@@ -53,42 +50,6 @@ def adapter(model, tmp_path_factory):
     out = tmp_path_factory.mktemp("adapters") / "sft"
     settings = Settings(model=str(model), rank=4, steps=1, batch=2, save_every=0, threads=1)
     return train_sft(tiny.rows(2), settings, out)
-
-
-def settings(model, **changes):
-    given = {"model": str(model), "full": True, "steps": 2, "threads": 1, **changes}
-    return preset("smoke", **given)
-
-
-def letters(episode):
-    """Pays for small letters: something that an untrained model can be taught in seconds."""
-    said = "".join(step.said for step in episode.steps)
-    share = sum(letter.islower() for letter in said) / max(1, len(said))
-    return Earned(share, {"letters": share}, grade(episode))
-
-
-def plain_letters(episode):
-    """The same as a plain number."""
-    return letters(episode).total
-
-
-def by_scene(episode):
-    """Pays by the scene alone, so that no sample of a group is better than another."""
-    return float(len(str(episode.scene.asks)))
-
-
-def weights(out):
-    whole = out / "model.safetensors"
-    return load_file(whole if whole.exists() else out / "adapter_model.safetensors")
-
-
-def same(one, other, tolerance=0.0):
-    one, other = weights(one), weights(other)
-    return all(torch.allclose(one[name], other[name], atol=tolerance, rtol=0) for name in one)
-
-
-def steps_of(out):
-    return [line for line in read_curves(out / "curves.jsonl") if "reward" in line]
 
 
 # --- what is computed ------------------------------------------------------------------------
@@ -239,25 +200,6 @@ def test_only_the_first_process_takes_lines_from_the_curves(model, tmp_path, mon
     assert (tmp_path / "run" / "curves.jsonl").read_text("utf-8") == before
 
 
-def test_a_reward_is_recorded_by_its_name_and_its_source():
-    def bare(episode):
-        return letters(episode)
-
-    one = named(bare)
-
-    def bare(episode):
-        return letters(episode)._replace(total=0.0)
-
-    assert one["name"].endswith(
-        "test_a_reward_is_recorded_by_its_name_and_its_source.<locals>.bare"
-    )
-    assert named(bare)["name"] == one["name"]
-    assert len({one["sha256"], named(bare)["sha256"], ""}) == 3
-    some = [named(partial(earn, weights=Weights(solved=n)))["sha256"] for n in (1.0, 2.0, 2.0)]
-    assert (some[0] != some[1], some[1] == some[2]) == (True, True)
-    assert named(print) == {"name": "builtins.print", "sha256": ""}
-
-
 def test_two_processes_train_as_one_does(tmp_path):
     """The few-layer Qwen2 of the `paper` preset's classes and settings, under accelerate."""
     model = tiny.qwen(tmp_path / "qwen")
@@ -392,59 +334,6 @@ def test_nothing_is_loaded_for_what_cannot_work(model, adapter, tmp_path, monkey
     with pytest.raises(UsageError, match="no chat template"):
         train(MIX, settings(bare), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_loss_that_is_no_number_stops_with_what_to_change(model, tmp_path, monkeypatch):
-    def broken(*_, **__):
-        return torch.tensor(torch.nan, requires_grad=True)
-
-    monkeypatch.setattr(GrpoTrainer, "compute_loss", broken)
-    asked = settings(model, steps=4, save_every=0)
-    with pytest.raises(UsageError, match=r"learning rate"):
-        train(MIX, asked, tmp_path / "run", pay=letters)
-
-
-@pytest.mark.parametrize("paid", ["1", (1.0, {}), [1.0]])
-def test_a_reward_that_is_neither_number_nor_nothing_is_refused(model, tmp_path, paid):
-    def odd(episode):
-        return paid
-
-    with pytest.raises(UsageError, match=r"odd paid .*it must pay a finite number, or None"):
-        train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=odd)
-
-
-def test_a_reward_may_be_a_plain_number(model, tmp_path):
-    asked = settings(model, groups=2, group=2, lr=1e-3, save_every=0)
-    train(MIX, asked, tmp_path / "whole", pay=letters)
-    train(MIX, asked, tmp_path / "plain", pay=plain_letters)
-    assert same(tmp_path / "whole", tmp_path / "plain")
-    assert not same(tmp_path / "plain", model)
-
-
-@pytest.mark.parametrize("scale", ["group", "batch", "none"])
-def test_groups_that_teach_nothing_are_counted_whatever_divides(model, tmp_path, scale):
-    asked = settings(model, steps=1, groups=4, group=2, batch=8, scale=scale, save_every=0)
-    train(MIX, asked, tmp_path / "run", pay=by_scene)
-    (line,) = steps_of(tmp_path / "run")
-    assert line["reward_std"] > 0, "the scenes differ"
-    assert line["flat_groups"] == 1.0, "and the samples of each do not"
-
-
-@pytest.mark.parametrize("paid", [float("nan"), float("inf")])
-def test_a_reward_that_is_no_number_is_refused_by_the_name_of_its_function(model, tmp_path, paid):
-    def stingy(episode):
-        return Earned(paid, {}, grade(episode))
-
-    with pytest.raises(UsageError, match=r"stingy paid (nan|inf)"):
-        train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=stingy)
-
-
-def test_a_step_of_nothing_but_void_episodes_is_no_error(model, tmp_path):
-    def void(episode):
-        return Earned(None, {}, grade(episode))
-
-    train(MIX, settings(model, steps=1, save_every=0), tmp_path / "run", pay=void)
-    assert (tmp_path / "run" / "curves.jsonl").exists()
 
 
 def test_the_presets_are_in_range():

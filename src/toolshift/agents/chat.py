@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -21,6 +19,15 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from toolshift.agent import Reply, Turn, Usage
+from toolshift.agents.endpoint import (
+    PATH,
+    completions_url,
+    headers_of,
+    is_local,
+    retry_after,
+    striker,
+    told,
+)
 from toolshift.agents.purse import Purse
 from toolshift.errors import BudgetSpent, UsageError
 
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
 
-_PATH = "/chat/completions"
 _RETRIED = frozenset((408, 409, 429))
 _ADVICE = {
     401: "The key was not accepted: set OPENAI_API_KEY or TOOLSHIFT_API_KEY to a valid one.",
@@ -40,7 +46,6 @@ _ADVICE = {
     404: "Check the model's name, and the base url: what stands before /chat/completions.",
 }
 _ADVICE |= dict.fromkeys((301, 302, 307, 308), "It redirects: give the final base url (https?).")
-_SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
 # A key shorter than this is a stand-in ("EMPTY", "not-needed") that a model may well write.
 _REAL_KEY = 16
 # Cautious on purpose: English JSON has about four bytes a token, codes and names fewer.
@@ -144,7 +149,7 @@ class ChatAgent:
             raise UsageError("retries must be at least 0, concurrency 1, timeout above 0 seconds")
         if None in (price_in, price_out) and {price_in, price_out, max_cost} != {None}:
             raise UsageError("give price_in and price_out together; max_cost needs them both")
-        self._url = _completions_url(base_url)
+        self._url = completions_url(base_url)
         self._place = urlunsplit(urlsplit(self._url)._replace(query=""))
         limit = "max_completion_tokens" if self._place.startswith(OPENAI_URL) else "max_tokens"
         self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
@@ -153,14 +158,14 @@ class ChatAgent:
         self.purse = purse or Purse(max_cost)
         self._backoff, self._sleep = backoff, sleep
         self._reached = False
-        sent = _headers(api_key, headers or {}, self._place)
-        self._strike = _striker(sent)
+        sent = headers_of(api_key, headers or {}, self._place)
+        self._strike = striker(sent)
         self._client = httpx.Client(
             headers=sent,
             timeout=httpx.Timeout(timeout, pool=None),
             limits=httpx.Limits(max_connections=concurrency),
             verify=self._url.startswith("https"),  # 40 ms of certificates that http has no use for
-            trust_env=not _is_local(self._url),  # a proxy cannot reach loopback
+            trust_env=not is_local(self._url),  # a proxy cannot reach loopback
         )
 
     def __repr__(self) -> str:
@@ -170,7 +175,7 @@ class ChatAgent:
     def settings(self) -> dict[str, Any]:
         """What decides the replies beside the model's name, without any secret: for a manifest."""
         how = {"protocol": self.protocol, "layout": self.layout}
-        return {"base_url": self._place.removesuffix(_PATH), **how, **_told(self._fixed)}
+        return {"base_url": self._place.removesuffix(PATH), **how, **told(self._fixed)}
 
     @property
     def spent(self) -> float:
@@ -258,7 +263,7 @@ class ChatAgent:
         if status in _ADVICE:
             return UsageError(f"{what}, {where}. {_ADVICE[status]}")
         retried = status in _RETRIED or status >= 500
-        return _Setback(what, _retry_after(headers.get("retry-after")) if retried else None)
+        return _Setback(what, retry_after(headers.get("retry-after")) if retried else None)
 
     def _wait(self, body: bytes, attempt: int, asked: float) -> float:
         """Seconds to pause; the jitter comes from the request, so that a re-run waits alike."""
@@ -311,59 +316,6 @@ def estimate(
     return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
 
 
-def _completions_url(base_url: str) -> str:
-    parts = urlsplit(base_url.strip())
-    if parts.username or parts.password:
-        raise UsageError("the base url holds a user or password: pass them as headers instead")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"base url {base_url!r} is no address: write http(s)://host[:port]/v1")
-    path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
-    return urlunsplit(parts._replace(path=path, fragment=""))
-
-
-def _is_local(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return bool(re.fullmatch(r"(.+\.)?localhost|127(\.\d+){3}|::1|0\.0\.0\.0", host))
-
-
-def _headers(api_key: str, extra: Mapping[str, str], place: str) -> dict[str, str]:
-    """The headers to send, checked here because a client's own complaint would quote the key."""
-    key = {"authorization": f"Bearer {api_key.strip()}"} if api_key.strip() else {}
-    sent = {**key, **{name.lower(): value.strip() for name, value in extra.items()}}
-    if not _is_local(place) and not any(map(_SECRET_HEADER.search, sent)):
-        raise UsageError(
-            f"no key for {place}: set OPENAI_API_KEY or TOOLSHIFT_API_KEY, or pass api_key "
-            "(any word will do where the server asks for none). Nothing was sent."
-        )
-    for name, value in sent.items():
-        if not re.fullmatch(r"[!-~]+( [!-~]+)*", value):
-            raise UsageError(f"header {name!r} has spaces or signs a key cannot: copy it again")
-    return {"content-type": "application/json", **sent}
-
-
-def _striker(headers: Mapping[str, str]) -> Callable[..., str]:
-    """A function that blots the secrets out; a closure, so that no repr can show them."""
-    secrets = {
-        value.split(" ")[-1] for name, value in headers.items() if _SECRET_HEADER.search(name)
-    }
-
-    def strike(text: str, shortest: int = 4) -> str:
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, "[secret]") if len(secret) >= shortest else text
-        return text
-
-    return strike
-
-
-def _told(value: Any, name: str = "") -> Any:
-    """A setting as it may be written down: a text under a secret's name is blotted out."""
-    if isinstance(value, Mapping):
-        return {key: _told(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_told(inner, name) for inner in value]
-    return "[secret]" if isinstance(value, str) and _SECRET_HEADER.search(name.lower()) else value
-
-
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Makes sure that the arguments of past calls are JSON.
 
@@ -391,13 +343,3 @@ def _text(message: dict[str, Any]) -> str:
 def _number(record: Mapping[str, Any], field: str) -> float:
     value = record.get(field)
     return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _retry_after(value: str | None) -> float:
-    """Seconds that a Retry-After header asks for, as seconds or as an HTTP date; else 0."""
-    if re.fullmatch(r"\d+(\.\d+)?", value or ""):
-        return float(value or 0)
-    try:
-        return max(0.0, parsedate_to_datetime(value or "").timestamp() - time.time())
-    except (ValueError, TypeError):
-        return 0.0
