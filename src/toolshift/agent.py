@@ -117,9 +117,9 @@ class Reply(msgspec.Struct, frozen=True):
             TypeError: for anything else, naming what came.
         """
         if isinstance(message, Reply):
-            return message
+            return msgspec.structs.replace(message, text=_sound(message.text))
         if isinstance(message, str):
-            return cls(text=message)
+            return cls(text=_sound(message))
         if not isinstance(message, dict):
             raise TypeError(
                 f"an agent returns a string or an assistant message, not {type(message).__name__}"
@@ -128,19 +128,46 @@ class Reply(msgspec.Struct, frozen=True):
             found = ", ".join(map(str, message))
             raise TypeError(f"an assistant message has content or tool_calls, not {found}")
         calls = tuple(_read_call(raw) for raw in message.get("tool_calls") or ())
-        return cls(text=message.get("content") or "", calls=calls)
+        return cls(text=_sound(text_of(message)), calls=calls)
 
 
-def _read_call(raw: dict[str, Any]) -> ToolCall:
-    function = raw.get("function", raw)
+def text_of(message: dict[str, Any]) -> str:
+    """What an assistant message says beside its calls; parts of a text are put together."""
+    content = message.get("content") or message.get("refusal") or ""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return str(content)
+
+
+def _read_call(raw: Any) -> ToolCall:
+    function = raw.get("function", raw) if isinstance(raw, dict) else None
+    if not isinstance(function, dict):
+        raise TypeError(f"a tool call has a function with name and arguments, not {raw!r:.80}")
     arguments = function.get("arguments") or {}
     if isinstance(arguments, str):
+        arguments = _sound(arguments)
         try:
-            decoded = msgspec.json.decode(arguments or "{}")
+            decoded = msgspec.json.decode(arguments)
         except (msgspec.DecodeError, RecursionError):
             decoded = arguments
         arguments = decoded if isinstance(decoded, dict) else arguments
-    return ToolCall(str(function.get("name", "")), arguments, str(raw.get("id") or ""))
+    else:
+        text = _json(arguments)
+        arguments = arguments if isinstance(arguments, dict) else text
+    name = _sound(str(function.get("name") or ""))
+    return ToolCall(name, arguments, _sound(str(raw.get("id") or "")))
+
+
+def _sound(text: str) -> str:
+    """The text, with `?` for halves of characters (lone surrogates): no file can hold those."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _json(arguments: Any) -> str:
+    try:
+        return msgspec.json.encode(arguments).decode()
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise TypeError(f"the arguments of a tool call are no JSON ({fault})") from None
 
 
 @runtime_checkable

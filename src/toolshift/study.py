@@ -156,7 +156,7 @@ class _Conversation:
             read = Reply.of(reply())
         except UsageError:
             raise
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:  # an agent that exits must not end the study
             if self.pilot and not self.episode.steps:
                 raise UsageError(_first_turn(self.agent.name, fault)) from fault
             self.episode.crash(_said(fault))
@@ -197,11 +197,11 @@ def _conversation(
     return _Conversation(agent, cell, scene, pilot)
 
 
-def _said(fault: Exception) -> str:
+def _said(fault: BaseException) -> str:
     return f"{type(fault).__name__}: {fault}"
 
 
-def _first_turn(name: str, fault: Exception) -> str:
+def _first_turn(name: str, fault: BaseException) -> str:
     return (
         f"agent {name} raised {type(fault).__name__} on its first turn: {fault}. It is called "
         "with (messages, tools) and returns a string or an assistant message."

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from toolshift.agent import Reply, Turn, Usage
+from toolshift.agent import Reply, Turn, Usage, text_of
 from toolshift.agents.endpoint import (
     PATH,
     completions_url,
@@ -281,7 +281,7 @@ class ChatAgent:
 
     def _read(self, completion: _Completion, usage: Usage) -> Reply:
         choice = completion.choices[0]
-        message, text = choice.message, _text(choice.message)
+        message, text = choice.message, text_of(choice.message)
         if choice.finish_reason == "content_filter":
             reply = Reply(text=text, failure="the endpoint withheld the reply (content_filter)")
         elif self.protocol == "text":
@@ -331,13 +331,6 @@ def _sendable(message: dict[str, Any]) -> dict[str, Any]:
             text = msgspec.json.encode({"not_json": text}).decode()
         calls.append({**call, "function": {**call["function"], "arguments": text}})
     return {**message, "tool_calls": calls} if calls else message
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content") or message.get("refusal") or ""
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return str(content)
 
 
 def _number(record: Mapping[str, Any], field: str) -> float:

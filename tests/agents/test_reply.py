@@ -1,0 +1,86 @@
+"""What an agent may return: all that can be read is played and kept, all else is named."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolshift import evaluate
+from toolshift.agent import CallableAgent, Reply, ToolCall
+from toolshift.errors import UsageError
+
+
+def calling(arguments: Any, name: Any = "find") -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": name, "arguments": arguments}}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        *((None, {}), ("", {}), ('{"a": 1}', {"a": 1}), ({"a": 1}, {"a": 1})),
+        *(("{bad", "{bad"), ("3", "3"), (3, "3"), ([1], "[1]"), ("\ud800", "?")),
+        ('{"a": "\\ud800"}', '{"a": "\\ud800"}'),
+    ],
+)
+def test_arguments_are_an_object_or_the_text_that_came(arguments: Any, read: Any) -> None:
+    assert Reply.of(calling(arguments)).calls == (ToolCall("find", read),)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("half \ud800 a sign", "half ? a sign"),
+        (Reply("half \ud800"), "half ?"),
+        ({"content": "Größe"}, "Größe"),
+        ({"content": [{"type": "text", "text": "in "}, {"text": "parts"}]}, "in parts"),
+        ({"content": None, "refusal": "No."}, "No."),
+    ],
+)
+def test_what_is_said_can_be_written_to_a_file(message: Any, text: str) -> None:
+    assert Reply.of(message).text == text
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (7, "not int"),
+        ({"foo": 1}, "not foo"),
+        ({"tool_calls": ["find"]}, "not 'find'"),
+        ({"tool_calls": [{"function": None}]}, "a function with name"),
+        (calling({"when": object()}), "no JSON"),
+        (calling({"a": "\ud800"}), "no JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_named(message: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        Reply.of(message)
+
+
+@pytest.mark.parametrize("answer", ["\ud800", calling(3), calling([1], None)])
+def test_an_odd_answer_is_kept_and_read_again(answer: Any, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"tasks": 1, "shifts": ["redirect"], "placebo": False, "out": tmp_path}
+    agent = CallableAgent(lambda messages, tools: answer, "odd")
+    first = evaluate(agent, **asked)
+    assert evaluate(agent, **asked).agents[0].everything == first.agents[0].everything
+
+
+def test_an_agent_that_exits_is_no_end_of_the_study() -> None:
+    def exits(messages: Any, tools: Any) -> str:
+        sys.exit(7)
+
+    with pytest.raises(UsageError, match="SystemExit on its first turn: 7"):
+        evaluate(CallableAgent(exits, "exits"), tasks=1, shifts=["redirect"])
+    turns = iter(["No.", "No."])
+
+    def exits_later(messages: Any, tools: Any) -> str:
+        return next(turns, None) or exits(messages, tools)
+
+    report = evaluate(CallableAgent(exits_later, "later"), tasks=3, shifts=["redirect"])
+    assert report.agents[0].complete
+    assert report.agents[0].everything.episodes > 3
