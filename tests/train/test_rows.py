@@ -115,6 +115,11 @@ def test_bad_rows_are_named(tmp_path, text, said):
         read_rows(file)
 
 
+def test_a_folder_is_no_file_of_rows(tmp_path):
+    with pytest.raises(UsageError, match="is a folder"):
+        read_rows(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("schema", "said"),
     [

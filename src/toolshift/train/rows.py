@@ -81,6 +81,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         UsageError: where the file cannot be read, or a row lacks a column or is malformed; names
             the file, the line and the column.
     """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a .jsonl or .parquet file in it")
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; `toolshift data --out {path}` writes one")
     found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
