@@ -20,7 +20,13 @@ import torch
 from machine import machine
 
 from toolshift.agents import catalog
-from toolshift.agents.local import load_model, load_tokenizer, stop_tokens, tool_role
+from toolshift.agents.local import (
+    load_model,
+    load_tokenizer,
+    stop_tokens,
+    tool_role,
+    trained_layout,
+)
 from toolshift.agents.smol import smol_directory
 from toolshift.grade import grade
 from toolshift.train.policy import Sampler
@@ -68,6 +74,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     directory, adapter = smol_directory(), catalog.ADAPTERS / "static"
     tokenizer = load_tokenizer(directory, compact=True)
+    layout = trained_layout(adapter) or "description-first"
     mix = Mix(kinds=KINDS, pool="dev", size=200)
     plays = [Play(scene, 0) for scene in draws(mix, options.episodes)]
     made: dict[str, Any] = {"episodes": options.episodes, "threads": options.threads}
@@ -75,7 +82,7 @@ def main() -> None:
         model = load_model(directory, "bfloat16", adapter)
         stop = stop_tokens(tokenizer, model)
         backend: Backend = Sampler(model, stop) if name == "kept" else Prefilling(model, stop)
-        scribe = Scribe(tokenizer, "description-first", tool_role(tokenizer), stop)
+        scribe = Scribe(tokenizer, layout, tool_role(tokenizer), stop)
         roll_out(backend, scribe, plays[:1], 0.0, Limits(turn=2, episode=1))  # warm up
         if isinstance(backend, Sampler):
             backend.forget()
