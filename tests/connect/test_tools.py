@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 from connect.shop_server import TOOLS
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolshift.connect.schema import MOST_NODES, inlined, properties_of, renamed, sample
@@ -204,6 +204,8 @@ JSON = st.recursive(
 
 @settings(deadline=None, max_examples=300)
 @given(JSON, JSON)
+@example({"properties": {"type": None}, "required": True}, None)
+@example({"properties": {"type": None}, "required": [{}, "type"]}, None)
 def test_nonsense_schemas_are_read_and_come_back(inputs: Any, outputs: Any) -> None:
     raw = {"name": "act", "inputSchema": inputs, "outputSchema": outputs}
     toolbox = from_mcp([raw])

@@ -198,7 +198,9 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
     shown |= {param.name: param.schema for param in new}
     order = [param.name for param in tool.params]
     gone = {before[name].name for name in before if name not in own}
-    required = [n for n in schema.get("required") or () if n not in gone]
+    asked = schema.get("required")  # some servers write `true` here
+    names = asked if isinstance(asked, list) else []
+    required = [name for name in names if isinstance(name, str) and name not in gone]
     required += [p.name for p in new if p.required]
     schema |= {"type": "object", "properties": {name: shown[name] for name in order}}
     if required or "required" in schema:
