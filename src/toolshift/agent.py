@@ -117,7 +117,8 @@ class Reply(msgspec.Struct, frozen=True):
             TypeError: for anything else, naming what came.
         """
         if isinstance(message, Reply):
-            return msgspec.structs.replace(message, text=_sound(message.text))
+            calls = tuple(map(_writable, message.calls))
+            return msgspec.structs.replace(message, text=_sound(message.text), calls=calls)
         if isinstance(message, str):
             return cls(text=_sound(message))
         if not isinstance(message, dict):
@@ -145,17 +146,21 @@ def _read_call(raw: Any) -> ToolCall:
         raise TypeError(f"a tool call has a function with name and arguments, not {raw!r:.80}")
     arguments = function.get("arguments") or {}
     if isinstance(arguments, str):
-        arguments = _sound(arguments)
         try:
-            decoded = msgspec.json.decode(arguments)
+            decoded = msgspec.json.decode(_sound(arguments))
         except (msgspec.DecodeError, RecursionError):
             decoded = arguments
         arguments = decoded if isinstance(decoded, dict) else arguments
-    else:
-        text = _json(arguments)
-        arguments = arguments if isinstance(arguments, dict) else text
-    name = _sound(str(function.get("name") or ""))
-    return ToolCall(name, arguments, _sound(str(raw.get("id") or "")))
+    name, call_id = str(function.get("name") or ""), str(raw.get("id") or "")
+    return _writable(ToolCall(name, arguments, call_id))
+
+
+def _writable(call: ToolCall) -> ToolCall:
+    """The call as a file can hold it; arguments that are no object become the text of them."""
+    arguments: Any = call.arguments
+    text = _sound(arguments) if isinstance(arguments, str) else _json(arguments)
+    held = arguments if isinstance(arguments, dict) else text
+    return ToolCall(_sound(call.name), held, _sound(call.id))
 
 
 def _sound(text: str) -> str:

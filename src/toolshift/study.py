@@ -302,7 +302,7 @@ def _replies(agent: Any, alive: list[_Conversation], first: bool) -> list[Callab
             raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
     except UsageError:
         raise
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         if first:
             raise UsageError(_first_turn(agent.name, fault)) from fault
         if len(alive) > 1:  # one by one, for the others are not to blame
@@ -315,7 +315,7 @@ def _same(reply: Any) -> Any:
     return reply
 
 
-def _raise(fault: Exception) -> Any:
+def _raise(fault: BaseException) -> Any:
     raise fault
 
 

@@ -32,6 +32,12 @@ def test_arguments_are_an_object_or_the_text_that_came(arguments: Any, read: Any
     assert Reply.of(calling(arguments)).calls == (ToolCall("find", read),)
 
 
+@pytest.mark.parametrize(("arguments", "read"), [(3, "3"), ("\ud800", "?"), ({"a": 1}, {"a": 1})])
+def test_calls_of_a_reply_can_be_written_to_a_file(arguments: Any, read: Any) -> None:
+    reply = Reply(calls=(ToolCall("find\ud800", arguments),), failure="none")
+    assert Reply.of(reply) == Reply(calls=(ToolCall("find?", read),), failure="none")
+
+
 @pytest.mark.parametrize(
     ("message", "text"),
     [
