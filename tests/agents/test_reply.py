@@ -89,4 +89,24 @@ def test_an_agent_that_exits_is_no_end_of_the_study() -> None:
 
     report = evaluate(CallableAgent(exits_later, "later"), tasks=3, shifts=["redirect"])
     assert report.agents[0].complete
-    assert report.agents[0].everything.episodes > 3
+    assert report.agents[0].crashed is not None
+    assert report.agents[0].crashed.episodes == report.agents[0].everything.episodes - 2
+
+
+def test_an_exit_in_a_batch_is_of_the_episode_that_exits() -> None:
+    class Batched:
+        name, batch, asked = "batched", 4, 0
+
+        def reply(self, turn: Any) -> str:
+            return "No."
+
+        def reply_batch(self, turns: list[Any]) -> list[str]:
+            self.asked += 1
+            if self.asked == 2 or (self.asked == 3 and len(turns) == 1):
+                sys.exit(7)
+            return ["No."] * len(turns)
+
+    report = evaluate(Batched(), tasks=4, shifts=["redirect"], placebo=False)
+    assert report.agents[0].everything.episodes == 8
+    assert report.agents[0].crashed is not None
+    assert report.agents[0].crashed.episodes == 1

@@ -35,11 +35,6 @@ with alone_in(Path(sys.argv[1])):
 """
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
-
-
 def test_a_second_process_is_kept_out_and_loses_nothing_of_the_first(model, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

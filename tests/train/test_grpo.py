@@ -41,11 +41,6 @@ SCRIPT = Path(__file__)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
-
-
-@pytest.fixture(scope="module")
 def adapter(model, tmp_path_factory):
     out = tmp_path_factory.mktemp("adapters") / "sft"
     settings = Settings(model=str(model), rank=4, steps=1, batch=2, save_every=0, threads=1)

@@ -9,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from train import tiny  # noqa: E402
 from train.grpo_runs import MIX, by_scene, letters, plain_letters, same, settings, steps_of  # noqa: E402
 
 from toolshift.errors import UsageError  # noqa: E402
@@ -20,11 +19,6 @@ from toolshift.train.record import named  # noqa: E402
 from toolshift.train.reward import Earned, Weights, earn  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
 
 
 def test_a_reward_is_recorded_by_its_name_and_its_source():

@@ -17,16 +17,6 @@ from toolshift.train.model import find_base, load  # noqa: E402
 torch.set_num_threads(1)  # tests run beside each other
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
-
-
-@pytest.fixture(scope="module")
-def qwen(tmp_path_factory):
-    return tiny.qwen(tmp_path_factory.mktemp("models") / "qwen")
-
-
 def loss_and_gradients(model, *, share, rows, plain_attention=True, precision="float32"):
     """The loss of one batch, and its gradients, by one of the ways of computing them."""
     settings = lora(model, precision=precision)

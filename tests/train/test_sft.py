@@ -25,11 +25,6 @@ from toolshift.train.sft import train  # noqa: E402
 torch.set_num_threads(1)  # tests run beside each other
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return tiny.llama(tmp_path_factory.mktemp("models") / "llama")
-
-
 def weights(out):
     whole = out / "model.safetensors"
     return load_file(whole if whole.exists() else out / "adapter_model.safetensors")
