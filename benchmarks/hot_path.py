@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolshift.agents.oracle import OracleAgent
-from toolshift.episode import Episode
-from toolshift.grade import grade
-from toolshift.scene import Scene, make_scene
-from toolshift.tool import JSON, validator
+from toolshift.core.scene import Scene, make_scene
+from toolshift.core.tool import JSON, validator
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.episode.oracle import OracleAgent
 from toolshift.worlds import find_world
 
 Script = list[tuple[str, str, dict[str, Any]]]

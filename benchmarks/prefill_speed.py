@@ -20,9 +20,9 @@ import torch
 from machine import machine
 from transformers import AutoModelForCausalLM
 
-from toolshift.agents.arithmetic import computes_in
-from toolshift.agents.decode import Decoder
-from toolshift.agents.smol import smol_directory
+from toolshift.lm.decode import Decoder
+from toolshift.lm.dtype import computes_in
+from toolshift.lm.smol import smol_directory
 
 ROWS = 4
 

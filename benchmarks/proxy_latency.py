@@ -26,10 +26,10 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, ListToolsResult
 
-from toolshift.connect.mcp.behind import Shifting
-from toolshift.connect.mcp.client import Target
 from toolshift.connect.mcp.proxy import in_process
-from toolshift.suite import read_stack
+from toolshift.connect.mcp.shifted_server import Shifting
+from toolshift.interop.mcp_client import Target
+from toolshift.runs.suite import read_stack
 
 STACKS = ("", "parameter_rename:3", "semantic_rename:3+parameter_rename:3+format_drift:2")
 TOOL = {

@@ -19,9 +19,9 @@ import tempfile
 from pathlib import Path
 
 from toolshift.agents.catalog import contestants
-from toolshift.plan import make_plan
-from toolshift.run import run_plan
-from toolshift.suite import select
+from toolshift.api import run_plan
+from toolshift.runs.plan import make_plan
+from toolshift.runs.suite import select
 
 AGENTS = ("oracle", "memorises_names", "never_refuses@0.5", "gives_up")
 MOST_SECONDS, MOST_BYTES, MOST_PAGE = 30.0, 1_000_000_000, 5_000_000
@@ -32,7 +32,7 @@ from pathlib import Path
 
 start = time.perf_counter()
 from toolshift.report.html import write_page
-from toolshift.run_folder import RunFolder
+from toolshift.runs.run_folder import RunFolder
 
 folder, page = RunFolder.read(Path(sys.argv[1])), Path(sys.argv[2])
 write_page([folder], page)

@@ -27,9 +27,9 @@ from toolshift.agents.local import (
     tool_role,
     trained_layout,
 )
-from toolshift.agents.smol import smol_directory
-from toolshift.grade import grade
-from toolshift.train.policy import Sampler
+from toolshift.episode.grade import grade
+from toolshift.lm.smol import smol_directory
+from toolshift.train.generation import Sampler
 from toolshift.train.rollout import Backend, Limits, Play, Said, Scribe, roll_out
 from toolshift.train.scenes import Mix, draws
 

@@ -19,7 +19,7 @@ import torch
 from machine import machine
 
 from toolshift.agents.catalog import ADAPTERS
-from toolshift.train.follow import Spent
+from toolshift.train.callbacks import Spent
 from toolshift.train.grpo import build
 from toolshift.train.grpo_settings import preset
 from toolshift.train.model import find_base

@@ -32,15 +32,15 @@ import msgspec
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from toolshift.agent import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.agents.catalog import contestants
-from toolshift.cell import build
-from toolshift.episode import Episode
-from toolshift.run import read_task
-from toolshift.run_folder import Record
-from toolshift.shift import NotApplicable
-from toolshift.study import play
-from toolshift.tool import JSON
+from toolshift.api import read_task
+from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import ASK_USER, FINAL_ANSWER, REFUSE
+from toolshift.episode.episode import Episode
+from toolshift.runs.cell import build
+from toolshift.runs.run_folder import Record
+from toolshift.runs.study import play
 
 ERAS = ("auto", "legacy")
 KINDS = ("poi/visit", "retail/bin", "medical/prescribe", "poi/look_then_book", "retail/refund")

@@ -23,10 +23,10 @@ import msgspec
 import torch
 from machine import machine
 
-from toolshift.agents.arithmetic import computes_in
+from toolshift.lm.dtype import computes_in
 from toolshift.train.batches import Batches, Encoder, Example, collate, encode_rows
+from toolshift.train.callbacks import Spent
 from toolshift.train.data import make_rows
-from toolshift.train.follow import Spent
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load
 from toolshift.train.presets import Settings, preset

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 from toolshift.agents.catalog import ADAPTERS
-from toolshift.train.experiments import find_study
-from toolshift.train.reproduce import Stage, run, stages
+from toolshift.reproduce.experiments import find_study
+from toolshift.reproduce.reproduce import Stage, run, stages
 
 SHIPPED = {
     "static": ("copying", "static-spaced-texts", 0),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from toolshift.agents.oracle import OracleAgent
-from toolshift.episode import Episode, messages
-from toolshift.grade import Grade, grade
-from toolshift.scene import Applied, Scene, make_scene
-from toolshift.shift import NotApplicable, compose
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import NotApplicable, compose
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.grade import Grade, grade
+from toolshift.episode.oracle import OracleAgent
 from toolshift.worlds import find_world
 
 

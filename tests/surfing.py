@@ -9,7 +9,7 @@ from typing import Any
 
 import toolshift
 from toolshift.report.html import write_page
-from toolshift.run_folder import RunFolder
+from toolshift.runs.run_folder import RunFolder
 
 AXE = Path(__file__).parent / "report" / "axe.min.js"
 

@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_written_is_explained(toolshift: Run, tmp_path: 
 
 
 def test_a_full_disk_is_explained(toolshift: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolshift.run_folder import RunFolder
+    from toolshift.runs.run_folder import RunFolder
 
     opened = RunFolder._open
 
@@ -173,7 +173,7 @@ def test_regrading_gives_the_same_verdicts(toolshift: Run, out: Path) -> None:
 def test_regrading_says_what_has_changed(
     toolshift: Run, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolshift.grade._passed", lambda scene, steps, end: False)
+    monkeypatch.setattr("toolshift.episode.grade._passed", lambda scene, steps, end: False)
     code, said, _ = toolshift("regrade", out)
     assert code == 0
     assert "verdicts changed" in said
@@ -296,7 +296,7 @@ def test_every_command_has_a_help_text(toolshift: Run) -> None:
 
 
 PLUGIN = '''
-from toolshift.shift import Change, NotApplicable, shift
+from toolshift.core.shift import Change, NotApplicable, shift
 from dataclasses import replace
 
 DECLARED = dict(tier="perception", dimension="query", level=1, imitates="A test.")

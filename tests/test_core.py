@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift import seed as seeds
-from toolshift.agent import Reply, ToolCall, Turn, read_prose
-from toolshift.agents.oracle import OracleAgent
 from toolshift.agents.planted import planted
-from toolshift.episode import Budget, Episode, Step, converse, messages
-from toolshift.grade import exploration, grade, regrade, states
-from toolshift.scene import Applied, Scene, make_scene
-from toolshift.shift import NotApplicable, compose, shifts
-from toolshift.user import answer as user_answers
+from toolshift.core import seed as seeds
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import NotApplicable, compose, shifts
+from toolshift.core.user import answer as user_answers
+from toolshift.episode.contract import Reply, ToolCall, Turn, read_prose
+from toolshift.episode.episode import Budget, Episode, Step, converse, messages
+from toolshift.episode.grade import exploration, grade, regrade, states
+from toolshift.episode.oracle import OracleAgent
 from toolshift.worlds import OURS, find_world
 
 EVERY_KIND = [(world, kind) for world in OURS for kind in find_world(world).kinds]
@@ -83,8 +83,8 @@ def test_a_task_is_named_by_its_content() -> None:
 PRINT_TRACE = """
 import msgspec
 from toolshift.worlds import find_world
-from toolshift.scene import Applied, make_scene
-from toolshift.shift import compose
+from toolshift.core.scene import Applied, make_scene
+from toolshift.core.shift import compose
 for shift in ("format_drift", "reversed_order", "identity_erasure"):
     scene = compose(make_scene(find_world("poi"), "visit", 3), [Applied(shift, 2)])
     print(msgspec.json.encode(scene.rehearsal).decode(), [t.name for t in scene.tools])

@@ -17,16 +17,16 @@ from running import Run
 
 import toolshift.cli.gate  # noqa: F401  registers the command
 from toolshift.agents.catalog import contestants
-from toolshift.cell import Cell
-from toolshift.errors import UsageError
-from toolshift.gate import Family, Gate, judge
+from toolshift.api import run_plan
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+from toolshift.measure.gate import Family, Gate, judge
 from toolshift.measure.gating import change_interval, decide, more_tasks
 from toolshift.measure.statistics import non_inferiority
-from toolshift.plan import make_plan
-from toolshift.run import run_plan
-from toolshift.run_folder import Record, RunFolder
-from toolshift.suite import select
-from toolshift.tool import JSON
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.suite import select
 
 ROOT = Path(__file__).parents[1]
 TASKS = 80

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.loopback import is_loopback
+from toolshift.core.loopback import is_loopback
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost", "LocalHost"])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.agent import Reply, Turn
 from toolshift.agents.catalog import contestants
-from toolshift.cell import Cell
-from toolshift.errors import UsageError
-from toolshift.minimise import find_smallest
-from toolshift.run import read_task
-from toolshift.scene import Scene
-from toolshift.shift import NotApplicable
+from toolshift.api import read_task
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.contract import Reply, Turn
+from toolshift.runs.cell import Cell
+from toolshift.runs.minimise import find_smallest
 
 CELL = read_task("poi/listing", "identity_erasure:2")
 
@@ -33,14 +33,14 @@ class Crashes:
 
 
 def build_with(monkeypatch: pytest.MonkeyPatch, fault: Exception, smaller_only: bool) -> None:
-    from toolshift.cell import build
+    from toolshift.runs.cell import build
 
     def made(cell: Cell) -> Scene:
         if cell != CELL or not smaller_only:
             raise fault
         return build(cell)
 
-    monkeypatch.setattr("toolshift.minimise.build", made)
+    monkeypatch.setattr("toolshift.runs.minimise.build", made)
 
 
 def test_a_void_episode_is_said_to_be_void() -> None:

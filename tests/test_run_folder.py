@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from running import Run
 
-from toolshift.errors import UsageError
-from toolshift.run_folder import RunFolder
+from toolshift.core.errors import UsageError
+from toolshift.runs.run_folder import RunFolder
 
 RUN = ("run", "--tasks", "2", "--shift", "fatal_error", "--no-placebo", "--agent")
 ORACLE = (*RUN, "oracle", "--out", "out")

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from running import Run, write_agent
 
-from toolshift.agent import Reply, Turn
-from toolshift.agents.oracle import OracleAgent
-from toolshift.episode import Episode
-from toolshift.errors import BudgetSpent, UsageError
-from toolshift.plan import make_plan
-from toolshift.run import evaluate, run_plan
-from toolshift.run_folder import RunFolder
-from toolshift.study import Contestant
-from toolshift.suite import select
+from toolshift.api import evaluate, run_plan
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.episode.contract import Reply, Turn
+from toolshift.episode.episode import Episode
+from toolshift.episode.oracle import OracleAgent
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.study import Contestant
+from toolshift.runs.suite import select
 
 SMALL = ("--tasks", "4", "--shift", "identity_erasure", "--shift", "fatal_error", "--pool", "train")
 SCRIPTED = ("--agent", "oracle", "--agent", "memorises_names@0.5", "--agent", "noisy")
@@ -54,7 +54,7 @@ def test_scripted_agents_give_the_same_bytes_with_1_and_16_workers(
 ) -> None:
     assert toolshift("run", *SCRIPTED, *SMALL, "--out", "one")[0] == 0
     monkeypatch.setenv("PYTHONHASHSEED", "7")
-    monkeypatch.setattr("toolshift.processes.CHUNK", 8)  # else one worker would take all the jobs
+    monkeypatch.setattr("toolshift.runs.pool.CHUNK", 8)  # else one worker would take all the jobs
     assert toolshift("run", *SCRIPTED, *SMALL, "--workers", "16", "--out", "many")[0] == 0
     for name in ("episodes.jsonl", "plan.jsonl", "report.json", "report.txt"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes()

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from toolshift.cell import Cell, build
-from toolshift.errors import UsageError
-from toolshift.plan import Plan, make_plan
-from toolshift.scene import Applied
-from toolshift.shift import TIERS, find_shift
-from toolshift.suite import read_arms, read_stack, select
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import TIERS, find_shift
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.suite import read_arms, read_stack, select
 
 
 def tiers(plan: Plan) -> Counter[str]:
@@ -99,7 +99,7 @@ def test_a_shift_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("toolshift.cell.apply", broken)
+    monkeypatch.setattr("toolshift.runs.cell.apply", broken)
     with pytest.raises(UsageError, match=r"query_redundancy:2 failed .* ZeroDivisionError"):
         make_plan(select(shifts=("query_redundancy",), tasks=2, seed=77, placebo=False))
 

@@ -9,17 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolshift.agent import Agent, Reply, ToolCall, Turn, Usage
     from toolshift.agents.catalog import make_agent
-    from toolshift.episode import Budget, Episode
-    from toolshift.errors import BudgetSpent, UsageError
-    from toolshift.grade import Grade
-    from toolshift.layer import Layer
-    from toolshift.report.report import Report
-    from toolshift.run import attempt, evaluate
-    from toolshift.scene import Scene, make_scene
-    from toolshift.shift import Change, NotApplicable, apply, compose
-    from toolshift.world import World
+    from toolshift.api import attempt, evaluate
+    from toolshift.core.errors import BudgetSpent, UsageError
+    from toolshift.core.layer import Layer
+    from toolshift.core.scene import Scene, make_scene
+    from toolshift.core.shift import Change, NotApplicable, apply, compose
+    from toolshift.core.world import World
+    from toolshift.episode.contract import Agent, Reply, ToolCall, Turn, Usage
+    from toolshift.episode.episode import Budget, Episode
+    from toolshift.episode.grade import Grade
+    from toolshift.measure.report import Report
     from toolshift.worlds import find_world
 
 _HOME = {

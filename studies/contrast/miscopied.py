@@ -28,9 +28,9 @@ from pathlib import Path
 
 import msgspec
 
-from toolshift.cell import build
-from toolshift.run_folder import Record, RunFolder
-from toolshift.scene import Scene
+from toolshift.core.scene import Scene
+from toolshift.runs.cell import build
+from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.worlds.poi import NAMES
 
 STAGES = Path(__file__).parent.parent / "stages"

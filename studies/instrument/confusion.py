@@ -21,12 +21,12 @@ from pathlib import Path
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.planted import PLANTED
-from toolshift.cell import Cell, build
-from toolshift.episode import Episode
-from toolshift.grade import grade
-from toolshift.measure.causes import CAUSES
-from toolshift.plan import make_plan
-from toolshift.suite import select
+from toolshift.episode.causes import CAUSES
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.plan import make_plan
+from toolshift.runs.suite import select
 
 MIXED = [f"{a}+{b}" for a, b in combinations(PLANTED, 2) if "always_refuses" not in (a, b)]
 

@@ -20,12 +20,12 @@ from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 
-from toolshift.agents.oracle import OracleAgent
 from toolshift.agents.planted import planted
-from toolshift.episode import Episode
-from toolshift.grade import grade
-from toolshift.scene import Applied, Scene, make_scene
-from toolshift.shift import NotApplicable, compose, shifts
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import NotApplicable, compose, shifts
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.episode.oracle import OracleAgent
 from toolshift.worlds import OURS, find_world
 
 Job = tuple[str, str, int, int, tuple[tuple[str, int], ...]]

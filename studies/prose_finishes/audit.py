@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from toolshift import seed as seeds
-from toolshift.agent import REASONS, read_prose
+from toolshift.core import seed as seeds
+from toolshift.episode.contract import REASONS, read_prose
 
 HERE = Path(__file__).parent
 KINDS = ["answer", "refusal", "question"]

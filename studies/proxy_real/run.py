@@ -38,12 +38,12 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp.types import PromptReference
 
-from toolshift.connect.live import Live, Rehearsal
-from toolshift.connect.mcp.behind import Shifting, shift_tools
-from toolshift.connect.mcp.client import Target, list_tools
-from toolshift.errors import UsageError
-from toolshift.shift import shifts
-from toolshift.suite import read_stack
+from toolshift.connect.mcp.shifted_server import Shifting, shift_tools
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import shifts
+from toolshift.interop.mcp_client import Target, list_tools
+from toolshift.runs.suite import read_stack
+from toolshift.shifts.live import Live, Rehearsal
 
 HERE = Path(__file__).parent
 PATIENCE = 90

@@ -15,12 +15,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from toolshift.agent import FINAL_ANSWER, REFUSE, Reply, ToolCall, Turn
-from toolshift.agents.oracle import EpisodeDesk, OracleAgent
-from toolshift.episode import Episode, Over, Step, converse
-from toolshift.scene import Scene
-from toolshift.solver import Known, Solver
-from toolshift.tool import Result, Tool
+from toolshift.core.scene import Scene
+from toolshift.core.solver import Known, Solver
+from toolshift.core.tool import Result, Tool
+from toolshift.episode.contract import FINAL_ANSWER, REFUSE, Reply, ToolCall, Turn
+from toolshift.episode.episode import Episode, Over, Step, converse
+from toolshift.episode.oracle import EpisodeDesk, OracleAgent
 
 EXPECTED: dict[str, str] = {
     "tape": "no_recovery",

@@ -13,9 +13,9 @@ from functools import cache
 import pytest
 from blind import AGENTS, EXPECTED, TAPE_UNDER, play
 
-from toolshift.grade import grade
-from toolshift.scene import Applied, Scene, make_scene
-from toolshift.shift import NotApplicable, compose
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import NotApplicable, compose
+from toolshift.episode.grade import grade
 from toolshift.worlds import find_world
 
 SHIFTS = {

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from toolshift.agent import PROTOCOL_TOOLS, Reply, ToolCall, Turn
 from toolshift.agents.chat import ChatAgent, estimate
-from toolshift.errors import BudgetSpent, UsageError
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.episode.contract import PROTOCOL_TOOLS, Reply, ToolCall, Turn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolshift.agents.chat import ChatAgent
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 KEY = "sk-test-4f9c1d7b2e8a6053"
 

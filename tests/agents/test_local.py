@@ -22,16 +22,17 @@ from transformers import (  # noqa: E402
     PreTrainedTokenizerFast,
 )
 
-from toolshift.agent import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
-from toolshift.agents import arithmetic, smol  # noqa: E402
-from toolshift.agents.attention import BLOCK, grouped_attention  # noqa: E402
 from toolshift.agents.catalog import describe  # noqa: E402
-from toolshift.agents.decode import Decoder, Generator  # noqa: E402
 from toolshift.agents.local import LocalAgent, load_model, load_tokenizer  # noqa: E402
-from toolshift.agents.prefix import PrefixMemory  # noqa: E402
-from toolshift.agents.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
-from toolshift.errors import UsageError  # noqa: E402
-from toolshift.study import Contestant  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.episode.contract import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
+from toolshift.lm import dtype as arithmetic  # noqa: E402
+from toolshift.lm import smol  # noqa: E402
+from toolshift.lm.attention import BLOCK, grouped_attention  # noqa: E402
+from toolshift.lm.decode import Decoder, Generator  # noqa: E402
+from toolshift.lm.prefix_cache import PrefixMemory  # noqa: E402
+from toolshift.lm.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
+from toolshift.runs.study import Contestant  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -251,7 +252,7 @@ def test_constrained_replies_are_valid_calls(model, layout, request):
 
 
 def test_spaced_calls_begin_with_a_space_under_constraint_too():
-    grammar = pytest.importorskip("toolshift.agents.grammar")
+    grammar = pytest.importorskip("toolshift.lm.grammar")
     pytest.importorskip("llguidance")
     tokenizer = byte_tokenizer()
     bound = grammar.Vocabulary(tokenizer, len(tokenizer), "spaced").constrain(PROTOCOL_TOOLS)
@@ -293,7 +294,7 @@ def test_the_bundled_tokenizer_cuts_a_spaced_text_as_the_user_says_it():
 
 
 def test_a_constrained_call_cut_off_inside_a_string_can_be_closed():
-    grammar = pytest.importorskip("toolshift.agents.grammar")
+    grammar = pytest.importorskip("toolshift.lm.grammar")
     pytest.importorskip("llguidance")
     tokenizer = byte_tokenizer()
     constraint = grammar.Vocabulary(tokenizer, len(tokenizer)).constrain(PROTOCOL_TOOLS)

@@ -8,13 +8,13 @@ from functools import cache
 import pytest
 from scenes import clean_scenes, shifted
 
-from toolshift.agents.oracle import OracleAgent
 from toolshift.agents.planted import PLANTED, planted
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.scene import Scene
-from toolshift.shift import shifts
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.shift import shifts
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.episode.oracle import OracleAgent
 
 
 @cache

@@ -17,14 +17,14 @@ import pytest
 from running import Run
 
 from toolshift.agents.catalog import contestants, describe
-from toolshift.agents.program import CommandAgent
-from toolshift.cell import build
-from toolshift.errors import UsageError
-from toolshift.plan import make_plan
-from toolshift.run import evaluate, read_task
-from toolshift.run_folder import Record, RunFolder
-from toolshift.study import play
-from toolshift.suite import select
+from toolshift.api import evaluate, read_task
+from toolshift.connect.program import CommandAgent
+from toolshift.core.errors import UsageError
+from toolshift.runs.cell import build
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.study import play
+from toolshift.runs.suite import select
 
 SMALL: dict[str, Any] = {
     "worlds": ["poi"], "tasks": 2, "shifts": ["identity_erasure:1"], "placebo": False,
@@ -246,7 +246,7 @@ def test_ctrl_c_ends_all_programs_and_keeps_what_is_done(tmp_path: Path, concurr
     """The first episode is over at once; the next ones would take a minute."""
     write(tmp_path / "slow.py", ONCE + SLOW)
     study = (
-        "import sys; from toolshift.run import evaluate;"
+        "import sys; from toolshift.api import evaluate;"
         f"evaluate('command:' + sys.executable + ' slow.py pids', concurrency={concurrency},"
         " worlds=['poi'], tasks=4, shifts=['clean'], out='out', placebo=False)"
     )

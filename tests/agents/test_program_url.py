@@ -16,12 +16,12 @@ import httpx
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.agents.program import UrlAgent
-from toolshift.cell import build
-from toolshift.errors import UsageError
-from toolshift.run import evaluate, read_task
-from toolshift.run_folder import Record, RunFolder
-from toolshift.study import play
+from toolshift.api import evaluate, read_task
+from toolshift.connect.program import UrlAgent
+from toolshift.core.errors import UsageError
+from toolshift.runs.cell import build
+from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.study import play
 
 TASK = read_task("poi/look_then_book")
 

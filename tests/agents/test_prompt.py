@@ -8,15 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.agent import PROTOCOL_TOOLS, Reply, ToolCall, Turn
-from toolshift.agents.prompt import (
-    LAYOUTS,
-    parse_reply,
-    render_call,
-    render_system,
-    to_plain_messages,
-)
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import PROTOCOL_TOOLS, Reply, ToolCall, Turn
+from toolshift.lm.prompt import LAYOUTS, parse_reply, render_call, render_system, to_plain_messages
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

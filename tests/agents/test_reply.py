@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from toolshift import evaluate
-from toolshift.agent import CallableAgent, Reply, ToolCall
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import CallableAgent, Reply, ToolCall
 
 
 def calling(arguments: Any, name: Any = "find") -> dict[str, Any]:

@@ -12,8 +12,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from toolshift.agents.local import load_model
-from toolshift.agents.weights import check_model, load_weights
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.lm.weights import check_model, load_weights
 
 SIZES = {
     "vocab_size": 96,

@@ -13,10 +13,10 @@ import httpx
 from toolshift.connect.model_proxy.app import ModelProxy
 from toolshift.connect.model_proxy.settings import Shifting
 from toolshift.connect.serve.guard import Guard
-from toolshift.connect.serve.seat import Seat
 from toolshift.connect.serve.server import bind, web_server
-from toolshift.loopback import LOOPBACK
-from toolshift.suite import read_stack
+from toolshift.connect.serve.session import Seat
+from toolshift.core.loopback import LOOPBACK
+from toolshift.runs.suite import read_stack
 
 
 @contextlib.contextmanager

@@ -18,11 +18,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from toolshift.agents.catalog import make_agent
-from toolshift.cell import build
-from toolshift.connect.serve.seat import Seat
-from toolshift.episode import Episode, messages
-from toolshift.grade import grade
-from toolshift.run import read_task
+from toolshift.api import read_task
+from toolshift.connect.serve.session import Seat
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.grade import grade
+from toolshift.runs.cell import build
 
 DONE = "Done."
 

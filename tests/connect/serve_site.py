@@ -12,11 +12,11 @@ import httpx
 import httpx2
 from mcp import Client
 
-from toolshift.agent import ASK_USER, FINAL_ANSWER, REFUSE
-from toolshift.connect.serve.seat import House
 from toolshift.connect.serve.server import bind, web_server
+from toolshift.connect.serve.session import House
 from toolshift.connect.serve.site import Site
-from toolshift.episode import Step
+from toolshift.episode.contract import ASK_USER, FINAL_ANSWER, REFUSE
+from toolshift.episode.episode import Step
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 """How the official client is told which era to speak, and what it then speaks."""

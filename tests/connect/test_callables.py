@@ -13,9 +13,9 @@ import pytest
 
 from toolshift.agents.catalog import make_agent
 from toolshift.connect.callables import annotation, grade, open_seat, reply, tools_of
-from toolshift.episode import Episode
-from toolshift.shifts.plays import STYLES
-from toolshift.tool import as_openai
+from toolshift.core.tool import as_openai
+from toolshift.episode.episode import Episode
+from toolshift.shifts.oracle_trace import STYLES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "tests/connect/frameworks/programs").glob("*.py"))

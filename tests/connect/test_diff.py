@@ -13,19 +13,19 @@ import yaml
 from scenes import proven, solved
 
 from toolshift.agents.planted import planted
-from toolshift.connect.diff.file import FORMAT, ShiftFile, find_file_shift, read_shift_file
-from toolshift.connect.diff.mapping import Answers, read_mapping, write_mapping
-from toolshift.connect.diff.settle import settle
-from toolshift.connect.diff.sides import Side, read_side
-from toolshift.connect.own import load
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.scene import Applied, Scene, make_scene
-from toolshift.shift import NotApplicable, compose, find_shift
-from toolshift.suite import read_arms
-from toolshift.tool import as_openai
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import NotApplicable, compose, find_shift
+from toolshift.core.tool import as_openai
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.runs.suite import read_arms
+from toolshift.shifts.release.file import FORMAT, ShiftFile, find_file_shift, read_shift_file
+from toolshift.shifts.release.inputs import Side, read_side
+from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
+from toolshift.shifts.release.resolve import settle
 from toolshift.worlds import find_world
+from toolshift.worlds.own import load
 
 Listed = list[dict[str, Any]]
 Edit = Callable[[dict[str, dict[str, Any]]], None]

@@ -10,7 +10,7 @@ import pytest
 from connect.test_diff import edited, poi, rename
 from running import Run
 
-from toolshift.shift import FILES
+from toolshift.core.shift import FILES
 
 
 @pytest.fixture

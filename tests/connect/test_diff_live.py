@@ -7,11 +7,11 @@ from typing import Any
 
 from connect.test_diff import Listed, made
 
-from toolshift.connect.diff.mapping import read_mapping
-from toolshift.connect.live import Live, live_scene, shifted
-from toolshift.connect.tools import from_mcp, from_openai
-from toolshift.suite import read_stack
-from toolshift.tool import Result
+from toolshift.core.tool import Result
+from toolshift.interop.tools import from_mcp, from_openai
+from toolshift.runs.suite import read_stack
+from toolshift.shifts.live import Live, live_scene, shifted
+from toolshift.shifts.release.mapping import read_mapping
 
 OLD: Listed = [
     {

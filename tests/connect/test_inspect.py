@@ -6,7 +6,7 @@ import jsonschema_rs
 import pytest
 
 from toolshift.connect.inspect.schema import KNOWN, simplify
-from toolshift.tool import input_schema
+from toolshift.core.tool import input_schema
 from toolshift.worlds import OURS, find_world
 
 NESTED = {

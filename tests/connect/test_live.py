@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from connect.shop_server import ORDERS, TOOLS
 
-from toolshift.connect.live import Live, altered, live_scene, shifted
-from toolshift.connect.tools import Toolbox, from_mcp
-from toolshift.errors import UsageError
-from toolshift.layer import Below, Layer, Memory
-from toolshift.scene import Applied
-from toolshift.shift import NotApplicable, shifts
-from toolshift.tool import Result
+from toolshift.core.errors import UsageError
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.scene import Applied
+from toolshift.core.shift import NotApplicable, shifts
+from toolshift.core.tool import Result
+from toolshift.interop.tools import Toolbox, from_mcp
+from toolshift.shifts.live import Live, altered, live_scene, shifted
 
 READING = [tool for tool in TOOLS if tool["name"] != "cancel_order"]
 TASKLESS = {

@@ -28,9 +28,9 @@ from serving import scripted_server, smol_server, status
 from toolshift.connect.callables import open_seat
 from toolshift.connect.model_proxy.app import MOST_ROUNDS
 from toolshift.connect.model_proxy.settings import Shifting, check_stack, prepare
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.suite import read_stack
+from toolshift.core.errors import UsageError
+from toolshift.episode.grade import grade
+from toolshift.runs.suite import read_stack
 
 TASK = "poi/booking/0"
 APPLICABLE = (

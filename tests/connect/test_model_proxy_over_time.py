@@ -11,7 +11,7 @@ from connect.proxying import proxied, work
 from connect.scripted_model import Reader, alike_params, scripted_model
 
 from toolshift.connect.callables import open_seat
-from toolshift.grade import grade
+from toolshift.episode.grade import grade
 
 TASK = "poi/booking/0"
 OVER_TIME = (

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from running import Run
 
-from toolshift.agents.oracle import OracleAgent
 from toolshift.agents.planted import planted
-from toolshift.connect.own import OwnWorld, load
-from toolshift.connect.own.checking import check_tasks
-from toolshift.connect.tools import from_mcp
-from toolshift.episode import Episode
-from toolshift.grade import Grade, grade, regrade
-from toolshift.run import evaluate
-from toolshift.scene import Scene, make_scene
-from toolshift.shift import NotApplicable, apply, shifts
+from toolshift.api import evaluate
+from toolshift.core.scene import Scene, make_scene
+from toolshift.core.shift import NotApplicable, apply, shifts
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import Grade, grade, regrade
+from toolshift.episode.oracle import OracleAgent
+from toolshift.interop.tools import from_mcp
+from toolshift.runs.own_checking import check_tasks
 from toolshift.worlds import OWN
+from toolshift.worlds.own import OwnWorld, load
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_tools"
 

@@ -10,8 +10,8 @@ import pytest
 from connect.test_own import EXAMPLE
 from running import Run
 
-from toolshift.connect.own.file import read_file
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.worlds.own.file import read_file
 
 GOOD = """\
 world: shop

@@ -10,11 +10,11 @@ import pytest
 from connect.test_own import EXAMPLE, called
 from connect.test_own_file import GOOD
 
-from toolshift.connect.own import load
-from toolshift.connect.own.file import read_file
-from toolshift.connect.own.ledger import agrees
-from toolshift.errors import UsageError
-from toolshift.scene import make_scene
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import make_scene
+from toolshift.worlds.own import load
+from toolshift.worlds.own.expected_calls import agrees
+from toolshift.worlds.own.file import read_file
 
 WHOLE, PART = "{{calls[0].id}}", "Order {{calls[0].id}}"
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from connect.test_own import EXAMPLE, called, played, reads, remembers, scenes
 
+from toolshift.api import evaluate
 from toolshift.commands.world import check_command, init_command, record_command
-from toolshift.connect.own import OwnWorld, load
-from toolshift.connect.own.checking import let_play
-from toolshift.errors import UsageError
-from toolshift.run import evaluate
-from toolshift.scene import make_scene
-from toolshift.shift import NotApplicable, apply
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import make_scene
+from toolshift.core.shift import NotApplicable, apply
+from toolshift.runs.own_checking import let_play
+from toolshift.worlds.own import OwnWorld, load
 
 SHIFTS = ("identity_erasure", "parameter_rename", "format_drift", "redirect", "fatal_error")
 AGENTS = ("oracle", "memorises_names", "gives_up", "never_refuses")

@@ -11,14 +11,14 @@ import pytest
 from connect.own_server import OPENAPI, Site, ledger_site
 from connect.test_own import called, played, scenes
 
-from toolshift.connect.own import OwnWorld, load
-from toolshift.connect.own.checking import check_tasks
-from toolshift.connect.own.openapi import _operation
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.scene import make_scene
-from toolshift.shift import NotApplicable, apply
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import make_scene
+from toolshift.core.shift import NotApplicable, apply
+from toolshift.core.tool import JSON
+from toolshift.episode.episode import Episode
+from toolshift.interop.openapi import _operation
+from toolshift.runs.own_checking import check_tasks
+from toolshift.worlds.own import OwnWorld, load
 
 SERVER = Path(__file__).with_name("own_server.py")
 CHECKS = """

@@ -14,11 +14,11 @@ from mcp.client._memory import InMemoryTransport
 from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsResult, ResourceTemplateReference, Root
 
-from toolshift.connect.mcp.behind import Shifting
-from toolshift.connect.mcp.client import Target
 from toolshift.connect.mcp.proxy import in_process
+from toolshift.connect.mcp.shifted_server import Shifting
 from toolshift.connect.trace import Trace
-from toolshift.scene import Applied
+from toolshift.core.scene import Applied
+from toolshift.interop.mcp_client import Target
 from toolshift.shifts.observation import Drift
 
 Visit = Callable[[Client], Awaitable[Any]]

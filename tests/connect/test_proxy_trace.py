@@ -10,9 +10,9 @@ import pytest
 from connect.test_proxy import shifting, visit
 from mcp import Client
 
-from toolshift.connect.mcp.behind import Shifting
+from toolshift.connect.mcp.shifted_server import Shifting
 from toolshift.connect.trace import Redactor, Trace
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 
 def test_each_call_is_traced(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from toolshift.commands.proxy import proxy_command
-from toolshift.connect.mcp.behind import Shifting
-from toolshift.connect.mcp.client import Target
+from toolshift.connect.mcp.shifted_server import Shifting
 from toolshift.connect.mcp.web import application
-from toolshift.errors import UsageError
-from toolshift.scene import Applied
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.interop.mcp_client import Target
 
 HERE = Path(__file__).parent
 SHOP = (sys.executable, str(HERE / "shop_server.py"))

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.plan import make_plan
-from toolshift.run import run_plan
-from toolshift.run_folder import RunFolder
-from toolshift.suite import select
+from toolshift.api import run_plan
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import select
 
 pytest_plugins = ["pytester"]
 SHIFTS = ("identity_erasure:2", "format_drift:2")
@@ -230,7 +230,7 @@ def test_pytest_finds_the_plugin() -> None:
 def test_the_plugin_is_described_and_imports_nothing_heavy(site: pytest.Pytester) -> None:
     done = pytest_in(site, "--markers")
     done.stdout.fnmatch_lines(["@pytest.mark.toolshift(agent, *"])
-    heavy = "numpy", "scipy", "msgspec", "toolshift.gate", "toolshift.connect.pytest_runs"
+    heavy = "numpy", "scipy", "msgspec", "toolshift.measure.gate", "toolshift.connect.pytest_runs"
     code = (
         "import sys, pytest; import toolshift.connect.pytest_plugin; "
         f"print([name for name in {heavy} if name in sys.modules])"

@@ -17,14 +17,14 @@ from mcp.client.streamable_http import streamable_http_client
 from serve_site import ERAS, get, open_one, repeat, running, shared_http, web
 
 from toolshift.agents.catalog import contestants
-from toolshift.cell import build
-from toolshift.connect.serve.offer import spoken
-from toolshift.connect.serve.seat import Heard
-from toolshift.run import read_task
-from toolshift.run_folder import Record
-from toolshift.shift import NotApplicable
-from toolshift.study import play
-from toolshift.tool import JSON
+from toolshift.api import read_task
+from toolshift.connect.serve.mcp_server import spoken
+from toolshift.connect.serve.session import Heard
+from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import JSON
+from toolshift.runs.cell import build
+from toolshift.runs.run_folder import Record
+from toolshift.runs.study import play
 
 SHIFTS = ("", "identity_erasure:2", "format_drift:2", "tool_removed_midway:2", "merged_tools:2")
 PLAYERS = ("oracle", "gives_up", "memorises_names", "never_refuses")

@@ -10,11 +10,11 @@ from connect.shop_server import TOOLS
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolshift.connect.schema import MOST_NODES, inlined, properties_of, renamed, sample
-from toolshift.connect.tools import from_mcp, from_openai
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import input_schema, invalid_arguments
+from toolshift.interop.schema import MOST_NODES, inlined, properties_of, renamed, sample
+from toolshift.interop.tools import from_mcp, from_openai
 from toolshift.shifts.surface import Surface
-from toolshift.tool import input_schema, invalid_arguments
 
 
 def mcp(inputs: Any, **more: Any) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from math import isnan
 import msgspec
 import pytest
 
-from toolshift.cell import Cell
-from toolshift.errors import UsageError
-from toolshift.grade import Grade
+from toolshift.api import evaluate
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.episode.grade import Grade
 from toolshift.measure.diagnosis import (
     diagnose,
     drop_of,
@@ -20,8 +21,7 @@ from toolshift.measure.diagnosis import (
 )
 from toolshift.measure.metrics import ALPHA, Arms, Measures, Scored, tier_of
 from toolshift.report.tables import behaviour_table, group_table
-from toolshift.run import evaluate
-from toolshift.scene import Applied
+from toolshift.runs.cell import Cell
 
 CLEAN = ()
 ERASED = (Applied("identity_erasure", 2),)

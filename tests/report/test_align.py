@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.cell import build
-from toolshift.measure.causes import guilty_step
+from toolshift.api import read_task
+from toolshift.episode.causes import guilty_step
 from toolshift.report.align import Pair, align, first_divergence, matched_tools
-from toolshift.run import read_task
-from toolshift.run_folder import Record
-from toolshift.study import play
+from toolshift.runs.cell import build
+from toolshift.runs.run_folder import Record
+from toolshift.runs.study import play
 
 
 def episode(agent: str, task: str, shifts: str = "") -> Record:

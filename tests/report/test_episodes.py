@@ -13,12 +13,12 @@ from browser import chromium, open_page, wait_for
 from surfing import Surfer
 
 import toolshift
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
 from toolshift.report.html.episodes import LONGEST, fragment
 from toolshift.report.html.page import write_page
 from toolshift.report.html.serve import frame
-from toolshift.run_folder import RunFolder
-from toolshift.tool import JSON
+from toolshift.runs.run_folder import RunFolder
 
 SHIFTS = ("identity_erasure:2", "redirect:2", "fatal_error:2", "format_drift:2")
 EVIL = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.gate import Family, Gate
+from toolshift.measure.gate import Family, Gate
 from toolshift.measure.statistics import Interval
 from toolshift.report.gate_markdown import gate_markdown
 from toolshift.report.junit import junit

@@ -8,11 +8,11 @@ import pytest
 from surfing import run_into
 
 import toolshift
+from toolshift.api import report_of
 from toolshift.measure.diagnosis import percent, points
+from toolshift.measure.report import Report
 from toolshift.report.markdown import as_markdown, plain
-from toolshift.report.report import Report
-from toolshift.run import report_of
-from toolshift.run_folder import RunFolder
+from toolshift.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

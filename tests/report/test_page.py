@@ -14,17 +14,17 @@ import pytest
 from browser import chromium
 from surfing import Surfer, run_into, written
 
-from toolshift.agent import Reply, ToolCall
-from toolshift.compare import compare
-from toolshift.errors import UsageError
+from toolshift.api import report_of
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import Reply, ToolCall
+from toolshift.measure.compare import compare
 from toolshift.measure.diagnosis import words
 from toolshift.report.html import write_page
 from toolshift.report.html.figures import safe_json, shown
 from toolshift.report.html.method import selection_options
-from toolshift.run import report_of
-from toolshift.run_folder import RunFolder
-from toolshift.suite import select
-from toolshift.tool import JSON
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import select
 
 AGENTS = ("oracle", "memorises_names", "never_refuses", "always_refuses")
 SCHEMES = ("light", "dark")

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from surfing import run_into
 
 import toolshift
-from toolshift.report.html import story
+from toolshift.api import report_of
+from toolshift.measure.report import Report
+from toolshift.report.html import summary as story
 from toolshift.report.html.page import make_page
 from toolshift.report.markdown import as_markdown
-from toolshift.report.report import Report
-from toolshift.run import report_of
-from toolshift.run_folder import RunFolder
+from toolshift.runs.run_folder import RunFolder
 
 OWN = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
 TOO_FEW = "too few tasks to tell it from chance."

@@ -20,9 +20,9 @@ from browser import chromium, open_page, wait_for
 import toolshift
 from toolshift.commands.runs import trace_command
 from toolshift.commands.view import view_command
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 from toolshift.report.html.serve import Server
-from toolshift.run_folder import RunFolder
+from toolshift.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.agents.oracle import OracleAgent
-from toolshift.episode import Episode, messages
-from toolshift.scene import Scene, kind_of, make_scene
-from toolshift.shift import SEVERITIES, NotApplicable, apply, find_shift
+from toolshift.core.scene import Scene, kind_of, make_scene
+from toolshift.core.shift import SEVERITIES, NotApplicable, apply, find_shift
+from toolshift.core.tool import JSON, as_openai
+from toolshift.core.world import POOLS
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import wording
-from toolshift.tool import JSON, as_openai
-from toolshift.world import POOLS
 from toolshift.worlds import find_world
 
 ACTION = (

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolshift import form
-from toolshift.shifts import formats
-from toolshift.tool import Field, Result
+from toolshift.core import form, formats
+from toolshift.core.tool import Field, Result
 
 NAMES = ("json", "yaml", "xml", "csv", "pairs", "table", "prose")
 TRAPS = (

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.agents.oracle import OracleAgent
-from toolshift.episode import Episode, messages
-from toolshift.scene import Applied, Scene, make_scene
-from toolshift.shift import SEVERITIES, NotApplicable, Severity, apply, compose, shifts
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import SEVERITIES, NotApplicable, Severity, apply, compose, shifts
+from toolshift.core.tool import JSON, as_openai
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import interruption, observation
-from toolshift.shifts.plays import TABLES, restyle
-from toolshift.tool import JSON, as_openai
+from toolshift.shifts.oracle_trace import TABLES, restyle
 from toolshift.worlds import find_world
 
 MINE = (

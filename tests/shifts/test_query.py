@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from toolshift.scene import Scene, kind_of, make_scene
-from toolshift.shift import SEVERITIES, NotApplicable, apply
+from toolshift.core.scene import Scene, kind_of, make_scene
+from toolshift.core.shift import SEVERITIES, NotApplicable, apply
+from toolshift.core.world import POOLS
 from toolshift.shifts.query import distance, mark, states, template_in, values, wanted_words
-from toolshift.world import POOLS
 from toolshift.worlds import find_world
 
 KINDS = [(name, kind) for name in ("poi", "medical", "retail") for kind in find_world(name).kinds]

@@ -13,12 +13,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from toolshift.scene import make_scene
-from toolshift.shift import compose, shifts
+from toolshift.core.scene import make_scene
+from toolshift.core.shift import compose, shifts
+from toolshift.core.world import POOLS
+from toolshift.runs.suite import read_arms
 from toolshift.shifts.dependency import TABLES
 from toolshift.shifts.wording import TABLES as SYNONYMS
-from toolshift.suite import read_arms
-from toolshift.world import POOLS
 from toolshift.worlds import OURS, find_world
 
 DEEP = sorted(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.layer import Session
-from toolshift.scene import make_scene
+from toolshift.core.layer import Session
+from toolshift.core.scene import make_scene
+from toolshift.core.tool import DESCRIPTION, NAME, Field, Hint, Param, Result, Tool, error
 from toolshift.shifts.surface import Surface, decoy
-from toolshift.tool import DESCRIPTION, NAME, Field, Hint, Param, Result, Tool, error
 from toolshift.worlds import find_world
 
 TEXT = {"type": "string", "description": "Ask get_hours for it."}

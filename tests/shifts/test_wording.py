@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from toolshift.scene import make_scene
+from toolshift.core.scene import make_scene
 from toolshift.shifts import wording
 from toolshift.shifts.wording import TABLES, UNRELATED
 from toolshift.worlds import find_world

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from safetensors.torch import load_file
 
-from toolshift.grade import grade
-from toolshift.train.follow import read_curves
+from toolshift.episode.grade import grade
+from toolshift.train.callbacks import read_curves
 from toolshift.train.grpo_settings import preset
 from toolshift.train.reward import Earned
 from toolshift.train.scenes import Mix

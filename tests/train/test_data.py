@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift.commands.data import statistics
-from toolshift.errors import UsageError
-from toolshift.shift import shifts
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import shifts
 from toolshift.train.data import expert_rows, make_rows
 from toolshift.train.rows import read_rows
 from toolshift.train.scenes import FAMILIES, Mix, check, draw

@@ -10,10 +10,10 @@ pytest.importorskip("transformers")
 
 from transformers.utils import get_json_schema
 
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.scene import make_scene
-from toolshift.shift import apply
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import make_scene
+from toolshift.core.shift import apply
+from toolshift.episode.episode import Episode
 from toolshift.train.environment import environment_class, environments
 from toolshift.worlds import find_world
 

@@ -17,9 +17,9 @@ from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, training_record  # noqa: E402
 from toolshift.commands.train import going_on  # noqa: E402
-from toolshift.errors import UsageError  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.train import record  # noqa: E402
-from toolshift.train.follow import checkpoints  # noqa: E402
+from toolshift.train.callbacks import checkpoints  # noqa: E402
 from toolshift.train.model import require_one_gpu  # noqa: E402
 from toolshift.train.rows import checked, read_rows, write_rows  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402

@@ -25,8 +25,8 @@ from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.commands.grpo import read_settings  # noqa: E402
-from toolshift.errors import UsageError  # noqa: E402
-from toolshift.train.follow import Spent, checkpoints, read_curves  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.train.callbacks import Spent, checkpoints, read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer, _config  # noqa: E402

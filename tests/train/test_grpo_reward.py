@@ -11,8 +11,8 @@ pytest.importorskip("trl")
 
 from train.grpo_runs import MIX, by_scene, letters, plain_letters, same, settings, steps_of  # noqa: E402
 
-from toolshift.errors import UsageError  # noqa: E402
-from toolshift.grade import grade  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.episode.grade import grade  # noqa: E402
 from toolshift.train.grpo import train  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer  # noqa: E402
 from toolshift.train.record import named  # noqa: E402

@@ -8,7 +8,7 @@ pytest.importorskip("trl")
 from train import tiny  # noqa: E402
 from train.tiny import full, lora  # noqa: E402
 
-from toolshift.agents import arithmetic  # noqa: E402
+from toolshift.lm import dtype as arithmetic  # noqa: E402
 from toolshift.train import loss as loss_module  # noqa: E402
 from toolshift.train.batches import Encoder, collate, encode_rows  # noqa: E402
 from toolshift.train.loss import add_loss, use_plain_attention  # noqa: E402

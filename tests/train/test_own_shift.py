@@ -10,7 +10,7 @@ import pytest
 SHIFT = '''
 from dataclasses import replace
 
-from toolshift.shift import Change, shift
+from toolshift.core.shift import Change, shift
 
 
 @shift(tier="perception", dimension="query", level=1, imitates="A client that writes in capitals.")

@@ -13,15 +13,15 @@ import msgspec
 import pytest
 from train import tiny
 
-from toolshift import cell
-from toolshift.agents.prompt import LAYOUTS
 from toolshift.commands.data import read_mix
 from toolshift.commands.train import _settings
-from toolshift.errors import UsageError
-from toolshift.train import reproduce
-from toolshift.train.experiments import SCALES, STUDIES, find_study
+from toolshift.core.errors import UsageError
+from toolshift.lm.prompt import LAYOUTS
+from toolshift.reproduce import reproduce
+from toolshift.reproduce.experiments import SCALES, STUDIES, find_study
+from toolshift.reproduce.reproduce import stages
+from toolshift.runs import cell
 from toolshift.train.presets import PRESETS
-from toolshift.train.reproduce import stages
 from toolshift.train.scenes import FAMILIES, check, draw
 
 
@@ -83,7 +83,7 @@ def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
 
 def test_a_change_of_how_prompts_are_written_is_in_the_key(monkeypatch):
     before = stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
-    monkeypatch.setattr("toolshift.agents.prompt._INTRODUCTION", "Call a tool:")
+    monkeypatch.setattr("toolshift.lm.prompt._INTRODUCTION", "Call a tool:")
     reproduce._written.cache_clear()
     assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
     reproduce._written.cache_clear()
@@ -243,7 +243,7 @@ def test_ctrl_c_in_a_stage_loses_nothing(tmp_path, toolshift, monkeypatch):
         monkeypatch.setattr(owner, name, pressed)
 
     from toolshift.agents.local import LocalAgent
-    from toolshift.train.follow import Progress
+    from toolshift.train.callbacks import Progress
 
     assert study("whole")[0] == 0
     press(Progress, "on_log")

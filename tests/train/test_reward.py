@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolshift.agent import REFUSE, Reply, ToolCall
-from toolshift.agents.oracle import OracleAgent
 from toolshift.agents.planted import planted
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.scene import Scene, make_scene
-from toolshift.shift import apply
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene, make_scene
+from toolshift.core.shift import apply
+from toolshift.episode.contract import REFUSE, Reply, ToolCall
+from toolshift.episode.episode import Episode
+from toolshift.episode.oracle import OracleAgent
 from toolshift.train.reward import TERMS, Weights, check, earn, paid
 from toolshift.worlds import find_world
 

@@ -9,15 +9,15 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 
-from toolshift.agent import Turn  # noqa: E402
 from toolshift.agents.local import load_model, load_tokenizer, stop_tokens, tool_role  # noqa: E402
-from toolshift.agents.prompt import render_call, to_plain_messages  # noqa: E402
-from toolshift.episode import messages  # noqa: E402
-from toolshift.grade import grade  # noqa: E402
-from toolshift.scene import make_scene  # noqa: E402
-from toolshift.shift import apply  # noqa: E402
+from toolshift.core.scene import make_scene  # noqa: E402
+from toolshift.core.shift import apply  # noqa: E402
+from toolshift.episode.contract import Turn  # noqa: E402
+from toolshift.episode.episode import messages  # noqa: E402
+from toolshift.episode.grade import grade  # noqa: E402
+from toolshift.lm.prompt import render_call, to_plain_messages  # noqa: E402
+from toolshift.train.generation import Sampler, Voice, copy_weights, speaking_copy  # noqa: E402
 from toolshift.train.model import training_template  # noqa: E402
-from toolshift.train.policy import Sampler, Voice, copy_weights, speaking_copy  # noqa: E402
 from toolshift.train.rollout import (  # noqa: E402
     CUT_OFF,
     Clock,
@@ -116,7 +116,7 @@ def test_the_tokens_are_those_of_the_whole_conversation(directory, kind):
 
 
 def _tools(scene):
-    from toolshift.episode import Episode
+    from toolshift.episode.episode import Episode
 
     return Episode(scene).observation.tools
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from toolshift.agent import Turn
-from toolshift.agents.prompt import to_plain_messages
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import Turn
+from toolshift.lm.prompt import to_plain_messages
 from toolshift.train.data import make_rows
 from toolshift.train.rows import checked, read_rows, turns_of, write_rows
 from toolshift.train.scenes import Mix

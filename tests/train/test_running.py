@@ -17,8 +17,8 @@ from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
 from toolshift.agents.local import training_record  # noqa: E402
-from toolshift.errors import UsageError  # noqa: E402
-from toolshift.train.follow import checkpoints  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.train.callbacks import checkpoints  # noqa: E402
 from toolshift.train.running import Careful  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
@@ -95,7 +95,7 @@ from pathlib import Path
 
 sys.path.insert(0, sys.argv[1])
 from train import tiny
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 from toolshift.train.sft import train
 
 rows = tiny.rows() * 10

@@ -15,9 +15,9 @@ from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
-from toolshift.errors import UsageError  # noqa: E402
-from toolshift.train.follow import checkpoints, clock, read_curves  # noqa: E402
-from toolshift.train.live import LiveAgent, decoding  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.train.callbacks import checkpoints, clock, read_curves  # noqa: E402
+from toolshift.train.evaluation import LiveAgent, decoding  # noqa: E402
 from toolshift.train.model import find_base, load  # noqa: E402
 from toolshift.train.presets import Settings, preset  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
@@ -84,7 +84,7 @@ def test_the_live_agent_says_what_the_stored_one_says(model, tmp_path):
     base = find_base(settings)
     loaded = load(settings, base)
     stored = LocalAgent(model, dtype="float32")
-    from toolshift.agent import Turn
+    from toolshift.episode.contract import Turn
 
     turns = [Turn(row["messages"][:2], row["tools"]) for row in tiny.rows()[:3]]
     with decoding(loaded) as inner:

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.episode.episode import Episode
 from toolshift.train.data import expert_rows, make_rows
+from toolshift.train.injected_errors import KINDS
 from toolshift.train.scenes import Mix, check, draw
-from toolshift.train.slips import KINDS
 
 MIX = Mix(alpha=0.5, shifts=("SBP", "EFP", "limits"), size=200, slips=1.0)
 

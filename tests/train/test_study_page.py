@@ -6,15 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolshift.train.experiments import HELD_OUT, STUDIES, find_study
-from toolshift.train.findings import ArmResult, Findings, _won_back
-from toolshift.train.page import page
-from toolshift.train.plots import accuracy_by_shift
-from toolshift.train.reproduce import seeds_there, stages
+from toolshift.reproduce.experiments import HELD_OUT, STUDIES, find_study
+from toolshift.reproduce.findings import ArmResult, Findings, _won_back
+from toolshift.reproduce.page import page
+from toolshift.reproduce.plots import accuracy_by_shift
+from toolshift.reproduce.reproduce import seeds_there, stages
 
 
 def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
-    from toolshift.train.findings import MEASURES
+    from toolshift.reproduce.findings import MEASURES
 
     measures = {measure: [0.5] * len(clean) for measure in MEASURES}
     measures |= {"clean": clean, "perception": change, "refusal_rate": [nan] * len(clean)}

@@ -20,9 +20,9 @@ from transformers import (
     set_seed,
 )
 
-from toolshift.agents.smol import chat_template
+from toolshift.lm.smol import chat_template
+from toolshift.train.callbacks import read_curves
 from toolshift.train.data import make_rows
-from toolshift.train.follow import read_curves
 from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix
 

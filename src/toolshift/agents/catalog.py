@@ -25,10 +25,10 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agent import Agent, CallableAgent, OutsideAgent, ScriptedAgent
-from toolshift.errors import UsageError
-from toolshift.study import Contestant
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
+from toolshift.runs.study import Contestant
 
 ADAPTERS = Path(__file__).parent / "adapters"
 PRIVATE = ("local:", "/", "command:", "url:")
@@ -65,7 +65,7 @@ def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent | OutsideAgen
     """
     head, colon, tail = spec.partition(":")
     if spec == "oracle":
-        from toolshift.agents.oracle import OracleAgent
+        from toolshift.episode.oracle import OracleAgent
 
         return OracleAgent()
     if head == "chat" and colon:
@@ -74,7 +74,7 @@ def make_agent(spec: str, **options: Any) -> Agent | ScriptedAgent | OutsideAgen
         _check_chat(tail)
         return ChatAgent(tail, **options)
     if _is_program(spec):
-        from toolshift.agents.program import CommandAgent, UrlAgent
+        from toolshift.connect.program import CommandAgent, UrlAgent
 
         asked = {name: options[name] for name in ("timeout", "concurrency") if name in options}
         return (CommandAgent if head == "command" else UrlAgent)(tail, **asked)
@@ -115,7 +115,7 @@ def contestants(
     Raises:
         UsageError: for what is no agent, and for two agents of one name.
     """
-    from toolshift.agents.purse import Purse
+    from toolshift.agents.cost import Purse
 
     options = {"purse": Purse(options.get("max_cost")), **options}  # one for all of them
     found = [_contestant(agent, concurrency, options) for agent in agents]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from toolshift.agent import Reply, Turn, Usage, text_of
+from toolshift.agents.cost import Purse
 from toolshift.agents.endpoint import (
     PATH,
     completions_url,
@@ -28,13 +28,13 @@ from toolshift.agents.endpoint import (
     striker,
     told,
 )
-from toolshift.agents.purse import Purse
-from toolshift.errors import BudgetSpent, UsageError
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.episode.contract import Reply, Turn, Usage, text_of
 
 if TYPE_CHECKING:
     import httpx
 
-    from toolshift.agents.prompt import Layout
+    from toolshift.lm.prompt import Layout
 
 OPENAI_URL = "https://api.openai.com/v1"
 MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
@@ -87,7 +87,7 @@ class ChatAgent:
             OPENAI_BASE_URL or OpenAI's.
         api_key: else TOOLSHIFT_API_KEY or OPENAI_API_KEY; a loopback address needs none.
         protocol: `native` passes tools and reads tool calls; `text` writes the tools into the
-            prompt and reads the calls from the text (`toolshift.agents.prompt`).
+            prompt and reads the calls from the text (`toolshift.lm.prompt`).
         layout: how the text protocol writes a tool.
         temperature: None leaves it out, for models that refuse it.
         max_tokens: the most tokens of one reply.
@@ -133,7 +133,7 @@ class ChatAgent:
     ) -> None:
         import httpx  # late: it takes longer to load than all of ToolShift
 
-        from toolshift.agents import prompt
+        from toolshift.lm import prompt
 
         env = os.environ.get
         base_url = base_url or env("TOOLSHIFT_BASE_URL") or env("OPENAI_BASE_URL") or OPENAI_URL

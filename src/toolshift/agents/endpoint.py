@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 PATH = "/chat/completions"
 

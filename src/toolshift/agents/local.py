@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolshift.agent import Reply, Turn, Usage
-from toolshift.agents.arithmetic import computes_in
-from toolshift.agents.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
-from toolshift.agents.smol import SMOL, chat_template, require_local, smol_directory, weights_hash
-from toolshift.agents.weights import load_weights, quiet, readable
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import Reply, Turn, Usage
+from toolshift.lm.dtype import computes_in
+from toolshift.lm.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
+from toolshift.lm.smol import SMOL, chat_template, require_local, smol_directory, weights_hash
+from toolshift.lm.weights import load_weights, quiet, readable
 
 if TYPE_CHECKING:
-    from toolshift.agents.decode import Decoder, Generator
-    from toolshift.agents.grammar import CallConstraint
+    from toolshift.lm.decode import Decoder, Generator
+    from toolshift.lm.grammar import CallConstraint
 
 Decoding = Literal["free", "constrained"]
 RECORD = "training.json"
@@ -26,8 +26,8 @@ RECORD = "training.json"
 class LocalAgent:
     """A transformers causal language model, decoded greedily.
 
-    Tools and calls are plain text (`toolshift.agents.prompt`). The keys and values of prompts are
-    kept between turns, so an episode is never read twice; see `toolshift.agents.decode`.
+    Tools and calls are plain text (`toolshift.lm.prompt`). The keys and values of prompts are
+    kept between turns, so an episode is never read twice; see `toolshift.lm.decode`.
 
     Args:
         model: a transformers model directory with a chat template, or "smol" for the bundled one.
@@ -39,7 +39,7 @@ class LocalAgent:
         batch: how many turns are decoded together; a study steps as many episodes at once.
         name: the agent's name in results; made from model and adapter where not given.
         dtype: the type that the weights are rounded to, "bfloat16" or "float32"; computed with
-            where the machine can (`toolshift.agents.arithmetic`).
+            where the machine can (`toolshift.lm.dtype`).
         memory_tokens: positions kept between turns (for "smol" 23 KB each in bfloat16); 0 keeps
             none.
 
@@ -144,7 +144,7 @@ class LocalAgent:
 
     def _make_decoder(self, memory_tokens: int) -> Decoder | Generator:
         """What completes prompts: with shared prefixes where the model allows it."""
-        from toolshift.agents.decode import Decoder, Generator
+        from toolshift.lm.decode import Decoder, Generator
 
         stop = stop_tokens(self._tokenizer, self._model)
         if Decoder.fits(self._model):
@@ -152,7 +152,7 @@ class LocalAgent:
         return Generator(self._model, stop)
 
     def _constrainer(self) -> Any:
-        from toolshift.agents.grammar import Vocabulary
+        from toolshift.lm.grammar import Vocabulary
 
         size = self._model.get_output_embeddings().weight.shape[0]
         return Vocabulary(self._tokenizer, size, self.layout)

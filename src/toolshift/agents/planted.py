@@ -9,13 +9,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.agent import CODE
-from toolshift.agents.oracle import EpisodeDesk
-from toolshift.episode import Episode, Over
-from toolshift.errors import UsageError
-from toolshift.solver import Impossible, Known, Solver
-from toolshift.tool import Hint, Result, Tool
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.solver import Impossible, Known, Solver
+from toolshift.core.tool import Hint, Result, Tool
+from toolshift.episode.contract import CODE
+from toolshift.episode.episode import Episode, Over
+from toolshift.episode.oracle import EpisodeDesk
 
 
 class PlantedSolver(Solver):
@@ -193,7 +193,7 @@ def planted(spec: str) -> PlantedAgent:
         UsageError: for an unknown weakness (the nearest names are offered), or a strength that
             is not between 0 and 1.
     """
-    from toolshift.shift import unknown
+    from toolshift.core.shift import unknown
 
     weaknesses = {}
     for part in spec.split("+"):

@@ -12,7 +12,7 @@ import click
 # Each module adds its commands to the group.
 from toolshift.cli import connect, gate, measure, model_proxy, shift, train, world  # noqa: F401
 from toolshift.cli.group import toolshift
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 __all__ = ["main", "toolshift"]
 

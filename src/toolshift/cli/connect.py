@@ -9,7 +9,7 @@ import click
 
 from toolshift.cli.group import toolshift
 from toolshift.cli.options import as_json, entities
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 
 @toolshift.command()

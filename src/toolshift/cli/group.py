@@ -6,7 +6,7 @@ import os
 
 import click
 
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -30,7 +30,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command, or offers the nearest names."""
         if args and args[0] not in self.commands:
-            from toolshift.shift import unknown
+            from toolshift.core.shift import unknown
 
             raise UsageError(unknown("command", args[0], self.commands))
         return super().resolve_command(ctx, args)
@@ -75,6 +75,6 @@ class Commands(Group):
 def toolshift(plugins: tuple[str, ...]) -> None:
     """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
     if plugins:
-        from toolshift.shift import PLUGINS
+        from toolshift.core.shift import PLUGINS
 
         os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import click
 
 from toolshift.agents.catalog import import_attribute
-from toolshift.check import Bench, Verdict, check_determinism, check_shift, check_world
-from toolshift.commands.output import print_json, print_table, progress
-from toolshift.errors import UsageError
-from toolshift.shift import Shift, find_shift, shifts, unknown
-from toolshift.world import World
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import Shift, find_shift, shifts, unknown
+from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.world import World
+from toolshift.runs.check import Bench, Verdict, check_determinism, check_shift, check_world
 from toolshift.worlds import find_world, is_file, world_names
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from toolshift.agents.prompt import LAYOUTS, Layout
-from toolshift.commands.output import print_json, print_table, progress
-from toolshift.errors import UsageError
-from toolshift.files import write
-from toolshift.shift import PLUGINS, unknown
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.shift import PLUGINS, unknown
+from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.train.data import make_rows
 from toolshift.train.rows import Row, parquet, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, due

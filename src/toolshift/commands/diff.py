@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolshift.commands.output import print_json, print_table
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import print_json, print_table
 
 if TYPE_CHECKING:
-    from toolshift.connect.diff.file import ShiftFile
-    from toolshift.connect.diff.mapping import Answers
-    from toolshift.connect.diff.settle import Settled
-    from toolshift.connect.diff.sides import Side
+    from toolshift.shifts.release.file import ShiftFile
+    from toolshift.shifts.release.inputs import Side
+    from toolshift.shifts.release.mapping import Answers
+    from toolshift.shifts.release.resolve import Settled
 
 MOST_ROWS = 60
 
@@ -45,9 +45,9 @@ def from_diff_command(
     Raises:
         UsageError: where a side or the mapping cannot be read, and where questions are open.
     """
-    from toolshift.connect.diff.file import FORMAT, ShiftFile, check_name
-    from toolshift.connect.diff.mapping import Answers, read_mapping
-    from toolshift.connect.diff.settle import settle
+    from toolshift.shifts.release.file import FORMAT, ShiftFile, check_name
+    from toolshift.shifts.release.mapping import Answers, read_mapping
+    from toolshift.shifts.release.resolve import settle
 
     if out.suffix != ".json":
         raise UsageError(f"--out {out}: a shift is known by its ending .json")
@@ -76,9 +76,9 @@ def show_command(shift: str, as_json: bool) -> None:
     Raises:
         UsageError: where there is none of this name.
     """
-    from toolshift.connect.diff.file import read_shift_file
-    from toolshift.connect.diff.settle import Settled
-    from toolshift.shift import find_shift
+    from toolshift.core.shift import find_shift
+    from toolshift.shifts.release.file import read_shift_file
+    from toolshift.shifts.release.resolve import Settled
 
     if shift.endswith(".json"):
         file = read_shift_file(Path(shift))
@@ -101,7 +101,7 @@ def show_command(shift: str, as_json: bool) -> None:
 
 
 def _read(side: str) -> Side:
-    from toolshift.connect.diff.sides import read_side
+    from toolshift.shifts.release.inputs import read_side
 
     if side.startswith(("mcp:", "http")):
         click.echo(f"Asking {side.partition('?')[0].split(' ')[0]} for its tools ...", err=True)
@@ -109,7 +109,7 @@ def _read(side: str) -> Side:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from toolshift.files import write
+    from toolshift.core.files import write
 
     try:
         write(path, content)
@@ -121,7 +121,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _written(settled: Settled) -> bytes:
-    from toolshift.connect.diff.mapping import write_mapping
+    from toolshift.shifts.release.mapping import write_mapping
 
     notes = {".".join(question.path): question.note for question in settled.questions}
     return write_mapping(settled.answers, notes).encode()
@@ -129,7 +129,7 @@ def _written(settled: Settled) -> bytes:
 
 def _ask(before: Side, after: Side, given: Answers, settled: Settled) -> Settled:
     """Asks on the terminal until nothing is open; an answer may open further questions."""
-    from toolshift.connect.diff.settle import answered, settle
+    from toolshift.shifts.release.resolve import answered, settle
 
     while settled.questions:
         question = settled.questions[0]
@@ -160,8 +160,8 @@ def _open(settled: Settled, file: Path, implied: bool) -> str:
 
 
 def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
-    from toolshift.connect.diff.describe import counts_of, rows_of
-    from toolshift.connect.diff.file import as_shift
+    from toolshift.shifts.release.describe import counts_of, rows_of
+    from toolshift.shifts.release.file import as_shift
 
     rows, shift = rows_of(file.release()), as_shift(file)
     if as_json:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from toolshift.commands.output import console, print_json, print_table, progress
-from toolshift.errors import BudgetSpent, UsageError
-from toolshift.gate import Family, Gate, check_options, in_percent, in_points, judge
-from toolshift.run_folder import RunFolder
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.terminal import console, print_json, print_table, progress
+from toolshift.measure.gate import Family, Gate, check_options, in_percent, in_points, judge
+from toolshift.runs.run_folder import RunFolder
 
 
 def gate_command(
@@ -59,9 +59,9 @@ def _run(
 ) -> RunFolder:
     """Runs the candidate on exactly the scenes of the baseline, or what is left of them."""
     from toolshift.agents.catalog import contestants
+    from toolshift.api import run_plan
     from toolshift.commands.run import new_folder, say_stopped
-    from toolshift.compare import shifts_as_they_were
-    from toolshift.run import run_plan
+    from toolshift.measure.compare import shifts_as_they_were
 
     if not agent:
         raise UsageError("name the candidate: a run folder, or the agent to run with --agent")

@@ -10,11 +10,11 @@ import click
 import msgspec
 
 from toolshift.commands.data import check_share, read_mix
-from toolshift.commands.output import print_json
 from toolshift.commands.train import check_rank, going_on, read_resume, steps_of
-from toolshift.errors import UsageError
-from toolshift.shift import unknown
-from toolshift.train.follow import read_curves
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import unknown
+from toolshift.core.terminal import print_json
+from toolshift.train.callbacks import read_curves
 from toolshift.train.grpo_settings import GrpoSettings, preset
 from toolshift.train.model import require_training
 from toolshift.train.presets import first_process

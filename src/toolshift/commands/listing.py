@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from toolshift.agents.catalog import FORMS, planted_names
-from toolshift.commands.output import print_json, print_table
-from toolshift.errors import UsageError
-from toolshift.shift import shifts, unknown
-from toolshift.suite import SUITES
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import shifts, unknown
+from toolshift.core.terminal import print_json, print_table
+from toolshift.runs.suite import SUITES
 from toolshift.worlds import find_world, world_names
 
 Table = list[dict[str, Any]]

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from toolshift.commands.serve import Listen
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of a request: a long conversation with pictures in it."""
@@ -52,8 +52,8 @@ def model_proxy_command(wanted: Wanted, listen: Listen) -> None:
     from toolshift.connect.model_proxy.app import ModelProxy
     from toolshift.connect.model_proxy.settings import Shifting, check_stack
     from toolshift.connect.trace import Trace
-    from toolshift.loopback import is_loopback
-    from toolshift.suite import check_entities, read_stack
+    from toolshift.core.loopback import is_loopback
+    from toolshift.runs.suite import check_entities, read_stack
 
     if not wanted.upstream.startswith(("http://", "https://")):
         raise UsageError(f"--upstream {wanted.upstream!r}: write http(s)://host[:port]/v1")

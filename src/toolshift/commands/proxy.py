@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolshift.cell import write_stack
-from toolshift.errors import UsageError
-from toolshift.suite import check_entities, read_stack
+from toolshift.core.errors import UsageError
+from toolshift.runs.cell import write_stack
+from toolshift.runs.suite import check_entities, read_stack
 
 if TYPE_CHECKING:
-    from toolshift.connect.mcp.behind import Shifting
-    from toolshift.connect.mcp.client import Target
-    from toolshift.scene import Scene
+    from toolshift.connect.mcp.shifted_server import Shifting
+    from toolshift.core.scene import Scene
+    from toolshift.interop.mcp_client import Target
 
 
 def proxy_command(
@@ -78,7 +78,7 @@ def _first(fault: BaseException) -> BaseException:
 
 
 def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> Shifting:
-    from toolshift.connect.mcp.behind import Shifting
+    from toolshift.connect.mcp.shifted_server import Shifting
 
     check_entities(how["pool"], 200)
     stack = tuple(applied for text in shifts for applied in read_stack(text))
@@ -90,7 +90,7 @@ def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> Shifting:
 
 
 def _target(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) -> Target:
-    from toolshift.connect.mcp.client import Target
+    from toolshift.interop.mcp_client import Target
 
     if bool(command) == bool(url):
         raise UsageError("say which server: either `-- COMMAND ARGUMENTS...` or --upstream-url URL")
@@ -168,7 +168,7 @@ def _trace(path: Path | None, target: Target) -> Any:
 
 
 def _list(target: Target) -> list[dict[str, Any]]:
-    from toolshift.connect.mcp.client import list_tools
+    from toolshift.interop.mcp_client import list_tools
 
     try:
         return asyncio.run(list_tools(target))
@@ -180,9 +180,9 @@ def _list(target: Target) -> list[dict[str, Any]]:
 
 
 def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> None:
-    from toolshift.commands.output import print_json, print_table
-    from toolshift.connect.live import altered
-    from toolshift.connect.mcp.behind import shift_tools
+    from toolshift.connect.mcp.shifted_server import shift_tools
+    from toolshift.core.terminal import print_json, print_table
+    from toolshift.shifts.live import altered
 
     live, left = shift_tools(listed, how)
     drifted = altered(live.scene, live.toolbox)
@@ -211,7 +211,7 @@ def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> 
 
 def _in_use(scene: Scene) -> dict[str, str]:
     """What happens when the tools are called, which their list does not show, by shift."""
-    from toolshift.shift import find_shift
+    from toolshift.core.shift import find_shift
 
     found = {write_stack((one,)): find_shift(one.shift) for one in scene.shifts}
     return {

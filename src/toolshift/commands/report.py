@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from toolshift.commands.output import console, print_json, progress, save_svg
-from toolshift.errors import UsageError
-from toolshift.files import write
-from toolshift.report.report import Report
+from toolshift.api import report_of
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.shift import unknown
+from toolshift.core.terminal import console, print_json, progress, save_svg
+from toolshift.measure.report import Report
 from toolshift.report.tables import GROUPINGS, groups_of
-from toolshift.run import report_of
-from toolshift.run_folder import RunFolder
-from toolshift.shift import unknown
+from toolshift.runs.run_folder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from toolshift.commands.output import print_json, print_table
-from toolshift.errors import UsageError
-from toolshift.files import write
-from toolshift.tool import JSON
-from toolshift.train.experiments import STUDIES, find_scale, find_study
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.terminal import print_json, print_table
+from toolshift.core.tool import JSON
+from toolshift.reproduce.experiments import STUDIES, find_scale, find_study
 from toolshift.train.model import require_training
 from toolshift.train.presets import processes
 
 if TYPE_CHECKING:
-    from toolshift.train.findings import Findings
-    from toolshift.train.reproduce import Stage
+    from toolshift.reproduce.findings import Findings
+    from toolshift.reproduce.reproduce import Stage
 
 RESULTS, PLAN = "results.json", "plan.json"
 
@@ -32,8 +32,8 @@ def reproduce_command(name: str, asked: dict[str, Any]) -> None:
         _list(asked["as_json"])
         return
     require_training()
-    from toolshift.train.findings import find
-    from toolshift.train.reproduce import chosen_arms, run, seeds_there, stages
+    from toolshift.reproduce.findings import find
+    from toolshift.reproduce.reproduce import chosen_arms, run, seeds_there, stages
 
     study, scale = find_study(name), asked["preset"]
     find_scale(scale)
@@ -169,7 +169,7 @@ def _plan(out: Path) -> dict[str, str]:
 
 def _write(out: Path, found: Findings) -> None:
     """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
-    from toolshift.train.page import page
+    from toolshift.reproduce.page import page
 
     out.mkdir(parents=True, exist_ok=True)
     command = f"toolshift reproduce {found.study} --preset {found.scale}"
@@ -179,7 +179,7 @@ def _write(out: Path, found: Findings) -> None:
         command += f" --out {out}"
     write(out / RESULTS, JSON.encode(found) + b"\n")
     if found.arms:
-        from toolshift.train.plots import accuracy_by_shift
+        from toolshift.reproduce.plots import accuracy_by_shift
 
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
     write(out / "README.md", page(found, command).encode())

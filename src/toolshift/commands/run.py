@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.commands.output import console, print_json, progress
-from toolshift.errors import BudgetSpent, UsageError
-from toolshift.plan import Plan, make_plan
-from toolshift.run import report_of, run_plan, save_report
-from toolshift.run_folder import RunFolder
-from toolshift.suite import select
+from toolshift.api import report_of, run_plan, save_report
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.terminal import console, print_json, progress
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import select
 
 
 def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ def say_stopped(path: Path, spent: bool, why: str) -> None:
 
 
 def _estimate(plan: Plan, agents: tuple[str, ...], options: dict[str, Any], as_json: bool) -> None:
-    from toolshift.estimate import estimate_run
+    from toolshift.runs.estimate import estimate_run
 
     found = estimate_run(plan, agents, options)
     if as_json:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from toolshift.cell import Cell, build
-from toolshift.commands.output import console, print_json, print_table
-from toolshift.errors import UsageError
-from toolshift.measure.causes import guilty_step
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import NotApplicable
+from toolshift.core.terminal import console, print_json, print_table
+from toolshift.core.tool import JSON
+from toolshift.episode.causes import guilty_step
 from toolshift.report.words import cause_in_words, outcome_of, verdict, visible
-from toolshift.run_folder import Record, RunFolder
-from toolshift.shift import NotApplicable
-from toolshift.tool import JSON
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.run_folder import Record, RunFolder
 
 MOST_LISTED = 60
 """Episodes that `toolshift trace RUN` prints; --json has them all."""
@@ -22,7 +22,7 @@ MOST_LISTED = 60
 
 def compare_command(before: Path, after: Path, agents: tuple[str, ...], as_json: bool) -> None:
     """Compares two runs; whether the later one is good enough is for `toolshift gate` to say."""
-    from toolshift.compare import compare
+    from toolshift.measure.compare import compare
 
     if len(agents) > 2:
         raise UsageError("give --agent at most twice")
@@ -38,8 +38,8 @@ def compare_command(before: Path, after: Path, agents: tuple[str, ...], as_json:
 
 def regrade_command(run: Path, write: bool, as_json: bool) -> None:
     """Grades a run again."""
-    from toolshift.compare import regrade_run
-    from toolshift.run import report_of, save_report
+    from toolshift.api import report_of, save_report
+    from toolshift.measure.compare import regrade_run
 
     folder = RunFolder.read(run)
     with folder.held() if write else nullcontext():
@@ -149,7 +149,7 @@ def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
 
 
 def _print_comparison(found: object) -> None:
-    from toolshift.compare import Comparison, Contrast
+    from toolshift.measure.compare import Comparison, Contrast
     from toolshift.measure.diagnosis import percent, points
 
     assert isinstance(found, Comparison)

@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.cell import build
-from toolshift.commands.output import console, print_json, progress
+from toolshift.api import read_task
 from toolshift.commands.runs import find_episode
-from toolshift.errors import UsageError
-from toolshift.minimise import as_test, find_smallest
-from toolshift.run import read_task
-from toolshift.run_folder import RunFolder
-from toolshift.shift import NotApplicable
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import NotApplicable
+from toolshift.core.terminal import console, print_json, progress
+from toolshift.runs.cell import build
+from toolshift.runs.minimise import as_test, find_smallest
+from toolshift.runs.run_folder import RunFolder
 
 
 def show_command(

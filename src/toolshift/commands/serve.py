@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from toolshift.errors import UsageError
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ def serve_command(listen: Listen, protocol: bool) -> None:
     """
     from toolshift.connect.serve.guard import hosts_of
     from toolshift.connect.serve.server import bind, require, web_server
-    from toolshift.loopback import is_loopback
+    from toolshift.core.loopback import is_loopback
 
     require()
-    from toolshift.connect.serve.seat import House
+    from toolshift.connect.serve.session import House
     from toolshift.connect.serve.site import Site
 
     if listen.idle <= 0:
@@ -83,10 +83,10 @@ def stdio_command(single: Single, protocol: bool) -> None:
     require()
     import anyio
 
+    from toolshift.api import read_task
     from toolshift.connect.serve.control import open_episode, trace_of
-    from toolshift.connect.serve.seat import Seat
+    from toolshift.connect.serve.session import Seat
     from toolshift.connect.serve.stdio import serve_stdio
-    from toolshift.run import read_task
 
     if not single.task:
         raise UsageError("--stdio serves one episode: name its --task, as in poi/visit/3")

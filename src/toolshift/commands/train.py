@@ -14,8 +14,8 @@ import msgspec
 from toolshift.agents.catalog import shipped_adapter
 from toolshift.agents.local import trained_layout
 from toolshift.commands.data import check_share, read_mix, shifted_of
-from toolshift.commands.output import print_json, progress
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import print_json, progress
 from toolshift.train.data import make_rows
 from toolshift.train.model import find_base, require_training
 from toolshift.train.presets import (
@@ -29,7 +29,7 @@ from toolshift.train.rows import read_rows
 from toolshift.train.scenes import Mix
 
 if TYPE_CHECKING:
-    from toolshift.train.follow import Evaluate
+    from toolshift.train.callbacks import Evaluate
     from toolshift.train.model import Base
 
 _OURS = ("out", "resume", "show_mask", "as_json", "preset")
@@ -161,7 +161,7 @@ def _evaluation(
     settings = msgspec.structs.replace(settings, eval_every=every)
     if not every:
         return settings, None
-    from toolshift.train.live import evaluation
+    from toolshift.train.evaluation import evaluation
 
     try:
         return settings, evaluation(rows, settings, mix)

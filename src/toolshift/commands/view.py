@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from toolshift.commands.output import progress
-from toolshift.errors import UsageError
-from toolshift.run_folder import RunFolder
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import progress
+from toolshift.runs.run_folder import RunFolder
 
 
 def view_command(runs: tuple[Path, ...], host: str, port: int, browser: bool) -> None:

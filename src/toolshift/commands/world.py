@@ -9,14 +9,14 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.commands.output import print_json, print_table, progress
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import print_json, print_table, progress
 
 
 def check_command(path: Path, as_json: bool) -> None:
     """Tries every task on its tools and under every shift, and says what was found."""
-    from toolshift.connect.own import load
-    from toolshift.connect.own.checking import check_tasks
+    from toolshift.runs.own_checking import check_tasks
+    from toolshift.worlds.own import load
 
     with progress("tasks") as watch:
         world = load(path)
@@ -40,8 +40,8 @@ def check_command(path: Path, as_json: bool) -> None:
 
 def record_command(path: Path, out: Path, agents: tuple[str, ...], options: dict[str, Any]) -> None:
     """Makes the expected calls, and perhaps an agent's, on the real tools; keeps the answers."""
-    from toolshift.connect.own import load
-    from toolshift.connect.own.checking import let_play
+    from toolshift.runs.own_checking import let_play
+    from toolshift.worlds.own import load
 
     if out.is_dir():
         raise UsageError(f"{out} is a folder: name a file, as in --out recording.jsonl")
@@ -59,8 +59,8 @@ def record_command(path: Path, out: Path, agents: tuple[str, ...], options: dict
 
 def init_command(source: Mapping[str, str], out: Path) -> None:
     """Writes a skeleton with the tools of a source listed."""
-    from toolshift.connect.own.file import SYSTEM, WorldFile
-    from toolshift.connect.own.sources import find_source
+    from toolshift.worlds.own.file import SYSTEM, WorldFile
+    from toolshift.worlds.own.sources import find_source
 
     if len(source) != 1:
         raise UsageError("say where the tools come from: --mcp, --mcp-url, --openapi or --python")

@@ -20,10 +20,10 @@ from keyword import iskeyword
 from operator import or_
 from typing import Any, Literal
 
-from toolshift.cell import build
-from toolshift.connect.serve.seat import Heard, Seat
-from toolshift.episode import Episode
-from toolshift.grade import Grade, grade
+from toolshift.connect.serve.session import Heard, Seat
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import Grade, grade
+from toolshift.runs.cell import build
 
 __all__ = ["Grade", "Seat", "grade", "open_seat", "reply", "tools_of"]
 
@@ -53,7 +53,7 @@ def open_seat(
         UsageError: for anything unknown.
         NotApplicable: where a shift cannot be applied truthfully to this task.
     """
-    from toolshift.run import read_task
+    from toolshift.api import read_task
 
     return Seat(Episode(build(read_task(task, shifts, seed, pool, size, trial)), trial=trial))
 

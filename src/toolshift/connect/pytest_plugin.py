@@ -59,7 +59,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if FIXTURE not in metafunc.fixturenames:
         return
     from toolshift.connect.pytest_runs import labels_of
-    from toolshift.errors import UsageError
+    from toolshift.core.errors import UsageError
 
     try:
         labels = labels_of(_asked(metafunc.definition))
@@ -75,7 +75,7 @@ def shift_result(request: pytest.FixtureRequest) -> ShiftResult:
     The agent is run once in a session, however many tests ask.
     """
     from toolshift.connect.pytest_runs import result_of
-    from toolshift.errors import UsageError
+    from toolshift.core.errors import UsageError
 
     mistake = ""
     try:

@@ -17,11 +17,13 @@ from typing import Any
 import pytest
 
 from toolshift.agents.catalog import contestants, describe
-from toolshift.cell import Cell
-from toolshift.compare import shifts_as_they_were
-from toolshift.errors import UsageError
-from toolshift.files import hold
-from toolshift.gate import (
+from toolshift.api import run_plan
+from toolshift.core.errors import UsageError
+from toolshift.core.files import hold
+from toolshift.core.shift import unknown
+from toolshift.core.tool import JSON
+from toolshift.measure.compare import shifts_as_they_were
+from toolshift.measure.gate import (
     CLEAN,
     GROUPINGS,
     MAX_VOID,
@@ -33,13 +35,11 @@ from toolshift.gate import (
     judge,
 )
 from toolshift.measure.metrics import TIER_ORDER, Measures
-from toolshift.plan import make_plan
-from toolshift.report.report import AgentReport
-from toolshift.run import run_plan
-from toolshift.run_folder import RunFolder
-from toolshift.shift import unknown
-from toolshift.suite import Selection, select
-from toolshift.tool import JSON
+from toolshift.measure.report import AgentReport
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import Selection, select
 
 SELECTION = (
     "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials", "seed",
@@ -364,7 +364,7 @@ def _locked(path: Path) -> Iterator[None]:
 @contextmanager
 def _progress(config: pytest.Config) -> Iterator[Any]:
     """The bar of the command line, past pytest's capturing."""
-    from toolshift.commands.output import progress
+    from toolshift.core.terminal import progress
 
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is None:

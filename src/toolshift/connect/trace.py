@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from toolshift.errors import UsageError
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
 
 GONE = "[redacted]"
 LONGEST = 20_000

@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agent import Usage
-from toolshift.cell import Cell
-from toolshift.grade import Grade
+from toolshift.core.shift import TIERS, find_shift
+from toolshift.episode.contract import Usage
+from toolshift.episode.grade import Grade
 from toolshift.measure import statistics as st
 from toolshift.measure.statistics import Interval
-from toolshift.plan import PLACEBO
-from toolshift.run_folder import Reading, Record
-from toolshift.shift import TIERS, find_shift
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import PLACEBO
+from toolshift.runs.run_folder import Reading, Record
 
 ALPHA = 0.05
 COMPOSED = "composed"

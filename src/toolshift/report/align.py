@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from toolshift.episode import Step
-from toolshift.grade import states
-from toolshift.scene import Scene
-from toolshift.tool import JSON, Tool
+from toolshift.core.scene import Scene
+from toolshift.core.tool import JSON, Tool
+from toolshift.episode.episode import Step
+from toolshift.episode.grade import states
 
 ENDINGS = ("answer", "refuse", "failure", "budget")
 NEVER = -1.0

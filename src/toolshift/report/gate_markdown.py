@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from toolshift.gate import Family, Gate, in_percent, in_points
+from toolshift.measure.gate import Family, Gate, in_percent, in_points
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!&$@-])")
 COLUMNS = ("", "verdict", "tasks", "scenes", "baseline", "candidate", "change", "lost", "gained")

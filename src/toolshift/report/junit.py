@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Tree
 
-from toolshift.gate import Family, Gate, Inconclusive
+from toolshift.measure.gate import Family, Gate, Inconclusive
 
 # All that XML 1.0 does not allow, even as a reference.
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from toolshift.measure.diagnosis import percent, points, words
 from toolshift.measure.metrics import Measures
+from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.statistics import Interval
-from toolshift.report.html import story
+from toolshift.report.html import summary as story
 from toolshift.report.html.figures import LONGEST, share, shown
-from toolshift.report.report import AgentReport, Report
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&$])")
 

@@ -10,10 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from toolshift.episode import Step
-from toolshift.scene import Scene
-from toolshift.shift import find_shift
-from toolshift.tool import JSON, Tool
+from toolshift.core.scene import Scene
+from toolshift.core.shift import find_shift
+from toolshift.core.tool import JSON, Tool
+from toolshift.episode.episode import Step
 
 OLD, NEW = "red", "green"
 LONGEST = 600

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from toolshift.measure.diagnosis import points, words
 from toolshift.measure.metrics import Measures
+from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval
-from toolshift.report.report import AgentReport
 
 GROUPINGS = ("tiers", "dimensions", "cells", "shifts", "severities", "kinds", "worlds")
 BEHAVIOUR = (

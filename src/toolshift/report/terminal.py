@@ -11,9 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from toolshift.core.shift import TIERS
 from toolshift.measure.diagnosis import drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
-from toolshift.report.report import AgentReport, Report, Skipped, draws_entities
+from toolshift.measure.report import AgentReport, Report, Skipped, draws_entities
 from toolshift.report.tables import (
     BEHAVIOUR,
     behaviour_table,
@@ -25,7 +26,6 @@ from toolshift.report.tables import (
     row_of,
     shift_table,
 )
-from toolshift.shift import TIERS
 
 MOST_DETAILED = 3
 LEGEND = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolshift.grade import Grade
+from toolshift.episode.grade import Grade
 
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from toolshift.layer import Layer, Memory
-from toolshift.scene import Scene
-from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.layer import Layer, Memory
+from toolshift.core.scene import Scene
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import DESCRIPTION, NAME, Param, Result, Tool
 from toolshift.shifts import wording
 from toolshift.shifts.surface import Surface
-from toolshift.tool import DESCRIPTION, NAME, Param, Result, Tool
 
 ONLY_NAME, ONLY_DESCRIPTION = frozenset((NAME,)), frozenset((DESCRIPTION,))
 

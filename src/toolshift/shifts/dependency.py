@@ -14,9 +14,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from toolshift.grade import effects_of
-from toolshift.scene import Scene
-from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.scene import Scene
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import Field, Param, Tool
+from toolshift.episode.grade import effects_of
 from toolshift.shifts.rewiring import (
     Guarded,
     Handle,
@@ -29,7 +30,6 @@ from toolshift.shifts.rewiring import (
     joined_returns,
     label,
 )
-from toolshift.tool import Field, Param, Tool
 
 Step = Callable[[Scene], Rewired | None]
 Words = dict[str, Any]

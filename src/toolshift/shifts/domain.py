@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
-from toolshift import seed as seeds
-from toolshift.agents.oracle import solve_in_truth
-from toolshift.scene import Outcome, Scene, kind_of, make_scene, phrase, reword, settle
-from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.core import seed as seeds
+from toolshift.core.scene import Outcome, Scene, kind_of, make_scene, phrase, reword, settle
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import Param, Tool
+from toolshift.core.user import Ask
+from toolshift.episode.oracle import solve_in_truth
 from toolshift.shifts.dependency import used
 from toolshift.shifts.limits import TEXTS, Fatal, Policed, Withdrawn, said
 from toolshift.shifts.rewiring import Rewired
-from toolshift.tool import Param, Tool
-from toolshift.user import Ask
 
 CONTRADICTION = {
     "train": " Note that the {label} has to be {value}.",

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.layer import Below, Layer, Memory
-from toolshift.scene import Scene, Task
-from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.core import seed as seeds
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.scene import Scene, Task
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import DESCRIPTION, Hint, Result, Tool, error
 from toolshift.shifts.observation import CURSOR
-from toolshift.shifts.plays import (
+from toolshift.shifts.oracle_trace import (
     TABLES,
     affordable,
     noted,
@@ -24,7 +25,6 @@ from toolshift.shifts.plays import (
     wording,
 )
 from toolshift.shifts.wording import UNRELATED
-from toolshift.tool import DESCRIPTION, Hint, Result, Tool, error
 
 # -- transient_error ---------------------------------------------------------------------------
 

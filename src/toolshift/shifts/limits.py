@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.layer import Below, Layer, Memory
-from toolshift.scene import Scene
-from toolshift.tool import Hint, Result, Tool, error
+from toolshift.core import seed as seeds
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.scene import Scene
+from toolshift.core.tool import Hint, Result, Tool, error
 
 TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     "train": {

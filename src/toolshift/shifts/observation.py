@@ -13,13 +13,14 @@ from typing import Any
 
 import jsonschema_rs
 
-from toolshift import seed as seeds
-from toolshift.layer import Below, Layer, Memory
-from toolshift.scene import Scene
-from toolshift.shift import Change, NotApplicable, Severity, shift
-from toolshift.shifts.formats import Path as Keys
-from toolshift.shifts.formats import grow, leaves
-from toolshift.shifts.plays import (
+from toolshift.core import seed as seeds
+from toolshift.core.formats import Path as Keys
+from toolshift.core.formats import grow, leaves
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.scene import Scene
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import Field, Hint, Param, Result, Tool, error
+from toolshift.shifts.oracle_trace import (
     TABLES,
     Play,
     Plays,
@@ -32,7 +33,6 @@ from toolshift.shifts.plays import (
     spread,
     wording,
 )
-from toolshift.tool import Field, Hint, Param, Result, Tool, error
 
 MOST_PAGES = 1000
 

@@ -13,15 +13,15 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from toolshift.episode import Budget
-from toolshift.scene import Scene
-from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.scene import Scene
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.user import Ask
+from toolshift.core.user import answer as user_answers
+from toolshift.core.world import Fact, Goal, Request
+from toolshift.episode.episode import Budget
 from toolshift.shifts import wording
 from toolshift.shifts.action import described, padded, reach
 from toolshift.shifts.surface import Surface
-from toolshift.user import Ask
-from toolshift.user import answer as user_answers
-from toolshift.world import Fact, Goal, Request
 
 Cut = Callable[[str, str], str]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from toolshift import seed as seeds
-from toolshift.layer import Below, Layer, Memory
-from toolshift.tool import Field, Param, Result, Tool, error
+from toolshift.core import seed as seeds
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.tool import Field, Param, Result, Tool, error
 
 
 class Program(Protocol):

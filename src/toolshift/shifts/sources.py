@@ -10,11 +10,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from toolshift.scene import Scene, reword
-from toolshift.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.scene import Scene, reword
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import DESCRIPTION, Field, Tool
 from toolshift.shifts.dependency import Words, used, words
 from toolshift.shifts.rewiring import Part, Profile, Rewired, Stale
-from toolshift.tool import DESCRIPTION, Field, Tool
 
 # -- conflicting sources -----------------------------------------------------------------------
 

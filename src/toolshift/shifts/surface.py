@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.layer import Below, Layer, Memory
-from toolshift.tool import JSON, Param, Result, Tool, error
+from toolshift.core import seed as seeds
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.tool import JSON, Param, Result, Tool, error
 
 Names = Mapping[str, str]
 NO_NAMES: Names = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from toolshift.world import POOLS
+from toolshift.core.world import POOLS
 
 with (Path(__file__).parent / "perception.toml").open("rb") as _file:
     TABLES: dict[str, Any] = tomllib.load(_file)

@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import Sampler
 
-from toolshift import seed as seeds
-from toolshift.agent import Turn
-from toolshift.agents.prompt import Layout, to_plain_messages
-from toolshift.errors import UsageError
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import Turn
+from toolshift.lm.prompt import Layout, to_plain_messages
 
 POOL_OF_BATCHES = 16
 """Rows are sorted by length inside random pools of so many batches."""

@@ -12,19 +12,19 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.agent import protocol_tools
-from toolshift.agents.oracle import EpisodeDesk, OracleAgent
-from toolshift.cell import write_stack
-from toolshift.episode import Episode, Step, messages
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.scene import Scene
-from toolshift.solver import Known, Solver
-from toolshift.tool import JSON, Result, Tool, as_openai
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.solver import Known, Solver
+from toolshift.core.tool import JSON, Result, Tool, as_openai
+from toolshift.episode.contract import protocol_tools
+from toolshift.episode.episode import Episode, Step, messages
+from toolshift.episode.grade import grade
+from toolshift.episode.oracle import EpisodeDesk, OracleAgent
+from toolshift.runs.cell import write_stack
+from toolshift.train.injected_errors import Slip
 from toolshift.train.rows import Row
 from toolshift.train.scenes import Mix, draws
-from toolshift.train.slips import Slip
 
 COUNT = 6050
 """Trajectories in a training set where none is asked for: the paper's number."""

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from toolshift.agent import PROTOCOL_NAMES, Reply, ToolCall
-from toolshift.agents.prompt import render_call
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.scene import Scene
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import PROTOCOL_NAMES, Reply, ToolCall
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.lm.prompt import render_call
 from toolshift.train.reward import TEACHES_NOTHING
 
 _TYPES = {

@@ -26,13 +26,13 @@ import torch
 from transformers import TrainerCallback
 
 from toolshift.agents.local import stop_tokens
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.scene import Scene
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.tool import JSON
+from toolshift.episode.grade import grade
 from toolshift.train import record, scenes
+from toolshift.train.callbacks import Evaluations, Spent
 from toolshift.train.data import make_rows
-from toolshift.train.follow import Evaluations, Spent
 from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
 from toolshift.train.grpo_trainer import GrpoTrainer, Player, limits_of
 from toolshift.train.model import Base, find_base, load, require_one_gpu

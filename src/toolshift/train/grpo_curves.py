@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from toolshift.train.follow import Curves, Progress, Spent, read_curves
+from toolshift.train.callbacks import Curves, Progress, Spent, read_curves
 from toolshift.train.rollout import Clock
 
 _LOGGED = {

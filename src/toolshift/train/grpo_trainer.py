@@ -19,21 +19,21 @@ from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer as TrlTrainer
 from trl.trainer.utils import split_tensor_dict
 
-from toolshift import seed as seeds
-from toolshift.agents.arithmetic import computes_in
-from toolshift.agents.weights import quiet
-from toolshift.errors import UsageError
-from toolshift.train.follow import Checkpoints, Spent
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.lm.dtype import computes_in
+from toolshift.lm.weights import quiet
+from toolshift.train.callbacks import Checkpoints, Spent
+from toolshift.train.generation import Voice
 from toolshift.train.grpo_curves import RewardCurves, RewardProgress
 from toolshift.train.grpo_settings import GrpoSettings
+from toolshift.train.logprobs import add_scores, pack
 from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import rounded
-from toolshift.train.policy import Voice
 from toolshift.train.reward import Earned, Pay, paid
 from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, roll_out
 from toolshift.train.running import Careful
 from toolshift.train.scenes import Mix, draw
-from toolshift.train.scores import add_scores, pack
 
 _Trainer: Any = TrlTrainer  # its types are not complete
 
@@ -190,7 +190,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
             UsageError: where the weights are spread over devices and nothing gathers them.
         """
         if self.use_vllm:
-            from toolshift.train.policy import VllmVoice
+            from toolshift.train.generation import VllmVoice
 
             if self._last_loaded_step != self.state.global_step:  # TRL's own note of it
                 self.vllm_generation.sync_weights()

@@ -107,7 +107,7 @@ def plain_attention(
 
     The queries stand at the end of the keys. Where the weights of a layer are too many to be kept
     for the gradient, they are computed again: of four rows of 2,000 tokens, SmolLM2 has 8.6 GB.
-    In float32 the queries are taken in blocks, as `toolshift.agents.attention` says.
+    In float32 the queries are taken in blocks, as `toolshift.lm.attention` says.
     """
     pairs = query.shape[:-1].numel() * key.shape[2]
     attend = _in_blocks if query.dtype == torch.float32 and not query.is_cuda else _attend
@@ -145,6 +145,6 @@ def _attend(query: Any, key: Any, value: Any, scaling: float) -> torch.Tensor:
 
 def attends_plainly(model: Any) -> bool:
     """Whether every layer attends to all that came before, in the plain way."""
-    from toolshift.agents.decode import Decoder
+    from toolshift.lm.decode import Decoder
 
     return Decoder.fits(model)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.local import check_base, load_tokenizer, tool_role, trained_layout
-from toolshift.agents.smol import SMOL, cache_folder, smol_directory, weights_hash
-from toolshift.agents.weights import check_model, load_weights, quiet, readable, skeleton
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.lm.dtype import computes_in
+from toolshift.lm.smol import SMOL, cache_folder, smol_directory, weights_hash
+from toolshift.lm.weights import check_model, load_weights, quiet, readable, skeleton
 from toolshift.train.presets import SCRATCH, Settings, processes
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from toolshift.agents.prompt import LAYOUTS, Layout
-from toolshift.errors import UsageError
-from toolshift.shift import unknown
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import unknown
+from toolshift.lm.prompt import LAYOUTS, Layout
 
 SCRATCH = "scratch"
 """The name of a tiny untrained model of SmolLM2's own classes and tokenizer."""

@@ -17,13 +17,21 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agents.arithmetic import computes_in
 from toolshift.agents.local import RECORD, training_record
-from toolshift.agents.weights import quiet
-from toolshift.errors import UsageError
-from toolshift.files import hold, write
-from toolshift.tool import JSON
-from toolshift.train.follow import ASKED, SPENT, Spent, checkpoints, damaged, read_curves, step_of
+from toolshift.core.errors import UsageError
+from toolshift.core.files import hold, write
+from toolshift.core.tool import JSON
+from toolshift.lm.dtype import computes_in
+from toolshift.lm.weights import quiet
+from toolshift.train.callbacks import (
+    ASKED,
+    SPENT,
+    Spent,
+    checkpoints,
+    damaged,
+    read_curves,
+    step_of,
+)
 from toolshift.train.model import Base
 from toolshift.train.presets import Settings, first_process, processes
 

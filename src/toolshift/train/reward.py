@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolshift.episode import Episode
-from toolshift.errors import UsageError
-from toolshift.grade import Grade, grade
+from toolshift.core.errors import UsageError
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import Grade, grade
 
 
 class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from toolshift import seed as seeds
-from toolshift.agent import Reply, Turn, Usage
-from toolshift.agents.prompt import Layout, parse_reply, to_plain_messages
-from toolshift.episode import Episode
-from toolshift.scene import Scene
+from toolshift.core import seed as seeds
+from toolshift.core.scene import Scene
+from toolshift.episode.contract import Reply, Turn, Usage
+from toolshift.episode.episode import Episode
+from toolshift.lm.prompt import Layout, parse_reply, to_plain_messages
 
 CUT_OFF = "the episode grew longer than the tokens allowed for it"
 

@@ -17,12 +17,12 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from toolshift.agent import Turn
-from toolshift.agents.prompt import Layout, to_plain_messages
-from toolshift.errors import UsageError
-from toolshift.files import draft, opened
-from toolshift.shift import unknown
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.files import draft, opened
+from toolshift.core.shift import unknown
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import Turn
+from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 

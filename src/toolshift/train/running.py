@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from toolshift.agents.weights import quiet
-from toolshift.errors import UsageError
-from toolshift.train.follow import Stop, damaged, step_of
+from toolshift.core.errors import UsageError
+from toolshift.lm.weights import quiet
+from toolshift.train.callbacks import Stop, damaged, step_of
 from toolshift.train.presets import Settings
 
 

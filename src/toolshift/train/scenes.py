@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from toolshift import seed as seeds
-from toolshift.cell import Stack
-from toolshift.errors import UsageError
-from toolshift.scene import Scene, make_scene
-from toolshift.shift import SEVERITIES, TIERS, NotApplicable, compose, find_shift, unknown
-from toolshift.shift import shifts as registered
-from toolshift.suite import check_entities, read_arms
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene, make_scene
+from toolshift.core.shift import SEVERITIES, TIERS, NotApplicable, compose, find_shift, unknown
+from toolshift.core.shift import shifts as registered
+from toolshift.runs.cell import Stack
+from toolshift.runs.suite import check_entities, read_arms
 from toolshift.worlds import find_world
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -73,8 +73,8 @@ class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         pool: "train"; "dev" for what is looked at during training.
         share: so many scenes in a row are of one kind, and where a shift changes the tools that are
             shown, they meet one draw of it: a trainer can then read the tool list once for all.
-        slips: the share of trajectories in which the expert first errs (`toolshift.train.slips`);
-            no matter to GRPO.
+        slips: the share of trajectories in which the expert first errs
+            (`toolshift.train.injected_errors`); no matter to GRPO.
     """
 
     worlds: tuple[str, ...] = ("poi",)

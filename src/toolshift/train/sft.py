@@ -24,9 +24,9 @@ from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
-from toolshift.agents.arithmetic import computes_in
-from toolshift.agents.weights import quiet
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.lm.dtype import computes_in
+from toolshift.lm.weights import quiet
 from toolshift.train import record
 from toolshift.train.batches import (
     Batches,
@@ -36,14 +36,7 @@ from toolshift.train.batches import (
     collate,
     encode_rows,
 )
-from toolshift.train.follow import (
-    Checkpoints,
-    Curves,
-    Evaluate,
-    Evaluations,
-    Progress,
-    Spent,
-)
+from toolshift.train.callbacks import Checkpoints, Curves, Evaluate, Evaluations, Progress, Spent
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.presets import Settings, check, first_process
@@ -75,7 +68,7 @@ def train(
         data: how the rows were made, for the record.
         weigh: changes how much each token weighs in the loss.
         evaluate: makes, from the base, what evaluates the live model every `eval_every` steps;
-            by default `toolshift.train.live.evaluation` of the rows' task kinds.
+            by default `toolshift.train.evaluation.evaluation` of the rows' task kinds.
         watch: told how many rows have been tokenized.
         callbacks: transformers' own or yours, such as those of trackers.
 
@@ -135,7 +128,7 @@ def _evaluations(
             "a model in shards cannot play episodes: set --eval-every 0, keep checkpoints with "
             "--save-at, and measure those with `toolshift run`"
         )
-    from toolshift.train.live import evaluation
+    from toolshift.train.evaluation import evaluation
 
     judge = (evaluate or evaluation(rows, trainer.settings))(base)
     return Evaluations(trainer.settings.eval_every, judge, trainer.curves)

@@ -11,8 +11,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from toolshift.errors import UsageError
-from toolshift.world import World
+from toolshift.core.errors import UsageError
+from toolshift.core.world import World
 
 OURS = ("poi", "medical", "retail")
 OWN = "TOOLSHIFT_WORLDS"  # files of the user's own worlds, as PATH lists folders
@@ -49,10 +49,10 @@ def find_world(name: str) -> World:
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
-    from toolshift.shift import unknown
+    from toolshift.core.shift import unknown
 
     if is_file(name) or "@" in name:
-        from toolshift.connect.own import find_own
+        from toolshift.worlds.own import find_own
 
         own: World = find_own(name)
         return own

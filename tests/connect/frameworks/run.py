@@ -35,9 +35,9 @@ from rich.table import Table  # noqa: E402
 from serving import smol_server  # noqa: E402
 
 from toolshift.connect.callables import open_seat  # noqa: E402
-from toolshift.connect.serve.seat import Seat  # noqa: E402
 from toolshift.connect.serve.server import Background  # noqa: E402
-from toolshift.grade import Grade, grade  # noqa: E402
+from toolshift.connect.serve.session import Seat  # noqa: E402
+from toolshift.episode.grade import Grade, grade  # noqa: E402
 
 PROGRAMS = ROOT / "tests/connect/frameworks/programs"
 FRAMEWORKS = ("openai-agents", "langgraph", "pydantic-ai")

@@ -21,14 +21,14 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall
 
-from toolshift import seed as seeds
 from toolshift.agents.catalog import contestants
+from toolshift.api import run_plan
 from toolshift.connect.inspect.registry import react_to, shifted
-from toolshift.plan import make_plan
-from toolshift.run import run_plan
-from toolshift.run_folder import Record, RunFolder
-from toolshift.suite import select
-from toolshift.tool import JSON
+from toolshift.core import seed as seeds
+from toolshift.core.tool import JSON
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.suite import select
 
 SHIFTS = (
     "identity_erasure:2,format_drift:3,redirect:2,tool_removed_midway:2,merged_tools:2,"

@@ -1,4 +1,4 @@
-"""The scorer and the metrics: the verdicts of `toolshift.grade` in Inspect's terms."""
+"""The scorer and the metrics: the verdicts of `toolshift.episode.grade` in Inspect's terms."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState
 
-from toolshift.cell import Cell
-from toolshift.connect.inspect.desk import kept_of, scene_of
-from toolshift.grade import Grade, regrade
+from toolshift.connect.inspect.episodes import kept_of, scene_of
+from toolshift.core.tool import JSON
+from toolshift.episode.grade import Grade, regrade
 from toolshift.measure.metrics import Arms, Scored
-from toolshift.tool import JSON
+from toolshift.runs.cell import Cell
 
 CLUSTER, GROUP = "lineage", "arm"
 

@@ -24,13 +24,13 @@ from inspect_ai.model import (
 from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from toolshift.agent import ScriptedAgent
 from toolshift.agents.catalog import make_agent
-from toolshift.cell import Cell, build
-from toolshift.connect.inspect.desk import chat_messages
-from toolshift.episode import Episode, messages
-from toolshift.errors import UsageError
-from toolshift.tool import JSON
+from toolshift.connect.inspect.episodes import chat_messages
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import ScriptedAgent
+from toolshift.episode.episode import Episode, messages
+from toolshift.runs.cell import Cell, build
 
 
 @modelapi(name="toolshift")  # type: ignore[untyped-decorator]

@@ -7,7 +7,7 @@ from inspect_ai.model import get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.solver._task_state import sample_state
 
-from toolshift.connect.inspect.desk import (
+from toolshift.connect.inspect.episodes import (
     SceneTools,
     current_episode,
     episode_of,

@@ -10,15 +10,15 @@ import msgspec
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 
-from toolshift.cell import Cell
-from toolshift.connect.inspect.desk import chat_messages, forget, losses_of, scene_of
+from toolshift.connect.inspect.episodes import chat_messages, forget, losses_of, scene_of
 from toolshift.connect.inspect.scoring import graded
 from toolshift.connect.inspect.solvers import converse
-from toolshift.episode import Episode
+from toolshift.core.tool import JSON
+from toolshift.episode.episode import Episode
 from toolshift.measure.metrics import dimension_of, is_placebo, tier_of
-from toolshift.plan import make_plan
-from toolshift.suite import select
-from toolshift.tool import JSON
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import make_plan
+from toolshift.runs.suite import select
 
 _log = logging.getLogger(__name__)
 

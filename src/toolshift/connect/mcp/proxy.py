@@ -19,9 +19,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
 
-from toolshift.connect.mcp.behind import ShiftedTools, Shifting
-from toolshift.connect.mcp.client import Streams, Target, Upstream
+from toolshift.connect.mcp.shifted_server import ShiftedTools, Shifting
 from toolshift.connect.trace import Trace
+from toolshift.interop.mcp_client import Streams, Target, Upstream
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 CHANGED = "notifications/tools/list_changed"

@@ -28,12 +28,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from toolshift.connect.mcp.behind import Shifting
-from toolshift.connect.mcp.client import Target, Upstream
 from toolshift.connect.mcp.proxy import Wire, serve
+from toolshift.connect.mcp.shifted_server import Shifting
 from toolshift.connect.trace import Trace
-from toolshift.errors import UsageError
-from toolshift.loopback import LOOPBACK
+from toolshift.core.errors import UsageError
+from toolshift.core.loopback import LOOPBACK
+from toolshift.interop.mcp_client import Target, Upstream
 
 SESSION = "mcp-session-id"
 IDLE = 1800.0

@@ -13,14 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from toolshift.connect.live import LiveScene
 from toolshift.connect.model_proxy.conversation import Conversation, Message, Round, Said, Turn
 from toolshift.connect.model_proxy.settings import Shifting, prepare
 from toolshift.connect.model_proxy.wire import DONE, Assembly, added, closing, event, events
-from toolshift.connect.tools import Toolbox
-from toolshift.errors import UsageError
-from toolshift.loopback import is_loopback
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.loopback import is_loopback
+from toolshift.core.tool import JSON
+from toolshift.interop.tools import Toolbox
+from toolshift.shifts.live import LiveScene
 
 MOST_ROUNDS = 8
 """How often in a row a model is answered by the layers alone, before its turn is ended."""

@@ -23,10 +23,10 @@ from typing import Any
 
 import msgspec
 
-from toolshift.connect.live import Live, LiveScene
-from toolshift.connect.tools import Toolbox
-from toolshift.form import show
-from toolshift.tool import JSON, Result
+from toolshift.core.form import show
+from toolshift.core.tool import JSON, Result
+from toolshift.interop.tools import Toolbox
+from toolshift.shifts.live import Live, LiveScene
 
 Message = dict[str, Any]
 Call = dict[str, Any]

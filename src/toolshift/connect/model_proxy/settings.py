@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from toolshift.connect.live import Live, LiveScene, live_scene, shifted
-from toolshift.connect.tools import Toolbox, from_openai
-from toolshift.errors import UsageError
-from toolshift.scene import Applied
-from toolshift.shift import NotApplicable, find_shift
-from toolshift.tool import Result
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import NotApplicable, find_shift
+from toolshift.core.tool import Result
+from toolshift.interop.tools import Toolbox, from_openai
+from toolshift.shifts.live import Live, LiveScene, live_scene, shifted
 
 
 @dataclass(frozen=True)

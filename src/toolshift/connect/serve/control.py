@@ -20,15 +20,15 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolshift.agent import REASONS
-from toolshift.cell import Cell, build
-from toolshift.connect.serve.seat import Heard, House, Seat
-from toolshift.episode import Episode, messages
-from toolshift.errors import UsageError
-from toolshift.grade import grade
-from toolshift.run import read_task
-from toolshift.shift import NotApplicable, unknown
-from toolshift.tool import JSON
+from toolshift.api import read_task
+from toolshift.connect.serve.session import Heard, House, Seat
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import NotApplicable, unknown
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import REASONS
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.grade import grade
+from toolshift.runs.cell import Cell, build
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,7 +39,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request to open an episode; see `toolshift.run.read_task`."""
+    """A request to open an episode; see `toolshift.api.read_task`."""
 
     task: str
     shifts: str = ""

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from toolshift.connect.serve.seat import LARGEST
-from toolshift.errors import UsageError
-from toolshift.loopback import LOOPBACK, is_loopback
+from toolshift.connect.serve.session import LARGEST
+from toolshift.core.errors import UsageError
+from toolshift.core.loopback import LOOPBACK, is_loopback
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers

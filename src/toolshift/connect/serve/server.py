@@ -9,8 +9,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolshift.connect.serve.seat import House, Seat
-from toolshift.errors import UsageError
+from toolshift.connect.serve.session import House, Seat
+from toolshift.core.errors import UsageError
 
 if TYPE_CHECKING:
     import uvicorn

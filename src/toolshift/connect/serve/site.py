@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from toolshift.connect.serve.control import Control, refusal
 from toolshift.connect.serve.guard import Guard
-from toolshift.connect.serve.offer import Offer
-from toolshift.connect.serve.seat import House, Seat
-from toolshift.loopback import LOOPBACK
+from toolshift.connect.serve.mcp_server import Offer
+from toolshift.connect.serve.session import House, Seat
+from toolshift.core.loopback import LOOPBACK
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -7,8 +7,8 @@ import signal
 import anyio
 from mcp.server.stdio import stdio_server
 
-from toolshift.connect.serve.offer import Offer
-from toolshift.connect.serve.seat import Seat
+from toolshift.connect.serve.mcp_server import Offer
+from toolshift.connect.serve.session import Seat
 
 
 async def serve_stdio(seat: Seat) -> None:

@@ -12,6 +12,7 @@ from math import isnan
 
 from toolshift.measure.diagnosis import CEILING, words
 from toolshift.measure.metrics import Measures
+from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval
 from toolshift.report.html.figures import shown
 from toolshift.report.html.marks import (
@@ -36,7 +37,6 @@ from toolshift.report.html.marks import (
     zero_rule,
 )  # fmt: skip
 from toolshift.report.html.subjects import Subject
-from toolshift.report.report import AgentReport
 
 MOST_PANELS = 24
 

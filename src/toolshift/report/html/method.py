@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
-from toolshift.cell import write_stack
-from toolshift.errors import UsageError
+from toolshift.core.errors import UsageError
+from toolshift.measure.report import draws_entities
 from toolshift.report.html.figures import shown
-from toolshift.report.report import draws_entities
-from toolshift.run_folder import Manifest, RunFolder
-from toolshift.suite import Arm, Selection, find_suite, select
+from toolshift.runs.cell import write_stack
+from toolshift.runs.run_folder import Manifest, RunFolder
+from toolshift.runs.suite import Arm, Selection, find_suite, select
 
 
 def facts(folder: RunFolder) -> list[tuple[str, str]]:

@@ -8,16 +8,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolshift.errors import UsageError
-from toolshift.files import write
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
 from toolshift.measure.diagnosis import words
 from toolshift.measure.metrics import Measures
-from toolshift.report.html import charts, flow, method, story, versus
+from toolshift.measure.report import AgentReport, Report
+from toolshift.report.html import charts, flow, method
+from toolshift.report.html import comparison as versus
+from toolshift.report.html import summary as story
 from toolshift.report.html.episodes import KEEP, Fragment, fragment
 from toolshift.report.html.figures import figure, foreign, safe_json, seconds, shown
 from toolshift.report.html.subjects import Kept, Subject, run_name, subjects_of
-from toolshift.report.report import AgentReport, Report
-from toolshift.run_folder import RunFolder
+from toolshift.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,7 +67,7 @@ def make_page(
     keep: int = KEEP,
 ) -> str:
     """The page as text; see `write_page`."""
-    from toolshift.report.report import make_report
+    from toolshift.measure.report import make_report
 
     if not folders:
         raise UsageError("a page needs at least one run")

@@ -17,11 +17,11 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from toolshift.errors import UsageError
-from toolshift.loopback import LOOPBACK, is_loopback
-from toolshift.report.html.book import Book
-from toolshift.run_folder import RunFolder
-from toolshift.tool import JSON
+from toolshift.core.errors import UsageError
+from toolshift.core.loopback import LOOPBACK, is_loopback
+from toolshift.core.tool import JSON
+from toolshift.report.html.episode_index import Book
+from toolshift.runs.run_folder import RunFolder
 
 LIVE = '<meta name="toolshift-live" content="live">'
 POLICY = re.compile("default-src (?P<mark>'|&#39;)none(?P=mark); ")

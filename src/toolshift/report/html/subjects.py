@@ -9,12 +9,12 @@ from statistics import median, quantiles
 
 import msgspec
 
-from toolshift.cell import Cell
-from toolshift.files import lines
+from toolshift.core.files import lines
 from toolshift.measure.metrics import is_placebo, tier_of
+from toolshift.measure.report import AgentReport, Report
 from toolshift.report.html.figures import shown
-from toolshift.report.report import AgentReport, Report
-from toolshift.run_folder import Record, RunFolder, Timing
+from toolshift.runs.cell import Cell
+from toolshift.runs.run_folder import Record, RunFolder, Timing
 
 
 class Kept(RunFolder):

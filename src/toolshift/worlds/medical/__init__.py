@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolshift.tool import Field, Param
-from toolshift.world import Fact, World, declare, plain, quantity
+from toolshift.core.tool import Field, Param
+from toolshift.core.world import Fact, World, declare, plain, quantity
 from toolshift.worlds.medical import actions
 from toolshift.worlds.medical.hospital import SPECIALTIES, Hospital, build
 from toolshift.worlds.medical.tasks import KINDS

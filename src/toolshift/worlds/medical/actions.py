@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.tool import ToolFailure
-from toolshift.world import State
+from toolshift.core import seed as seeds
+from toolshift.core.tool import ToolFailure
+from toolshift.core.world import State
 from toolshift.worlds.medical.hospital import (
     DOSES,
     MOST,

@@ -13,7 +13,7 @@ from itertools import product
 from math import gcd
 from pathlib import Path
 
-from toolshift import seed as seeds
+from toolshift.core import seed as seeds
 
 SPECIALTIES = (
     "cardiology",

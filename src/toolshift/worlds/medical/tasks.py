@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from toolshift.solver import Impossible, Known, Solver
-from toolshift.world import Goal, Solve, TaskKind, read_requests
+from toolshift.core.solver import Impossible, Known, Solver
+from toolshift.core.world import Goal, Solve, TaskKind, read_requests
 from toolshift.worlds.medical.hospital import DOSES, SPECIALTIES, Hospital, Patient
 
 # -- goals -------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from toolshift import seed as seeds
-from toolshift.tool import Field, Param, ToolFailure
-from toolshift.world import Fact, State, World, declare, plain, quantity, text
+from toolshift.core import seed as seeds
+from toolshift.core.tool import Field, Param, ToolFailure
+from toolshift.core.world import Fact, State, World, declare, plain, quantity, text
 from toolshift.worlds.poi.tasks import KINDS
 
 CATEGORIES = ("museum", "cafe", "gallery", "park", "theatre", "market")

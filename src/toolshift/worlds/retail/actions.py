@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolshift.tool import ToolFailure
-from toolshift.world import State
+from toolshift.core.tool import ToolFailure
+from toolshift.core.world import State
 
 Arguments = dict[str, Any]
 Record = dict[str, Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from toolshift import seed as seeds
+from toolshift.core import seed as seeds
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 from toolshift.report.html.episodes.catalog import Catalog, Row
 from toolshift.report.html.episodes.choose import choose
 from toolshift.report.html.episodes.pack import Pack
-from toolshift.run_folder import Record, RunFolder
+from toolshift.runs.run_folder import Record, RunFolder
 
 KEEP = 1000
 """Episodes whose traces stay in the page; the clean ones beside them are not counted."""

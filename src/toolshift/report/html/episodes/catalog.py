@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from toolshift.cell import Cell
-from toolshift.errors import UsageError
-from toolshift.grade import Grade
-from toolshift.measure.causes import CAUSES
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import find_shift
+from toolshift.episode.causes import CAUSES
+from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import tier_of
 from toolshift.report.words import cause_in_words, outcome_of
-from toolshift.run_folder import Record, RunFolder
-from toolshift.shift import find_shift
+from toolshift.runs.cell import Cell
+from toolshift.runs.run_folder import Record, RunFolder
 
 _ID = re.compile("[0-9a-f]{10}")
 OUTCOMES = ("passed", "failed", "void")

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from toolshift.cell import Cell, build
-from toolshift.episode import Step
-from toolshift.errors import UsageError
-from toolshift.measure.causes import guilty_step
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import JSON, Tool
+from toolshift.episode.causes import guilty_step
+from toolshift.episode.episode import Step
 from toolshift.report.align import align, first_divergence, matched_tools
 from toolshift.report.html.episodes.catalog import Row
 from toolshift.report.words import cause_in_words, verdict
-from toolshift.run_folder import Record
-from toolshift.scene import Scene
-from toolshift.shift import NotApplicable
-from toolshift.tool import JSON, Tool
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.run_folder import Record
 
 Text = str | list[Any]
 """A text; one that was cut is its beginning and its full length in characters."""

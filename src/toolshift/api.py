@@ -1,0 +1,255 @@
+"""A whole run: plan, agents, episodes, report; in Python and behind the command line."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolshift.agents.catalog import contestants, describe
+from toolshift.agents.cost import Purse
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.tool import JSON
+from toolshift.episode.grade import Grade
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.run_folder import FORMAT, Manifest, Memory, RunFolder
+from toolshift.runs.study import Contestant, episode_id, play, run_cells
+from toolshift.runs.suite import check_entities, read_stack, select
+
+if TYPE_CHECKING:
+    from toolshift.measure.report import Report
+
+PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
+Progress = Callable[[int, int], None]
+
+
+def evaluate(
+    agent: Any,
+    suite: str = "quick",
+    *,
+    worlds: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    shifts: Sequence[str] = (),
+    severities: Sequence[int] = (),
+    tasks: int = 0,
+    trials: int = 1,
+    seed: int = 0,
+    seeds: int = 1,
+    pool: str = "dev",
+    size: int = 200,
+    placebo: bool = True,
+    out: str | Path | None = None,
+    workers: int = 1,
+    concurrency: int | None = None,
+    **options: Any,
+) -> Report:
+    """Measures what happens to an agent when the world moves.
+
+        report = toolshift.evaluate(my_function, suite="quick")
+        print(report.summary())
+        report.drop("perception")
+
+    Args:
+        agent: a function of (messages, tools) that returns a string or an OpenAI assistant
+            message; an object with `name` and `reply(turn)`; a spec such as "chat:gpt-4.1-mini"
+            (`toolshift.agents.catalog`); or a list of these.
+        suite: "quick", "standard" or "paper".
+        worlds: worlds instead of the suite's.
+        kinds: only these task kinds.
+        shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
+        severities: 1 to 3, for shifts that name none.
+        tasks: tasks of each world and seed.
+        trials: how often each scene is run.
+        seed: the first seed; `seeds` says how many.
+        seeds: how many seeds.
+        pool: "train", "dev" or "test".
+        size: entities in each world.
+        placebo: whether a placebo arm is run, the noise floor of every contrast.
+        out: a run folder, which makes the run resumable; None keeps everything in memory.
+        workers: processes for scripted agents.
+        concurrency: episodes at once, for agents that answer turns.
+        options: for `chat:` agents, the arguments of `ChatAgent`.
+
+    Raises:
+        UsageError: for anything unknown or out of range, and where the agent cannot work at all.
+    """
+    selection = select(
+        suite,
+        worlds=tuple(worlds),
+        kinds=tuple(kinds),
+        shifts=tuple(shifts),
+        severities=tuple(severities),
+        tasks=tasks,
+        trials=trials,
+        seed=seed,
+        seeds=seeds,
+        pool=pool,
+        size=size,
+        placebo=placebo,
+    )
+    agents = list(agent) if isinstance(agent, list | tuple) else [agent]
+    those = contestants(agents, concurrency, **options)
+    return run_plan(make_plan(selection), those, out, workers)
+
+
+def run_plan(
+    plan: Plan,
+    those: list[Contestant],
+    out: str | Path | None = None,
+    workers: int = 1,
+    progress: Progress = lambda done, total: None,
+) -> Report:
+    """Runs a plan, or what is left of it, and reports.
+
+    Raises:
+        UsageError: where an agent or the folder cannot work; finished episodes are kept.
+    """
+    from toolshift.measure.report import make_report
+
+    about = [describe(each) for each in those]
+    store: RunFolder | Memory = Memory()
+    if out is not None:
+        store = RunFolder.start(Path(out), manifest(plan, about), plan)
+        _take_up_spending(those, store)
+    order = [episode_id(each.name, cell) for each in those for cell in plan.cells]
+    done = len(store.done)
+    progress(done, len(order))
+
+    def watch(episodes: int) -> None:
+        nonlocal done
+        done += episodes
+        progress(done, len(order))
+
+    try:
+        run_cells(plan.cells, those, store, workers, watch)
+        if isinstance(store, RunFolder):
+            store.settle(order)
+    except BudgetSpent:  # to be resumed with more money
+        raise
+    except UsageError:
+        if isinstance(store, RunFolder):
+            store.discard()
+        raise
+    finally:
+        if isinstance(store, RunFolder):
+            store.close()
+    report = make_report(plan, store.records(), about)
+    if isinstance(store, RunFolder):
+        save_report(store, report)
+    return report
+
+
+def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:
+    """The limit on the cost is one of the whole run, however often it is resumed."""
+    agents: dict[Purse, list[str]] = {}
+    for each in those:
+        purse = getattr(each.agent, "purse", None)
+        if isinstance(purse, Purse):
+            agents.setdefault(purse, []).append(each.name)
+    for purse, names in agents.items():
+        of = ", ".join(names)
+        purse.take_up(folder.spent(of), partial(folder.keep_spent, of))
+
+
+def save_report(folder: RunFolder, report: Report) -> None:
+    """Writes `report.json` and `report.txt` into a run folder."""
+    import msgspec
+
+    folder.write("report.json", msgspec.json.format(JSON.encode(report), indent=2) + b"\n")
+    folder.write("report.txt", report.summary().encode())
+
+
+def report_of(folder: RunFolder) -> Report:
+    """The report of a stored run, made again from its episodes."""
+    from toolshift.measure.report import make_report
+
+    return make_report(folder.plan, folder.records(), folder.manifest.agents)
+
+
+def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
+    """What a run folder says of itself."""
+    from datetime import UTC, datetime
+
+    return Manifest(
+        format=FORMAT,
+        toolshift=_version("toolshift") or "unknown",
+        python=sys.version.split()[0],
+        platform=f"{platform.system()}-{platform.machine()}",
+        packages={name: found for name in PACKAGES if (found := _version(name))},
+        suite=plan.selection.suite,
+        selection=plan.selection,
+        shifts=plan.versions,
+        plan_hash=plan.hash,
+        agents=agents,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def attempt(
+    agent: Any,
+    task: str,
+    shifts: str = "",
+    *,
+    seed: int = 0,
+    pool: str = "dev",
+    size: int = 200,
+    trial: int = 0,
+    tools: Sequence[str] = (),
+) -> Grade:
+    """Runs an agent in one scene; for tests of a single failure.
+
+    Args:
+        agent: as for `evaluate`.
+        task: `world/kind/index`, as in "poi/booking/3".
+        shifts: a stack such as "erase_identity:2+typos:1"; "" for the clean scene.
+        seed: of the world.
+        pool: of its entities.
+        size: how many there are.
+        trial: which trial.
+        tools: show these tools only, by the names they are shown with; () shows all.
+
+    Raises:
+        UsageError: for anything unknown.
+    """
+    cell = read_task(task, shifts, seed, pool, size, trial)
+    scene = build(cell)
+    if tools:
+        from toolshift.runs.minimise import with_tools
+
+        scene = with_tools(scene, tools)
+    return play(contestants([agent])[0], cell, scene).grade
+
+
+def read_task(
+    task: str, shifts: str = "", seed: int = 0, pool: str = "dev", size: int = 200, trial: int = 0
+) -> Cell:
+    """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
+
+    Raises:
+        UsageError: for anything unknown.
+    """
+    from toolshift.core.shift import unknown
+    from toolshift.worlds import find_world, split_task, stored_name
+
+    world, rest = split_task(task)
+    world = stored_name(world)
+    kind, _, index = rest.partition("/")
+    kinds = find_world(world).kinds
+    if not kind or kind not in kinds:
+        raise UsageError(unknown("task kind", kind, kinds))
+    if index and not index.isdigit():
+        raise UsageError(f"task {task!r}: the index behind the kind is a number, not {index!r}")
+    check_entities(pool, size)
+    return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)
+
+
+def _version(package: str) -> str:
+    with suppress(PackageNotFoundError):
+        return version(package)
+    return ""

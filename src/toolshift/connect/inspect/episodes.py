@@ -1,0 +1,210 @@
+"""What an Inspect sample holds of an episode: the live one, its tools, and the kept trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    ModelOutput,
+)
+from inspect_ai.solver import TaskState
+from inspect_ai.solver._task_state import sample_state
+from inspect_ai.tool import ToolCall as InspectCall
+from inspect_ai.tool import ToolDef, ToolInfo, ToolParams
+
+from toolshift.connect.inspect.schema import simplify
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import PROTOCOL_NAMES, Reply, ToolCall, Usage
+from toolshift.episode.episode import End, Episode, Step
+from toolshift.runs.cell import Cell, build
+
+STORE = "toolshift"
+_live: dict[str, Episode] = {}
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """The trace of a sample as its log holds it, enough to grade it again."""
+
+    end: End
+    steps: tuple[Step, ...]
+
+
+# -- the live episode --------------------------------------------------------------------------
+
+
+def scene_of(metadata: dict[str, Any]) -> Scene:
+    """The scene of a sample, made again from its metadata."""
+    return build(msgspec.convert(metadata["cell"], Cell))
+
+
+def episode_of(state: TaskState) -> Episode:
+    """The episode of a running sample; it begins when it is first asked for."""
+    if state.uuid not in _live:
+        scene = scene_of(state.metadata)
+        _live[state.uuid] = Episode(scene, trial=int(state.metadata["cell"].get("trial", 0)))
+    return _live[state.uuid]
+
+
+def current_episode() -> Episode:
+    """The episode of the sample that this code runs in.
+
+    Raises:
+        UsageError: outside a sample.
+    """
+    state = sample_state()
+    if state is None:
+        raise UsageError("there is no Inspect sample here: use this inside a solver or a tool")
+    return episode_of(state)
+
+
+def keep(state: TaskState) -> None:
+    """Writes the trace into the sample's store, from where it is graded."""
+    episode = episode_of(state)
+    kept = Kept(episode.end, tuple(episode.steps))
+    state.store.set(STORE, msgspec.json.decode(JSON.encode(kept)))
+
+
+async def forget(state: TaskState) -> None:
+    """Lets the episode of a finished sample go."""
+    _live.pop(state.uuid, None)
+
+
+def kept_of(state: TaskState) -> Kept:
+    """The trace that a sample has kept; an empty one where it never began."""
+    kept = state.store.get(STORE)
+    return msgspec.convert(kept, Kept) if kept else Kept("", ())
+
+
+# -- tools -------------------------------------------------------------------------------------
+
+
+def tool_info(tool: dict[str, Any]) -> ToolInfo:
+    """A tool in the OpenAI format as Inspect shows it to a model."""
+    function = tool["function"]
+    return ToolInfo(
+        name=function["name"],
+        description=function["description"],
+        parameters=ToolParams(**simplify(function["parameters"]).schema),
+    )
+
+
+def losses_of(tools: Sequence[dict[str, Any]]) -> list[str]:
+    """What Inspect's schemas cannot say of these tools."""
+    return [
+        f"{tool['function']['name']}{loss}"
+        for tool in tools
+        for loss in simplify(tool["function"]["parameters"]).losses
+    ]
+
+
+class SceneTools:
+    """The tools of the running sample's scene, as they stand: a `ToolSource` for Inspect agents.
+
+    `react(tools=[SceneTools()])` asks for them before each turn, so tools that come, go or move
+    in the middle of an episode do so for the model. Inspect checks the arguments itself, and
+    wants a text for every tool and parameter: one without gets its name.
+    """
+
+    async def tools(self) -> list[Any]:
+        """The tools on offer now, the protocol tools among them."""
+        episode = current_episode()
+        return [_executable(tool).as_tool() for tool in episode.observation.tools]
+
+
+def _executable(tool: dict[str, Any]) -> ToolDef:
+    info = tool_info(tool)
+    for name, param in info.parameters.properties.items():
+        param.description = param.description or name
+
+    async def execute(**kwargs: Any) -> str:
+        return _one_call(info.name, kwargs)
+
+    return ToolDef(
+        tool=execute,
+        name=info.name,
+        description=info.description or info.name,
+        parameters=info.parameters,
+        parallel=False,
+    )
+
+
+def _one_call(name: str, arguments: dict[str, Any]) -> str:
+    """Makes a call that an agent's own loop has asked for, and says what came back."""
+    state = sample_state()
+    episode = current_episode()
+    if episode.end:
+        return "The conversation is over."
+    before = len(episode.steps)
+    episode.take(Reply(calls=(ToolCall(name, arguments),)))
+    if state is not None:
+        keep(state)
+    return "\n".join(_heard(name, step) for step in episode.steps[before:]) or "Noted."
+
+
+def _heard(name: str, step: Step) -> str:
+    if step.kind == "answer" or (name in PROTOCOL_NAMES and step.kind == "refuse"):
+        said = [step.notice, f"The user says: {step.text}" if step.text else ""]
+        return "\n".join(["Delivered.", *filter(None, said)])
+    return step.text
+
+
+# -- messages ----------------------------------------------------------------------------------
+
+
+def chat_messages(messages: Sequence[dict[str, Any]]) -> list[ChatMessage]:
+    """OpenAI messages as Inspect's."""
+    return [_message(message, {}) for message in messages]
+
+
+def take(episode: Episode, output: ModelOutput) -> list[ChatMessage]:
+    """Carries out what a model has said; returns what it hears in reply."""
+    spoken = len(episode.observation.messages)
+    episode.take(reply_of(output))
+    said = list(episode.observation.messages[spoken:])
+    if not said:
+        return []
+    calls = zip(said[0].get("tool_calls") or (), output.message.tool_calls or (), strict=False)
+    ids = {ours["id"]: theirs.id for ours, theirs in calls}
+    return [_message(message, ids) for message in said[1:]]
+
+
+def reply_of(output: ModelOutput) -> Reply:
+    """A model's output as a reply; arguments that Inspect could not read stay a string."""
+    message, used = output.message, output.usage
+    if output.stop_reason == "content_filter":
+        return Reply(failure="the endpoint withheld the reply (content_filter)")
+    calls = tuple(
+        ToolCall(call.function, call.parse_error or call.arguments, call.id)
+        for call in message.tool_calls or ()
+    )
+    tokens = Usage(used.input_tokens, used.output_tokens) if used else Usage()
+    return Reply(message.text, calls, tokens)
+
+
+def _message(message: dict[str, Any], ids: dict[str, str]) -> ChatMessage:
+    role, content = message["role"], message["content"]
+    if role == "system":
+        return ChatMessageSystem(content=content)
+    if role == "user":
+        return ChatMessageUser(content=content)
+    if role == "tool":
+        name = message["tool_call_id"]
+        return ChatMessageTool(content=content, tool_call_id=ids.get(name, name))
+    calls = [
+        InspectCall(
+            id=call["id"],
+            function=call["function"]["name"],
+            arguments=msgspec.json.decode(call["function"]["arguments"]),
+        )
+        for call in message.get("tool_calls") or ()
+    ]
+    return ChatMessageAssistant(content=content, tool_calls=calls or None)

@@ -1,0 +1,275 @@
+"""The tools of a real server behind layers: what is listed, and what a call does.
+
+A spoken call runs in a thread of its own, for layers are plain functions; one lock keeps layers
+from running at the same time, and is free while a real call is under way.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from mcp.shared.exceptions import MCPError
+
+from toolshift.connect.trace import Trace
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import Result
+from toolshift.interop.mcp_client import Upstream
+from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, refused
+from toolshift.interop.tools import Source, Toolbox, from_mcp
+from toolshift.runs.cell import write_stack
+from toolshift.shifts.live import Live, Spoken, altered, live_scene, shifted
+
+INTERNAL = -32603
+MOST_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Shifting:
+    """What the proxy is to change.
+
+    Attributes:
+        stack: the shifts; none for a transparent proxy.
+        seed: of every choice, together with the tool list.
+        pool: of the wordings.
+        needed: the tools that the agent needs, where the user has said so.
+        skip: leave out what is not applicable to this server, with a word on stderr.
+        may_write: let a trap lie over tools that write.
+    """
+
+    stack: tuple[Applied, ...] = ()
+    seed: int = 0
+    pool: str = "dev"
+    needed: tuple[str, ...] = ()
+    skip: bool = False
+    may_write: bool = False
+
+
+def shift_tools(listed: list[dict[str, Any]], how: Shifting) -> tuple[Live, dict[str, str]]:
+    """The shifted interface of a tool list, with no server behind it yet; and what did not apply.
+
+    Raises:
+        UsageError: where a shift does not apply and is not to be skipped, or is refused.
+    """
+    toolbox = from_mcp(listed)
+    left: dict[str, str] = {}
+    stack = how.stack
+    while True:
+        scene = live_scene(toolbox, how.seed, how.pool, how.needed)
+        try:
+            return Live(shifted(scene, stack, how.may_write), toolbox, _nobody), left
+        except NotApplicable as reason:
+            name, _, why = str(reason).partition(": ")
+            if not how.skip:
+                raise UsageError(
+                    f"{name} is not applicable to these tools: {why}. "
+                    "Leave it out, or pass --skip-inapplicable"
+                ) from None
+            left[name] = why
+            stack = tuple(one for one in stack if write_stack((one,)) != name)
+
+
+def _nobody(name: str, arguments: dict[str, Any]) -> Result:
+    return refused("there is no server behind these tools")
+
+
+@dataclass
+class _Call:
+    """One spoken call under way: who made it, and what the server has answered so far."""
+
+    params: Mapping[str, Any]
+    raws: list[Raw] = field(default_factory=list)
+    given: Result | None = None
+    fault: MCPError | None = None
+
+
+_call: ContextVar[_Call] = ContextVar("_call")
+
+
+class ShiftedTools:
+    """The tools of one connection, as its client is offered them and calls them."""
+
+    def __init__(self, upstream: Upstream, how: Shifting, trace: Trace | None) -> None:
+        self.upstream, self.how, self.trace = upstream, how, trace
+        self.stale = False
+        self._live: Live | None = None
+        self._altered: frozenset[str] = frozenset()
+        self._page: dict[str, Any] = {}
+        self._building = anyio.Lock()
+        self._turn = threading.Lock()
+        self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
+
+    async def _shown(self, params: Mapping[str, Any]) -> Live:
+        """The shifted interface, made when first needed and kept up with the server."""
+        async with self._building:
+            live = self._live
+            if live is not None and not self.stale:
+                return live
+            self.stale = False
+            listed, self._page = await self.upstream.tools(params.get("_meta"))
+            try:
+                if live is None:
+                    live = self._live = self._build(listed)
+                else:
+                    self._renew(live, from_mcp(listed))
+            except UsageError as fault:
+                print(f"toolshift: {fault}", file=sys.stderr)
+                raise MCPError(INTERNAL, f"toolshift: {fault}") from None
+            except Exception as fault:
+                text = f"toolshift could not shift these tools: {type(fault).__name__}: {fault}"
+                print(text, file=sys.stderr)
+                raise MCPError(INTERNAL, text) from fault
+        return live
+
+    def _build(self, listed: list[dict[str, Any]]) -> Live:
+        made, left = shift_tools(listed, self.how)
+        for name, why in left.items():
+            print(f"toolshift: {name} is not applicable and left out: {why}", file=sys.stderr)
+        self._altered = altered(made.scene, made.toolbox)
+        return Live(made.scene, made.toolbox, self._carry)
+
+    def _renew(self, live: Live, toolbox: Toolbox) -> None:
+        """Takes over what the server has changed; the layers stay as they are."""
+        if toolbox.hash == live.toolbox.hash:
+            return
+        with self._turn:
+            if self._altered:
+                self._altered |= set(toolbox.sources) - set(live.toolbox.sources)
+            live.toolbox = toolbox
+            live.upstream.replace(toolbox.tools)
+
+    async def list(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to `tools/list`: all that is shown, on one page.
+
+        Raises:
+            MCPError: as the server answered, or where a shift does not apply to its tools.
+        """
+        live = await self._shown(params)
+        with self._turn:
+            tools = [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
+        page = {**self._page, "ttlMs": 0} if "ttlMs" in self._page else self._page
+        return {**page, "tools": tools}
+
+    def _is_altered(self, origin: tuple[str, ...]) -> bool:
+        return bool(set(origin) & self._altered)
+
+    async def call(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The answer to `tools/call`, and whether the tools on offer have changed with it.
+
+        Raises:
+            MCPError: as the server answered, in the words that are shown.
+        """
+        begun = time.perf_counter()
+        if not self.how.stack:
+            return await self._plain_call(params, begun), False
+        live = await self._shown(params)
+        call = _Call(params)
+        spoken = await anyio.to_thread.run_sync(self._speak, live, call, limiter=self._limiter)
+        try:
+            answer = self._answer(live, call, spoken.result)
+        finally:
+            self._note(params, spoken, call, begun)
+        return answer, spoken.changed
+
+    async def _plain_call(self, params: Mapping[str, Any], begun: float) -> dict[str, Any]:
+        call, fault = _Call(params), ""
+        try:
+            call.raws.append(await self.upstream.ask("tools/call", params))
+        except MCPError as error:
+            fault = error.message
+            raise
+        finally:
+            result = refused(fault) if fault else Result(True, None)
+            self._note(params, Spoken(result, (), False), call, begun)
+        return call.raws[0]
+
+    def _speak(self, live: Live, call: _Call) -> Spoken:
+        """Carries a spoken call through the layers; in a thread."""
+        _call.set(call)
+        arguments = call.params.get("arguments")
+        given = dict(arguments) if isinstance(arguments, Mapping) else {}
+        with self._turn:
+            try:
+                return live.call(str(call.params.get("name", "")), given)
+            except CancelledError:
+                raise
+            except Exception as fault:
+                # A layer that meets data it was not made for must not take the session with it.
+                why = f"{type(fault).__name__}: {fault}"
+                print(f"toolshift: a layer failed on a call: {why}", file=sys.stderr)
+                result = refused(f"toolshift could not shift this call ({type(fault).__name__})")
+                return Spoken(result, (), False)
+
+    def _carry(self, name: str, arguments: dict[str, Any]) -> Result:
+        """A real call, made from the thread of a spoken one."""
+        call = _call.get()
+        source = self._live.toolbox.sources.get(name) if self._live else None
+        params = {**call.params, "name": name}
+        if arguments or "arguments" in call.params:
+            params["arguments"] = arguments
+        self._turn.release()
+        try:
+            raw = anyio.from_thread.run(self.upstream.ask, "tools/call", params)
+        except MCPError as fault:
+            call.fault, call.given = fault, refused(fault.message)
+            return call.given
+        finally:
+            self._turn.acquire()
+        call.raws.append(raw)
+        call.given = as_result(raw, source)
+        return call.given
+
+    def _answer(self, live: Live, call: _Call, result: Result) -> dict[str, Any]:
+        """What the client reads.
+
+        Raises:
+            MCPError: where the server has answered with one, in the words that are shown.
+        """
+        if call.fault is not None and not result.ok and not call.raws:
+            said = result.data["error"]["message"]
+            fault = call.fault
+            raise MCPError(fault.code, said if call.given != result else fault.message, fault.data)
+        if call.raws and is_opaque(call.raws[-1]):
+            return call.raws[-1]
+        source = _source_of(live, call)
+        answer = as_mcp(result, call.given, call.raws, source)
+        meta = call.params.get("_meta")
+        if isinstance(meta, Mapping) and "io.modelcontextprotocol/protocolVersion" in meta:
+            answer.setdefault("resultType", "complete")
+        return answer
+
+    def _note(self, params: Mapping[str, Any], spoken: Spoken, call: _Call, begun: float) -> None:
+        if self.trace is None:
+            return
+        result = spoken.result
+        record: dict[str, Any] = {
+            "tool": params.get("name"),
+            "arguments": params.get("arguments") or {},
+            "ok": result.ok and not any(raw.get("isError") for raw in call.raws[-1:]),
+            "ms": round((time.perf_counter() - begun) * 1000, 3),
+        }
+        if self.how.stack:
+            record |= {"true": [list(one) for one in spoken.true], "provoked": result.provoked}
+            record |= {"hint": result.hint.kind if result.hint else "", "form": result.form}
+            record |= {"shown": result.data, "notice": result.notice, "changed": spoken.changed}
+        elif not result.ok:
+            record["error"] = result.data["error"]["message"]
+        self.trace.write({**record, "answers": call.raws})
+
+
+def _source_of(live: Live, call: _Call) -> Source | None:
+    """The tool as shown, where it stands for one real tool alone."""
+    name = call.params.get("name")
+    tool = next((tool for tool in live.session.tools() if tool.name == name), None)
+    return live.toolbox.source(tool) if tool is not None else None

@@ -1,0 +1,251 @@
+"""A seat: one episode as an outside agent drives it, and the house that keeps many of them.
+
+Everything goes through the very `Episode` that agents in this process drive, one turn an act, so
+that grades and traces are the same however an agent has come in.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from toolshift.core.tool import JSON, as_openai
+from toolshift.episode.contract import PROTOCOL_NAMES, Reply, ToolCall, protocol_tools
+from toolshift.episode.episode import Episode, Over, Step
+
+DEEPEST = 32
+"""How deep the arguments of a call may nest; no tool of ours needs more than three levels."""
+LARGEST = 256 * 1024
+"""Bytes of a request; the calls of our tools have some hundreds."""
+LONGEST_NAME = 200
+OVER = "The episode is over."
+SPENT = "The budget of this episode is spent: it is over."
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What came of one act.
+
+    Attributes:
+        text: the result of a call, or the user's reply to a question.
+        ok: the act succeeded.
+        over: the episode has ended.
+        message: the user's next turn, where the act was an answer and there is one.
+        notice: the system message that came with it.
+        changed: the tools on offer have changed.
+    """
+
+    text: str
+    ok: bool = True
+    over: bool = False
+    message: str = ""
+    notice: str = ""
+    changed: bool = False
+
+
+class Seat:
+    """One episode, safe to drive from several threads.
+
+    Args:
+        episode: the one to drive.
+        protocol: whether `final_answer`, `refuse` and `ask_user` are among the tools.
+        watch: told of each act's outcome, in the thread that made it.
+    """
+
+    def __init__(
+        self,
+        episode: Episode,
+        protocol: bool = True,
+        watch: Callable[[Heard], None] = lambda heard: None,
+    ) -> None:
+        self.episode, self.protocol, self.watch = episode, protocol, watch
+        self._lock = threading.Lock()
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended."""
+        return bool(self.episode.end)
+
+    @property
+    def message(self) -> str:
+        """What the user has said last."""
+        return str(self.episode.ask_now.text)
+
+    @property
+    def instructions(self) -> str:
+        """The scene's system message, and the request where nothing else would carry it."""
+        system = self.episode.scene.system
+        return f"{system}\n\nThe user says: {self.message}" if self.protocol else system
+
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools on offer now, in the OpenAI format."""
+        with self._lock:
+            shown = [as_openai(tool) for tool in self.episode.tools]
+        return [*shown, *protocol_tools()] if self.protocol else shown
+
+    def schema(self, name: str) -> dict[str, Any] | None:
+        """The JSON Schema of a tool's arguments; None where the tool is not on offer."""
+        shown = (tool["function"] for tool in self.tools())
+        return next((tool["parameters"] for tool in shown if tool["name"] == name), None)
+
+    # -- what an agent does --------------------------------------------------------------------
+
+    def call(self, name: str, arguments: Any) -> Heard:
+        """Calls a tool, one of the protocol included where it is on offer."""
+        name, given = writable(name)[:LONGEST_NAME], readable(arguments)
+        if self.protocol or name not in PROTOCOL_NAMES:
+            return self.take(Reply(calls=(ToolCall(name, given),)))
+        return self._act(lambda: self._call_unknown(name, given))
+
+    def ask(self, question: str) -> Heard:
+        """Asks the user."""
+        return self._act(lambda: self._turn(lambda: self.episode.ask(writable(question))))
+
+    def answer(self, text: str) -> Heard:
+        """Answers the user's request."""
+        return self._act(lambda: self._turn(lambda: self.episode.answer(writable(text))))
+
+    def refuse(self, reason: str, said: str = "") -> Heard:
+        """Refuses for one of `toolshift.episode.contract.REASONS`."""
+        return self._act(lambda: self.episode.refuse(reason, writable(said)))
+
+    def say(self, prose: str) -> Heard:
+        """Ends a turn in prose, which is read by the rule of `agent.read_prose`."""
+        return self.take(Reply(text=writable(prose)))
+
+    def take(self, reply: Reply) -> Heard:
+        """Carries out one reply, as for an agent in this process."""
+        return self._act(lambda: self.episode.take(reply))
+
+    def crash(self, why: str) -> None:
+        """Ends the episode because the agent itself broke down."""
+        self._act(lambda: self.episode.crash(writable(why)))
+
+    def fail(self, why: str) -> None:
+        """Ends the episode because the agent could not be reached."""
+        self._act(lambda: self.episode.fail(writable(why)))
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _act(self, act: Callable[[], None]) -> Heard:
+        with self._lock:
+            episode = self.episode
+            if episode.end:
+                return Heard(OVER, ok=False, over=True)
+            before, tools = len(episode.steps), episode.tools
+            with suppress(Over):
+                act()
+            step = episode.steps[before]
+            changed = _shown(tools) != _shown(episode.tools)
+            heard = _heard(step, bool(episode.end), changed)
+        self.watch(heard)
+        return heard
+
+    def _turn(self, act: Callable[[], Any]) -> None:
+        act()
+        self.episode.next_turn()
+
+    def _call_unknown(self, name: str, arguments: dict[str, Any] | str) -> None:
+        """A protocol tool that is not on offer is an unknown tool like any other."""
+        self._turn(lambda: self.episode.call(name, arguments))
+
+
+def _shown(tools: tuple[Any, ...]) -> list[Any]:
+    return [(tool.name, tool.description, tool.params) for tool in tools]
+
+
+def _heard(step: Step, over: bool, changed: bool) -> Heard:
+    if step.kind == "budget":
+        return Heard(SPENT, ok=False, over=True)
+    if step.kind in ("call", "ask"):
+        return Heard(step.text, step.ok, over, changed=changed)
+    if step.kind == "answer" and step.text:
+        return Heard("Delivered.", True, over, step.text, step.notice, changed)
+    return Heard(f"Delivered. {OVER}", True, over)
+
+
+def readable(arguments: Any) -> dict[str, Any] | str:
+    """Arguments as a trace can keep them; a text that says why where it cannot."""
+    if not isinstance(arguments, dict):
+        return f"(not an object: {type(arguments).__name__})"
+    level: list[Any] = [arguments]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            break
+    else:
+        return f"(nested more than {DEEPEST} levels deep)"
+    try:
+        written = JSON.encode(arguments)
+        if len(written) > LARGEST:
+            return f"({len(written)} bytes, more than the {LARGEST} that a call may have)"
+        kept: dict[str, Any] = msgspec.json.decode(written)
+    except (ValueError, msgspec.MsgspecError, OverflowError):
+        return "(not text: it holds half a character, or a number out of range)"
+    return kept
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def writable(text: str) -> str:
+    """A text without the half characters that cannot be stored."""
+    return text.encode("utf-8", "replace").decode()
+
+
+class House:
+    """The open episodes of a server, each under an id that cannot be guessed.
+
+    Args:
+        idle: seconds without a request after which an episode is closed.
+        most: how many may be open at once.
+    """
+
+    def __init__(self, idle: float = 1800.0, most: int = 10_000) -> None:
+        self.idle, self.most = idle, most
+        self._seats: dict[str, Seat] = {}
+        self._used: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._seats
+
+    def open(self, seat: Seat) -> str | None:
+        """Takes a seat in; returns its id, None where the house is full."""
+        name = secrets.token_urlsafe(18)
+        with self._lock:
+            if len(self._seats) >= self.most:
+                return None
+            self._seats[name] = seat
+            self._used[name] = time.monotonic()
+        return name
+
+    def find(self, name: str) -> Seat | None:
+        """The seat of an id; being asked for keeps it from expiring."""
+        with self._lock:
+            seat = self._seats.get(name)
+            if seat is not None:
+                self._used[name] = time.monotonic()
+        return seat
+
+    def close(self, name: str) -> None:
+        """Closes an episode, whether or not it is over."""
+        with self._lock:
+            self._seats.pop(name, None)
+            self._used.pop(name, None)
+
+    def expire(self) -> None:
+        """Closes the episodes that nobody has asked for in a while."""
+        oldest = time.monotonic() - self.idle
+        with self._lock:
+            gone = [name for name, used in self._used.items() if used < oldest]
+        for name in gone:
+            self.close(name)

@@ -1,0 +1,108 @@
+"""The files of a run folder: written whole or not at all, read line by line, by one process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+
+T = TypeVar("T")
+
+
+def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
+    """The lines of a file, decoded; `torn` leaves an unfinished last one out.
+
+    Raises:
+        UsageError: where the file is missing or a line is damaged.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path} is missing: the run folder is incomplete")
+    decoder = msgspec.json.Decoder(type_)
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if torn and not line.endswith(b"\n"):  # the run was killed here
+                return
+            try:
+                yield decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+                raise UsageError(
+                    f"{path}, line {number} is damaged ({fault}): restore it, or delete the line"
+                ) from None
+
+
+def cut_torn_line(path: Path) -> None:
+    """Cuts off a last line that was never finished; makes the file where there is none."""
+    with path.open("ab+") as file:
+        file.seek(0)
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)
+
+
+def opened(path: Path) -> BinaryIO:
+    """Opens a file for reading.
+
+    Raises:
+        UsageError: where it cannot be read.
+    """
+    try:
+        return path.open("rb")
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot read ({fault.strerror or fault})") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file."""
+    with opened(path) as file:
+        return file.read()
+
+
+def decode(raw: bytes, type_: type[T], where: str) -> T:
+    """Reads JSON.
+
+    Raises:
+        UsageError: where it is damaged; `where` names the file.
+    """
+    try:
+        return msgspec.json.decode(raw, type=type_)
+    except msgspec.MsgspecError as fault:
+        raise UsageError(f"{where} is damaged ({fault}): restore it or start a new run") from None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    with draft(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[BinaryIO]:
+    """A new version of a file, which takes the place of the old one when it is complete."""
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def hold(file: BinaryIO, path: Path) -> None:
+    """Keeps a second process out; where the system has no such locks, nothing happens."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise UsageError(f"{path} is in use by another process: wait for it, or stop it") from None

@@ -1,0 +1,74 @@
+"""How results are written out and read back: one writer and one reader a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from toolshift.core.tool import JSON, Field, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to write results. `read(write(data)) == data` for every record or list of records."""
+
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+def _write_json(data: Any) -> str:
+    return JSON.encode(data).decode()
+
+
+FORMS: dict[str, Form] = {"json": Form(_write_json, msgspec.json.decode)}
+
+
+def register(name: str, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
+    """Adds a form. Errors stay JSON whatever the form, as they do behind most gateways."""
+    FORMS[name] = Form(write, read)
+
+
+def form(name: str) -> Form:
+    """The form of this name; those beside JSON are loaded when one is first needed."""
+    if name not in FORMS:
+        import_module("toolshift.core.formats")
+    return FORMS[name]
+
+
+NOTICE = "\nNotice: "
+
+
+def show(result: Result) -> str:
+    """The text of a result as an agent sees it."""
+    text = form(result.form if result.ok else "json").write(result.data)
+    return f"{text}{NOTICE}{result.notice}" if result.notice else text
+
+
+def read(text: str, result: Result) -> Any:
+    """Reads the data back from the shown text."""
+    body = text.removesuffix(f"{NOTICE}{result.notice}") if result.notice else text
+    return form(result.form if result.ok else "json").read(body)
+
+
+def facts(record: Any, fields: tuple[Field, ...]) -> dict[str, Any]:
+    """The facts that one shown record states; a missing or null value states nothing."""
+    found = {}
+    for field in fields:
+        value = record
+        for key in field.path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
+            continue
+        if field.type != "string":
+            value = _number(value, field)
+        found[field.fact] = value
+    return found
+
+
+def _number(value: Any, field: Field) -> float | int:
+    number = round(float(value) / field.scale, 6)
+    return int(number) if field.type == "integer" else number

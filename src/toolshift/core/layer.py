@@ -1,0 +1,115 @@
+"""The interface: layers between an agent and the truth, and the live stack of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from toolshift.core.tool import Result, Tool
+
+Below = Callable[[str, dict[str, Any]], Result]
+Memory = dict[str, Any]
+
+
+class Upstream(Protocol):
+    """What a stack of layers stands on: a world's truth, a recording, or a live server.
+
+    `effects` lists the writes made so far, in terms of entities; it stays empty where they cannot
+    be known.
+    """
+
+    effects: list[tuple[Any, ...]]
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as they truly are."""
+        ...
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Carries out a true call."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """An upstream that is told when the episode is over."""
+
+    def close(self) -> None:
+        """Ends it; effects that show only in the end state are added to `effects`."""
+        ...
+
+
+class Layer:
+    """One change of the interface, in both directions.
+
+    A layer is frozen; what it must remember within an episode is in `memory`, a dict of its own.
+    `memory["calls"]` is the number of true calls that have succeeded so far, `memory["asks"]` the
+    number of the user's request, from 0.
+
+    Attributes:
+        slots: parts of the interface that this layer takes for itself; a scene refuses a second
+            layer of the same slot, since one of the two would change nothing.
+    """
+
+    slots: frozenset[str] = frozenset()
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """What is shown now, made from what is shown below."""
+        return tools
+
+    def phase(self, memory: Memory) -> int:
+        """Which of its tool lists the layer shows now; `tools` runs again only when it changes."""
+        return 0
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Carries a spoken call inward, and its result outward.
+
+        `below` is the rest of the stack; a layer may call it once, several times, or not at all.
+        """
+        return below(name, arguments)
+
+
+class Session:
+    """A stack of layers over an upstream, alive for one episode."""
+
+    def __init__(self, upstream: Upstream, layers: tuple[Layer, ...]) -> None:
+        self.upstream = upstream
+        self.layers = layers
+        self.memories: list[Memory] = [{"calls": 0, "asks": 0} for _ in layers]
+        self.true_calls: list[tuple[str, dict[str, Any], bool]] = []
+        self.last: Result | None = None
+        self._shown: list[tuple[tuple[Tool, ...], int, tuple[Tool, ...]] | None] = [None] * len(
+            layers
+        )
+        self._entry: Below = self._true_call
+        for layer, memory in zip(layers, self.memories, strict=True):
+            self._entry = _through(layer, memory, self._entry)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as they stand now, the retired ones included."""
+        shown = self.upstream.tools()
+        for place, (layer, memory) in enumerate(zip(self.layers, self.memories, strict=True)):
+            phase, kept = layer.phase(memory), self._shown[place]
+            if kept is None or kept[0] is not shown or kept[1] != phase:
+                kept = (shown, phase, layer.tools(shown, memory))
+                self._shown[place] = kept
+            shown = kept[2]
+        return shown
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Carries a spoken call through the whole stack."""
+        return self._entry(name, arguments)
+
+    def _true_call(self, name: str, arguments: dict[str, Any]) -> Result:
+        result = self.last = self.upstream.call(name, arguments)
+        self.true_calls.append((name, arguments, result.ok))
+        if result.ok:
+            for memory in self.memories:
+                memory["calls"] += 1
+        return result
+
+
+def _through(layer: Layer, memory: Memory, below: Below) -> Below:
+    def call(name: str, arguments: dict[str, Any]) -> Result:
+        return layer.call(name, arguments, memory, below)
+
+    return call

@@ -1,0 +1,193 @@
+"""A scene: a task, its truth, and the stack of layers through which an agent meets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.layer import Layer, Session
+from toolshift.core.tool import JSON, Tool
+from toolshift.core.user import Ask
+from toolshift.core.world import Request, TaskKind, Truth, World
+
+if TYPE_CHECKING:
+    from toolshift.episode.episode import Step
+
+MOST_DRAWS = 200
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What is asked, as data: enough to build the same scene again anywhere.
+
+    `lineage` joins the clean and the shifted scenes of one task; `id` is a hash of the content,
+    so that a changed generator cannot pass for the old task.
+    """
+
+    world: str
+    kind: str
+    pool: str
+    seed: int
+    size: int
+    index: int
+    lineage: str
+    id: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What counts as success.
+
+    Attributes:
+        effects: the writes that must have happened, as a set; no others may.
+        forgiven: writes that may have happened, such as those of a request taken back.
+        refusal: for an unsolvable scene, the reason for which a refusal is right; else "".
+        subject: what does not exist, where that is the reason: evidence is a lookup of it.
+        witness: true tools after a call of one of which the reason is plain, where a result does
+            not show it by itself; () where it is plain from the start.
+    """
+
+    effects: tuple[Any, ...] = ()
+    forgiven: tuple[Any, ...] = ()
+    refusal: str = ""
+    subject: str = ""
+    witness: tuple[str, ...] | None = None
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A shift that a scene has been through."""
+
+    shift: str
+    severity: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A task as one agent will meet it. Scenes are values: a shift makes a new one."""
+
+    task: Task
+    world: World
+    truth: Truth
+    asks: tuple[Ask, ...]
+    outcome: Outcome
+    system: str
+    layers: tuple[Layer, ...] = ()
+    shifts: tuple[Applied, ...] = ()
+    origin: Scene | None = field(default=None, repr=False)
+
+    @property
+    def solvable(self) -> bool:
+        """Whether the right end is an answer; else it is a refusal."""
+        return not self.outcome.refusal
+
+    @property
+    def clean(self) -> Scene:
+        """The scene before any shift."""
+        return self.origin or self
+
+    def open(self) -> Session:
+        """A live interface of this scene, in its first state."""
+        return Session(self.truth.open(), self.layers)
+
+    def begin(self) -> Session:
+        """A live interface for an agent; another than `open` where the tools are real."""
+        return self.open()
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that are shown at the start."""
+        return tuple(tool for tool in self.open().tools() if not tool.retired)
+
+    @cached_property
+    def rehearsal(self) -> tuple[Step, ...]:
+        """The oracle's steps through this scene; a shift picks its targets from the calls."""
+        from toolshift.episode.oracle import rehearse
+
+        return rehearse(self)
+
+    @cached_property
+    def calls(self) -> tuple[Step, ...]:
+        """The oracle's calls through this scene."""
+        return tuple(step for step in self.rehearsal if step.kind == "call")
+
+    def with_(self, **changes: Any) -> Scene:
+        """A copy with some parts replaced, which remembers the clean scene."""
+        return replace(self, origin=self.clean, **changes)
+
+
+def make_scene(
+    world: World, kind: str, index: int, seed: int = 0, pool: str = "dev", size: int = 200
+) -> Scene:
+    """Makes the clean scene of one task.
+
+    The phrasing is of the training pool whatever `pool` says, for in a clean scene nothing has
+    moved; the entities are of `pool`.
+
+    Raises:
+        UsageError: where the world cannot make a task of this kind at this size.
+    """
+    if world.counts:
+        return world.scene(kind, index, seed, pool, size)
+    truth = world.truth(seed, size, pool)
+    family = world.kinds[kind]
+    goal = None
+    for draw in range(MOST_DRAWS):
+        goal = family.draw(truth.db, seeds.rng(seed, world.name, kind, pool, index, draw))
+        if goal is not None:
+            break
+    if goal is None:
+        raise UsageError(
+            f"world {world.name} of size {size} has no task of kind {kind} (seed {seed}, index "
+            f"{index}): try a larger size"
+        )
+    phrasing = seeds.derive(seed, world.name, kind, index, "phrasing")
+    asks = tuple(phrase(request, goal, "train", phrasing) for request in family.requests)
+    asks, effects = settle(world, truth, asks)
+    lineage = f"{world.name}/{kind}/{pool}/{seed}/{size}/{index}"
+    content = JSON.encode([lineage, goal, [(a.text, a.expected) for a in asks], effects])
+    name = blake2b(content, digest_size=6).hexdigest()
+    task = Task(world.name, kind, pool, seed, size, index, lineage, name)
+    return Scene(task, world, truth, asks, Outcome(effects), world.system)
+
+
+def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> Ask:
+    """States a request in one of the phrasings of a pool."""
+    bank = request.phrasings[pool]
+    return Ask(bank[choice % len(bank)].format(**goal), goal, request.solve, None)
+
+
+def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
+    """States a request of the task again, in the phrasing that it has now, with other values.
+
+    Returns:
+        The new text; None where the text is no longer one of the kind's phrasings.
+    """
+    requests = kind_of(scene).requests
+    ask = scene.asks[turn]
+    if len(requests) != len(scene.asks):
+        return None
+    for bank in requests[turn].phrasings.values():
+        for template in bank:
+            if template.format(**ask.goal) == ask.text:
+                return template.format(**goal)
+    return None
+
+
+def settle(
+    world: World, truth: Truth, asks: tuple[Ask, ...]
+) -> tuple[tuple[Ask, ...], tuple[Any, ...]]:
+    """Works out the answers and the effects of requests on the bare truth."""
+    from toolshift.episode.oracle import solve_in_truth
+
+    answers, effects = solve_in_truth(world, truth, asks)
+    settled = tuple(replace(ask, expected=text) for ask, text in zip(asks, answers, strict=True))
+    return settled, effects
+
+
+def kind_of(scene: Scene) -> TaskKind:
+    """The task kind that a scene was made from."""
+    return scene.world.kinds[scene.task.kind]

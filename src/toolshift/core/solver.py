@@ -1,0 +1,332 @@
+"""How a task is solved by reading: backward chaining over the tools as they are shown.
+
+A task kind states its solution as wishes for facts (`env["price"]`, or `solver.records(...)`). The
+solver finds the shown tool that yields the fact, first gets what that tool needs, calls it and
+reads the answer from the shown text. So the same solution works when tools are renamed, merged,
+split or reversed, as long as the documentation says so; that is what proves a scene.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from toolshift.core.form import facts, read
+from toolshift.core.tool import JSON, Hint, Result, Tool
+from toolshift.core.world import Fact, Goal
+
+MOST_ATTEMPTS = 8
+
+
+class Impossible(Exception):
+    """The request cannot be fulfilled; `reason` is one of `agent.REASONS`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Untraceable(Exception):
+    """The solver was about to use something that no shown text supports: a broken scene."""
+
+
+class Desk(Protocol):
+    """Where a solver acts: an episode, or the bare truth."""
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as shown now."""
+        ...
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
+        """Makes a call; returns the shown text and the result behind it."""
+        ...
+
+    def ask(self, slot: str, question: str) -> str:
+        """Asks the user about a slot."""
+        ...
+
+    def was_shown(self, value: Any) -> bool:
+        """Whether a value stands in the text shown so far."""
+        ...
+
+    def user_said(self, value: Any) -> bool:
+        """Whether a value stands in what the user (or the system prompt) has said."""
+        ...
+
+
+class Known:
+    """The facts known about one entity; those not known yet are looked up on demand."""
+
+    __slots__ = ("facts", "parent", "solver")
+
+    def __init__(self, solver: Solver, facts: dict[str, Any], parent: Known | None = None) -> None:
+        self.solver = solver
+        self.facts = facts
+        self.parent = parent
+
+    def __getitem__(self, fact: str) -> Any:
+        return self.solver.want(fact, self)
+
+    def find(self, fact: str) -> Any:
+        """The value if it is known here or above, else None."""
+        env: Known | None = self
+        while env is not None:
+            value = env.facts.get(fact)
+            if value is not None:
+                return value
+            env = env.parent
+        return None
+
+    def about(self, **facts: Any) -> Known:
+        """A child in which some facts differ, as for a second entity."""
+        return Known(self.solver, facts, self)
+
+
+class Solver:
+    """Solves one request at a desk. Planted agents override its steps to plant a weakness."""
+
+    def __init__(self, desk: Desk, vocabulary: Mapping[str, Fact], goal: Goal) -> None:
+        self.desk = desk
+        self.vocabulary = vocabulary
+        self.goal = goal
+        self.confirmed: set[str] = set()
+        self.seen: dict[tuple[str, bytes], tuple[Any, Result]] = {}
+        self.renewed: dict[Any, Any] = {}
+        self.gathering: list[str] = []
+        self.root = Known(self, {})
+
+    # -- wishes, for the solutions of task kinds ------------------------------------------------
+
+    def want(self, fact: str, env: Known) -> Any:
+        """A fact: known, said by the user, or brought by a tool.
+
+        Raises:
+            Impossible: where no shown tool can bring it.
+        """
+        value = env.find(fact)
+        if value is None and fact in self.goal:
+            value = self.given(fact)
+        if value is None:
+            value = self._fetch(fact, env)
+        while isinstance(value, str) and value in self.renewed:
+            value = self.renewed[value]
+        return value
+
+    def records(self, fact: str, env: Known) -> list[Known]:
+        """The records of the tool that lists this fact, as children of `env`."""
+        _, records = self._call_for(fact, env, many=True)
+        if not records:
+            raise Impossible("not_found")
+        return [Known(self, record, env) for record in records]
+
+    def given(self, slot: str) -> Any:
+        """A value of the goal, once it is plain that the user has said it; asks if need be."""
+        value = self.goal[slot]
+        if slot not in self.confirmed:
+            if isinstance(value, tuple) or not self.desk.user_said(value):
+                value = self._look_up_or_ask(slot, value)
+            self.confirmed.add(slot)
+            self.goal = {**self.goal, slot: value}
+        return value
+
+    # -- choosing and calling tools ------------------------------------------------------------
+
+    def route(
+        self, fact: str, env: Known, many: bool = False, without: frozenset[str] = frozenset()
+    ) -> Tool | None:
+        """The shown tool that brings a fact at the least cost, the authoritative one first."""
+        best: tuple[tuple[int, int], Tool] | None = None
+        for tool in self.desk.tools():
+            if tool.many is not many or tool.name in without or not tool.yields(fact):
+                continue
+            cost = self._cost(tool, env, without | {tool.name})
+            if cost is None:
+                continue
+            rank = (-tool.authority, cost)
+            if best is None or rank < best[0]:
+                best = (rank, tool)
+        return best[1] if best else None
+
+    def perform(self, tool: Tool, arguments: dict[str, Any]) -> tuple[Any, Result]:
+        """Calls a tool and follows what its results ask for, until it succeeds.
+
+        Returns:
+            The data as read from the shown text, and the last result.
+
+        Raises:
+            Impossible: on a failure that offers no way on.
+        """
+        self.check_choice(tool)
+        key = (tool.name, JSON.encode(arguments))
+        if key in self.seen:
+            return self.seen[key]
+        pages: list[Any] = []
+        for _ in range(MOST_ATTEMPTS):
+            text, result = self.desk.call(*self.speak(tool, arguments))
+            hint = self.notice(result)
+            if hint is None:
+                if not result.ok:
+                    raise Impossible(self._reason(result))
+                data = read(text, result)
+                data = [*pages, *data] if pages else data
+                if tool.effect == "write":
+                    self.seen.clear()
+                self.seen[key] = (data, result)
+                return data, result
+            tool, arguments = self.follow(hint, tool, arguments, text, result, pages)
+        raise Impossible("service_failure")
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The call as it is made: the tool by its shown name."""
+        return tool.name, arguments
+
+    def follow(
+        self,
+        hint: Hint,
+        tool: Tool,
+        arguments: dict[str, Any],
+        text: str,
+        result: Result,
+        pages: list[Any],
+    ) -> tuple[Tool, dict[str, Any]]:
+        """The next call that a hint asks for.
+
+        Raises:
+            Impossible: for a fatal hint.
+            Untraceable: where the shown text does not say what the hint says.
+        """
+        if hint.kind == "fatal":
+            raise Impossible("service_failure")
+        if hint.kind == "use":
+            self._evident(hint.tool, text)
+            successor = next((t for t in self.desk.tools() if t.name == hint.tool), None)
+            if successor is None:
+                raise Impossible("tool_unavailable")
+            return successor, self._carry_over(tool, successor, arguments)
+        if hint.kind == "page":
+            pages.extend(read(text, result))
+            for value in hint.arguments.values():
+                self._evident(value, text)
+            return tool, {**arguments, **hint.arguments}
+        if hint.kind == "value":
+            self._evident(hint.new, text)
+            self.renewed[hint.old] = hint.new
+            swapped = {k: hint.new if v == hint.old else v for k, v in arguments.items()}
+            return tool, swapped
+        return tool, arguments
+
+    def notice(self, result: Result) -> Hint | None:
+        """What a result asks for, as far as it is noticed."""
+        return result.hint
+
+    def read(self, data: Any, result: Result) -> list[dict[str, Any]]:
+        """The facts of each record of a result."""
+        records = data if isinstance(data, list) else [data]
+        return [facts(record, result.fields) for record in records]
+
+    def check_choice(self, tool: Tool) -> None:
+        """Insists that something shown tells what the tool does.
+
+        Raises:
+            Untraceable: where its name and its description have both been taken.
+        """
+        if not tool.channels:
+            raise Untraceable(f"nothing that is shown tells what {tool.name} does")
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _fetch(self, fact: str, env: Known) -> Any:
+        tool, records = self._call_for(fact, env, many=False)
+        self._home(tool, env).facts.update(records[0])
+        value = env.find(fact)
+        if value is None:
+            raise Impossible("not_found")
+        return value
+
+    def _call_for(self, fact: str, env: Known, many: bool) -> tuple[Tool, list[dict[str, Any]]]:
+        """Routes, gathers the arguments and calls; routes again if that has changed the tools."""
+        for _ in range(MOST_ATTEMPTS):
+            tool = self.route(fact, env, many, without=frozenset(self.gathering))
+            if tool is None:
+                break
+            self.gathering.append(tool.name)  # what it needs must come from another tool
+            arguments = self.arguments(tool, env)
+            self.gathering.pop()
+            if any(t.name == tool.name and t.params == tool.params for t in self.desk.tools()):
+                return tool, self.read(*self.perform(tool, arguments))
+        raise Impossible("tool_unavailable")
+
+    def _home(self, tool: Tool, env: Known) -> Known:
+        """The environment that a result is about: where one of its needs was found."""
+        needs = set(tool.needs)
+        home = env
+        while home.parent is not None and not needs & home.facts.keys():
+            home = home.parent
+        return home
+
+    def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+        """What to call a tool with: all that it requires, and the optional that is known."""
+        arguments = {}
+        for param in tool.params:
+            known = param.fact in self.goal or env.find(param.fact) is not None
+            if param.required or known:
+                arguments[param.name] = self.want(param.fact, env)
+        return arguments
+
+    def _cost(self, tool: Tool, env: Known, without: frozenset[str]) -> int | None:
+        """How many calls it takes to make this one; None where a need cannot be met."""
+        cost = 1
+        for param in tool.params:
+            if not param.required or param.fact in self.goal or env.find(param.fact) is not None:
+                continue
+            source = self.route(param.fact, env, without=without)
+            if source is None:
+                return None
+            further = self._cost(source, env, without | {source.name})
+            if further is None:
+                return None
+            cost += further
+        return cost
+
+    def _look_up_or_ask(self, slot: str, value: Any) -> Any:
+        profile = (t for t in self.desk.tools() if not t.needs and not t.many and t.yields(slot))
+        if not isinstance(value, tuple) and any(profile):
+            return self._fetch(slot, self.root)
+        label = self.vocabulary[slot].label
+        reply = self.desk.ask(slot, f"What is the {label}?")
+        if isinstance(value, tuple):
+            named = [one for one in value if self._names(reply, one)]
+            if len(named) != 1:
+                raise Impossible("contradictory_request")
+            return named[0]
+        if not self._names(reply, value):
+            raise Impossible("contradictory_request")
+        return value
+
+    @staticmethod
+    def _names(reply: str, value: Any) -> bool:
+        return re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", reply, re.IGNORECASE) is not None
+
+    def _carry_over(self, old: Tool, new: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The same arguments under the successor's parameter names, matched by fact."""
+        by_fact = {param.fact: arguments.get(param.name) for param in old.params}
+        carried = {}
+        for param in new.params:
+            value = by_fact.get(param.fact)
+            if value is None and (param.required or param.fact in self.goal):
+                value = self.want(param.fact, self.root)
+            if value is not None:
+                carried[param.name] = value
+        return carried
+
+    def _evident(self, value: Any, text: str) -> None:
+        if str(value) not in text:
+            raise Untraceable(f"{value!r} is not in the shown text: {text[:200]}")
+
+    @staticmethod
+    def _reason(result: Result) -> str:
+        code = result.data["error"]["code"]
+        return {"not_found": "not_found", "unknown_tool": "tool_unavailable"}.get(
+            code, "service_failure"
+        )

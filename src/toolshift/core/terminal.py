@@ -1,0 +1,102 @@
+"""Printing, for all commands: tables to stdout, progress to stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolshift.api import Progress
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PATIENCE = 2.0
+"""Seconds before a progress bar appears."""
+
+
+def console(record: bool = False) -> Console:
+    """A console on stdout; 100 columns wide where it is not a terminal, or is recorded."""
+    from rich.console import Console
+
+    made = Console(highlight=False, soft_wrap=False)
+    if made.is_terminal and not record:
+        return made
+    return Console(highlight=False, width=100, record=record)
+
+
+def save_svg(console: Console, file: Path) -> None:
+    """Draws what a recorded console has printed.
+
+    Raises:
+        UsageError: where the file cannot be written.
+    """
+    try:
+        console.save_svg(str(file), title="toolshift report")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot write there ({error.strerror})") from error
+
+
+def print_json(value: Any) -> None:
+    """Prints a value as JSON."""
+    import msgspec
+
+    click.echo(msgspec.json.format(JSON.encode(value), indent=2).decode())
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Prints a plain table."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*(escape(str(value)) for value in row))
+    console().print(table)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress]:
+    """A progress bar on stderr for whatever takes longer than `PATIENCE`."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    start = time.monotonic()
+    error = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Bar(*columns, console=error, transient=True, disable=not error.is_terminal)
+    task = bar.add_task(what, total=None)
+    begun = False
+    last = start
+
+    def watch(done: int, total: int) -> None:
+        nonlocal begun, last
+        now = time.monotonic()
+        if not begun and now - start > PATIENCE:
+            begun = True
+            bar.start()
+        if begun:
+            bar.update(task, completed=done, total=total or None)
+        if not error.is_terminal and now - last > 30:
+            last = now
+            print(f"{what}: {done} of {total or '?'}", file=sys.stderr, flush=True)
+
+    try:
+        yield watch
+    finally:
+        bar.stop()

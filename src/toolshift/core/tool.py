@@ -1,0 +1,192 @@
+"""What a tool is, as truth and as shown, and what comes back from one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import jsonschema_rs
+import msgspec
+
+JSON = msgspec.json.Encoder()
+Effect = Literal["read", "write"]
+HintKind = Literal["retry", "use", "page", "value", "fatal"]
+NAME, DESCRIPTION = "name", "description"
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One argument: its JSON Schema, and the fact that it takes (its need)."""
+
+    name: str
+    fact: str
+    schema: dict[str, Any]
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of a result: where it stands, and the fact that it yields.
+
+    A shown number is the true one times `scale` (a drift of units changes it); `unit` is one of
+    eur, km, min, kg, mg, "" and ends the key of the value, as in `price_eur`.
+    """
+
+    path: tuple[str, ...]
+    fact: str
+    type: Literal["string", "number", "integer"] = "string"
+    scale: float = 1.0
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tool:
+    """A tool with its dependencies as data: `params` are its needs, `returns` its yields.
+
+    Attributes:
+        many: the result is a list of records, each with the fields of `returns`.
+        origin: the true tools that a call stands for; layers keep it up to date.
+        channels: which shown texts still tell what the tool does ("name", "description").
+        authority: of two tools that yield the same fact, the documentation prefers the higher.
+        retired: no longer shown, though a call of it still gets the answer of its layer.
+    """
+
+    name: str
+    description: str
+    params: tuple[Param, ...]
+    returns: tuple[Field, ...]
+    many: bool = False
+    effect: Effect = "read"
+    origin: tuple[str, ...] = ()
+    channels: frozenset[str] = frozenset((NAME, DESCRIPTION))
+    authority: int = 0
+    retired: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The facts that a call cannot do without."""
+        return tuple(param.fact for param in self.params if param.required)
+
+    def yields(self, fact: str) -> bool:
+        """Whether a successful call brings this fact."""
+        return any(field.fact == fact for field in self.returns)
+
+    def with_(self, **changes: Any) -> Tool:
+        """A copy with some attributes replaced."""
+        return replace(self, **changes)
+
+
+@lru_cache(maxsize=4096)
+def input_schema(tool: Tool) -> dict[str, Any]:
+    """The JSON Schema of a tool's arguments."""
+    return {
+        "type": "object",
+        "properties": {param.name: param.schema for param in tool.params},
+        "required": [param.name for param in tool.params if param.required],
+        "additionalProperties": False,
+    }
+
+
+def as_openai(tool: Tool) -> dict[str, Any]:
+    """The tool in the OpenAI function format; a fresh dict, which its reader may change."""
+    shown: dict[str, Any] = msgspec.json.decode(_as_json(tool))
+    return shown
+
+
+@lru_cache(maxsize=4096)
+def _as_json(tool: Tool) -> bytes:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": input_schema(tool),
+    }
+    return JSON.encode({"type": "function", "function": function})
+
+
+@lru_cache(maxsize=4096)
+def validator(tool: Tool) -> Any:
+    """The compiled validator of a tool's arguments."""
+    return jsonschema_rs.validator_for(input_schema(tool))
+
+
+def invalid_arguments(tool: Tool, arguments: dict[str, Any]) -> str:
+    """The first thing wrong with the arguments, in words; "" where nothing is."""
+    check = validator(tool)
+    if check.is_valid(arguments):
+        return ""
+    error = next(check.iter_errors(arguments))
+    where = ".".join(map(str, error.instance_path))
+    return f"{where}: {error.message}" if where else str(error.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a result asks its reader to do next, said in the shown text as well.
+
+    Scripted agents read the hint in place of the prose; `Solver` checks that its evidence
+    (a tool's name, a value) stands in the text that was shown.
+
+    Attributes:
+        kind: "retry" the same call, "use" another `tool`, ask for the next "page" with
+            `arguments`, take a new "value" for the argument `old`, or give up ("fatal").
+        tool: the tool to use instead.
+        arguments: arguments to add to the call, by parameter name.
+        old: the value that is no longer good.
+        new: the value to use in its place.
+    """
+
+    kind: HintKind
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    old: Any = None
+    new: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call brings back: true data on its way out through the layers.
+
+    Attributes:
+        data: a record, a list of records, or {"error": {"code", "message"}}.
+        fields: how to read a record of `data`.
+        form: how the data is written out; a key of `toolshift.core.form.FORMS`.
+        notice: a line that a server adds beside the data, as a deprecation notice.
+        provoked: an error made by a layer, not by the agent's call.
+    """
+
+    ok: bool
+    data: Any
+    fields: tuple[Field, ...] = ()
+    form: str = "json"
+    notice: str = ""
+    hint: Hint | None = None
+    provoked: bool = False
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether it is only known that nobody has recorded what would have come back."""
+        return not self.ok and bool(self.data["error"]["code"] == NOT_RECORDED)
+
+    def with_(self, **changes: Any) -> Result:
+        """A copy with some attributes replaced."""
+        return replace(self, **changes)
+
+
+NOT_RECORDED = "not_recorded"
+"""The error of a true call that a recording does not know; what would have come is open."""
+
+
+class ToolFailure(Exception):
+    """A true tool refuses a call: a code and a sentence, which the agent sees."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def error(code: str, message: str, hint: Hint | None = None, provoked: bool = False) -> Result:
+    """A failed result."""
+    data = {"error": {"code": code, "message": message}}
+    return Result(False, data, hint=hint, provoked=provoked)

@@ -1,0 +1,229 @@
+"""What is true: the entities of a domain, its tools with their dependencies, its tasks."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from toolshift.core import seed as seeds
+from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
+
+if TYPE_CHECKING:
+    from toolshift.core.scene import Scene
+    from toolshift.core.shift import Shift
+    from toolshift.core.solver import Known, Solver
+
+POOLS = ("train", "dev", "test")
+Action = Callable[["State", dict[str, Any]], Any]
+Solve = Callable[["Solver", "Known"], str]
+Goal = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A kind of value that tools need and yield, in words that a user would use.
+
+    Attributes:
+        label: how to ask for it ("party size").
+        words: words of a question that mean it.
+    """
+
+    label: str
+    words: tuple[str, ...]
+
+
+class State:
+    """What one episode has changed and been given, over a database that never changes."""
+
+    __slots__ = ("db", "effects", "memory")
+
+    def __init__(self, db: Any) -> None:
+        self.db = db
+        self.effects: list[tuple[Any, ...]] = []
+        self.memory: dict[Any, Any] = {}
+
+    def record(self, *effect: Any) -> None:
+        """Notes a write: the tool and what it did, in terms of entities."""
+        self.effects.append(effect)
+
+    def code(self, *parts: Any) -> str:
+        """A code that belongs to these parts in this world, and cannot be guessed."""
+        return seeds.code(self.db.seed, *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The tools of a world, what they do, and the database they do it on."""
+
+    tools: tuple[Tool, ...]
+    actions: Mapping[str, Action]
+    db: Any
+    by_name: dict[str, Tool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {tool.name: tool for tool in self.tools})
+
+    def with_tools(
+        self, add: Mapping[Tool, Action] | None = None, remove: tuple[str, ...] = ()
+    ) -> Truth:
+        """The truth after tools were removed and added (a tool of the same name is replaced)."""
+        add = add or {}
+        new = {tool.name: tool for tool in add}
+        kept = [new.pop(t.name, t) for t in self.tools if t.name not in remove]
+        actions = {name: act for name, act in self.actions.items() if name not in remove}
+        actions.update({tool.name: action for tool, action in add.items()})
+        return replace(self, tools=(*kept, *new.values()), actions=actions)
+
+    def open(self) -> TruthSession:
+        """A fresh state of this truth, ready for calls."""
+        return TruthSession(self)
+
+
+class TruthSession:
+    """A world at work in one episode; the upstream under a scene's layers."""
+
+    __slots__ = ("effects", "state", "truth")
+
+    def __init__(self, truth: Truth) -> None:
+        self.truth = truth
+        self.state = State(truth.db)
+        self.effects = self.state.effects
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self.truth.tools
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        tool = self.truth.by_name.get(name)
+        if tool is None:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        try:
+            data = self.truth.actions[name](self.state, arguments)
+        except ToolFailure as failure:
+            return error(failure.code, failure.message)
+        return Result(True, data, tool.returns)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One user turn of a task kind: its phrasings per pool and how it is solved.
+
+    `phrasings[pool]` are format strings over the goal's values, at least 12 a pool; `solve` takes
+    a `Solver` and the facts known at the start and returns the answer.
+    """
+
+    phrasings: Mapping[str, tuple[str, ...]]
+    solve: Solve
+
+
+@dataclass(frozen=True, eq=False)
+class TaskKind:
+    """A family of tasks: a draw of goals, and one or more user turns.
+
+    `draw(db, rng)` returns the goal: fact (or slot) names to the values that the user states.
+    A draw that does not work out (a tie, no match) returns None and is made again.
+    """
+
+    name: str
+    requests: tuple[Request, ...]
+    draw: Callable[[Any, Random], Goal | None]
+
+
+class World:
+    """A domain. Subclasses set the class attributes and `build`; see `worlds/poi.py`.
+
+    A world whose tasks are given, not drawn, sets `counts` and makes its clean scenes itself.
+
+    Attributes:
+        counts: how many tasks each kind has, where they are given; empty where they are drawn.
+        traceable: whether all that a solution says and passes stands in what is shown.
+    """
+
+    name: str
+    system: str
+    facts: Mapping[str, Fact]
+    tools: tuple[Tool, ...]
+    actions: Mapping[str, Action]
+    kinds: Mapping[str, TaskKind]
+    counts: Mapping[str, int] = {}
+    traceable: bool = True
+
+    def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
+        """The clean scene of a task that is given."""
+        raise NotImplementedError(f"the tasks of {type(self).__name__} are drawn")
+
+    def unfit(self, scene: Scene, shift: Shift) -> str:
+        """Why a shift cannot be truthful in a scene of this world; "" where it may be."""
+        return ""
+
+    def build(self, seed: int, size: int, pool: str) -> Any:
+        """Generates the entities: `size` of them, named by the generator of the pool.
+
+        The database it returns is never changed and has an attribute `seed`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how to build its entities")
+
+    def truth(self, seed: int, size: int, pool: str) -> Truth:
+        """The truth for a seed; made once and kept."""
+        return _truth(self, seed, size, pool)
+
+
+@cache
+def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
+    return Truth(world.tools, world.actions, world.build(seed, size, pool))
+
+
+# -- words for declaring tools -----------------------------------------------------------------
+
+
+def declare(
+    action: Action,
+    description: str,
+    params: tuple[Param, ...],
+    returns: tuple[Field, ...],
+    many: bool = False,
+    effect: Effect = "read",
+) -> tuple[Tool, Action]:
+    """A tool that is named after the function that carries it out."""
+    name = action.__name__
+    return Tool(name, description, params, returns, many, effect, origin=(name,)), action
+
+
+def text(description: str, **more: Any) -> dict[str, Any]:
+    """The schema of a string that is not empty."""
+    return {"type": "string", "minLength": 1, "description": description, **more}
+
+
+def plain(fact: str) -> Field:
+    """A value that stands in the result under the name of its fact."""
+    return Field((fact,), fact)
+
+
+quantity = partial(Field, type="number")
+
+
+def read_requests(module: str, solutions: Mapping[str, Solve]) -> dict[str, Request]:
+    """Reads the `wording.toml` beside a module into one request a solution.
+
+    Its table `frames` and each request's table hold one list a pool; every body stands in every
+    frame of its pool, where the frame says "%s".
+    """
+    with Path(module).with_name("wording.toml").open("rb") as file:
+        wording = tomllib.load(file)
+    frames = wording["frames"]
+    return {
+        name: Request(
+            {
+                pool: tuple(
+                    f.replace("%s", body) for body in wording[name][pool] for f in frames[pool]
+                )
+                for pool in POOLS
+            },
+            solve,
+        )
+        for name, solve in solutions.items()
+    }

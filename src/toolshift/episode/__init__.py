@@ -1,0 +1,1 @@
+"""An episode: the loop, the oracle, the grade and its cause."""

@@ -1,0 +1,319 @@
+"""Why an episode failed, by rule from its trace and the two interfaces.
+
+The rules see what was shown (clean and shifted tools, results, the user) and what the agent did.
+They never see a shift's name, tier or dimension. In a failed episode they look for slips, the
+agent's own deviations, in the order in which they were made; the first slip that was not made
+good is the root cause. Where there is none, the ending itself is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher, get_close_matches
+
+from toolshift.core.scene import Scene
+from toolshift.core.tool import Tool
+from toolshift.episode.contract import PROTOCOL_NAMES
+from toolshift.episode.episode import End, Step
+from toolshift.episode.grade import is_decisive, is_right
+
+CAUSES = (
+    "memorised_name",
+    "wrong_tool",
+    "bad_arguments",
+    "ignored_result",
+    "no_recovery",
+    "wrong_order",
+    "repetition",
+    "forced_completion",
+    "over_refusal",
+    "malformed_output",
+    "budget",
+    "infrastructure",
+    "simulator",
+    "unrecorded",
+)
+"""Every cause, with its meaning:
+
+- memorised_name: called a tool by (nearly) a name of the clean interface that is not on offer.
+- wrong_tool: called a tool that never was on offer, or that has no part in the task.
+- bad_arguments: an argument that nothing shown supports, or that misses what was shown narrowly.
+- ignored_result: had been told the value, or the answer, and used another.
+- no_recovery: stopped at a failure or a notice that offered a way on.
+- wrong_order: called a tool before the one that yields what it needs.
+- repetition: made the same call again although nothing had asked for it.
+- forced_completion: answered although the request could not be, or was not, fulfilled.
+- over_refusal: refused a request that could be fulfilled, or before there was a reason to.
+- malformed_output: a call that could not be read, or an agent that broke down.
+- budget: ran out of calls or turns.
+- infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
+- unrecorded: made a call that the recording does not know; neither a pass nor a failure.
+"""
+
+WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
+_ALIKE = 0.85  # similarity from which a name counts as the memory of another
+_NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
+
+
+def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
+    """The root cause of a failed episode; one of `CAUSES`."""
+    if end == "infrastructure":
+        return "infrastructure"
+    if end == "crashed":
+        return "malformed_output"
+    slips = list(_slips(scene, steps))
+    if end == "budget":
+        return _most(slips) or "budget"
+    evidence = any(is_decisive(scene, step) for step in steps)
+    if not scene.solvable and evidence and end == "answered":
+        return "forced_completion"
+    if slips:
+        return slips[0][1]
+    if end == "refused":
+        return "no_recovery" if _stopped_short(scene, steps) else "over_refusal"
+    return _wrong_answer(scene, steps)
+
+
+def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
+    """The step at which a failed episode went wrong: the first slip of its cause, else the ending.
+
+    Args:
+        scene: the scene of the episode.
+        steps: its trace.
+        cause: its root cause, as graded.
+
+    Returns:
+        The number of the step, from 0; None for a pass and for an empty trace.
+    """
+    if not cause or not steps:
+        return None
+    last = len(steps) - 1
+    if cause == "simulator" or steps[last].kind == "failure":
+        return max(0, last - (cause == "simulator"))
+    slips = (number for number, named in _slips(scene, steps) if named == cause)
+    return next(slips, _wrong_ending(scene, steps))
+
+
+def _wrong_ending(scene: Scene, steps: Sequence[Step]) -> int:
+    """The first answer that is not the right one; else the last step."""
+    answers = [number for number, step in enumerate(steps) if step.kind == "answer"]
+    for number, ask in zip(answers, scene.asks, strict=False):
+        if not is_right(ask, steps[number].said):
+            return number
+    return len(steps) - 1
+
+
+def _most(slips: list[tuple[int, str]]) -> str:
+    causes = [cause for _, cause in slips]
+    return max(dict.fromkeys(causes), key=causes.count) if causes else ""
+
+
+def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether the last thing before the end was a failure or a notice with a way on."""
+    calls = [step for step in steps if step.kind == "call"]
+    if not calls:
+        return False
+    before = {tool.name for tool in scene.tools}.union(*(step.tools for step in calls[:-1]))
+    successor = not before.issuperset(calls[-1].tools)
+    return calls[-1].hint in WAY_ON or successor
+
+
+def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
+    """The cause of a wrong answer after calls that were all in order."""
+    shown = "\n".join(step.text for step in steps if step.kind == "call")
+    answers = [step.said for step in steps if step.kind == "answer"]
+    wanted = [ask.expected for ask in scene.asks if ask.expected]
+    missed = [code for code in wanted if not any(code in answer for answer in answers)]
+    if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
+        return "ignored_result"
+    return "no_recovery" if _stopped_short(scene, steps) else "forced_completion"
+
+
+def _picked_another(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether a tool of the task was called about something else that had been shown."""
+    right = [call for step in scene.calls for call in step.true]
+    names = {name for name, _ in right}
+    return any(
+        call[0] in names and call not in right for step in steps for call in step.true if step.ok
+    )
+
+
+def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
+    """The agent's deviations that were not made good: the step's number and the cause."""
+    watch = _Watch(scene)
+    for number, step in enumerate(steps):
+        if step.kind == "call":
+            after = steps[number + 1 :]
+            cause = watch.judge(step) or _passed_over(scene, step, after)
+            harmless = cause == "wrong_tool" and step.ok and not _made_use_of(step, after)
+            if cause and not harmless and not _made_good(after, step, scene):
+                yield number, cause
+        watch.hear(step)
+
+
+def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
+    """Whether a call wrote something, or what it returned was said or passed on later."""
+    said = [later.said for later in after]
+    passed = [v for s in after if isinstance(s.arguments, dict) for v in s.arguments.values()]
+    values = [value for value in (*said, *passed) if isinstance(value, str) and len(value) > 3]
+    before = str(step.arguments)
+    return bool(step.effects) or any(v in step.text and v not in before for v in values)
+
+
+def _passed_over(scene: Scene, step: Step, after: Sequence[Step]) -> str:
+    """Whether a failure that offered a way on was left for another tool, as if nothing was."""
+    following = next((later for later in after if later.kind == "call"), None)
+    if step.ok or step.hint not in WAY_ON or following is None or following.name == step.name:
+        return ""
+    same = _origins(scene, step.name) & _origins(scene, following.name)
+    return "" if same else "no_recovery"
+
+
+def _made_good(after: Sequence[Step], slip: Step, scene: Scene) -> bool:
+    """Whether a later call of the same tool, or of one the slip stood for, succeeded."""
+    if slip.name in PROTOCOL_NAMES:
+        return any(step.kind in ("ask", "answer", "refuse") for step in after)
+    stood_for = _origins(scene, slip.name)
+    return any(
+        step.kind == "call"
+        and step.ok
+        and step != slip
+        and (step.name == slip.name or stood_for & {name for name, _ in step.true})
+        for step in after
+    )
+
+
+def _origins(scene: Scene, name: str) -> set[str]:
+    tools = (*scene.tools, *scene.clean.tools)
+    return {origin for tool in tools if tool.name == name for origin in tool.origin}
+
+
+class _Watch:
+    """Follows an episode and judges each call by what had been shown before it."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.tools = {tool.name: tool for tool in scene.tools}
+        self.clean = {tool.name: tool for tool in scene.clean.tools}
+        self.offered = set(self.tools)
+        self.once = set(self.tools)
+        self.heard = f"{scene.system}\n{scene.asks[0].text}".lower()
+        self.results = ""
+        self.made: list[Step] = []
+        self.useful = _useful(scene)
+
+    def hear(self, step: Step) -> None:
+        """Takes in what a step has shown."""
+        self.heard += f"\n{step.text}\n{step.notice}".lower()
+        if step.kind == "call":
+            self.results += "\n" + step.text
+            self.made.append(step)
+        if step.tools:
+            self.offered = set(step.tools)
+            self.once |= self.offered
+
+    def judge(self, step: Step) -> str:
+        """The slip that a call is; "" where it is in order."""
+        if step.error == "malformed_arguments" or step.name in PROTOCOL_NAMES:
+            return "malformed_output"
+        if self._repeats(step):
+            return "repetition"
+        if step.name not in self.offered:
+            gone = (self.clean.keys() | self.once) - self.offered
+            near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
+            return "memorised_name" if near else "wrong_tool"
+        return self._judge_arguments(step) or self._judge_choice(step)
+
+    def _repeats(self, step: Step) -> bool:
+        same = [s for s in self.made if s.name == step.name and s.arguments == step.arguments]
+        return bool(same) and same[-1].hint != "retry" and not same[-1].ok
+
+    def _judge_choice(self, step: Step) -> str:
+        tool = self.tools.get(step.name)
+        if tool is None or not step.ok:
+            return ""
+        if step.name in self.useful:
+            return ""
+        meant = self.clean.get(step.name)
+        moved = meant is not None and (meant.origin != tool.origin or tool.authority < 0)
+        return "memorised_name" if moved else "wrong_tool"
+
+    def _judge_arguments(self, step: Step) -> str:
+        tool = self.tools.get(step.name)
+        if not isinstance(step.arguments, dict):
+            return "malformed_output"
+        if step.error == "invalid_arguments" and tool is not None:
+            return "wrong_order" if self._out_of_order(tool, step.arguments) else "bad_arguments"
+        for name, value in step.arguments.items():
+            if isinstance(value, str) and value.lower() not in self.heard:
+                if self._documented(tool, value):
+                    continue
+                return self._unsupported(tool, name, value)
+        if step.ok or step.provoked or step.error == "gone":
+            return ""
+        return "bad_arguments"
+
+    def _out_of_order(self, tool: Tool, arguments: dict[str, object]) -> bool:
+        """Whether a call comes before what it needs, or stands where the tool used to stand.
+
+        That is: a required argument is missing that another tool on offer yields, or the call
+        passes what other tools yield and this one took in the clean interface, but no longer.
+        """
+        missing = [p.fact for p in tool.params if p.required and p.name not in arguments]
+        done = {step.name for step in self.made if step.ok}
+        if any(self._source(fact, tool, without=done) for fact in missing):
+            return True
+        facts, names = {p.fact for p in tool.params}, {p.name for p in tool.params}
+        clean = next((t for t in self.clean.values() if t.origin == tool.origin), tool)
+        dropped = [p.fact for p in clean.params if p.name in arguments and p.name not in names]
+        return any(self._source(fact, tool) for fact in dropped if fact not in facts)
+
+    def _source(
+        self, fact: str, tool: Tool, without: set[str] | frozenset[str] = frozenset()
+    ) -> bool:
+        """Whether another tool on offer yields a fact."""
+        return any(
+            source.yields(fact)
+            for source in self.tools.values()
+            if source.name != tool.name and source.name in self.offered - without
+        )
+
+    def _documented(self, tool: Tool | None, value: str) -> bool:
+        return tool is not None and any(value in p.schema.get("enum", ()) for p in tool.params)
+
+    def _unsupported(self, tool: Tool | None, name: str, value: str) -> str:
+        """The slip behind a value that was never shown."""
+        if self._near(value):
+            return "bad_arguments"
+        fact = next((p.fact for p in tool.params if p.name == name), "") if tool else ""
+        told = any(
+            self.tools[step.name].yields(fact)
+            for step in self.made
+            if step.ok and step.name in self.tools
+        )
+        return "ignored_result" if told else "bad_arguments"
+
+    def _near(self, value: str) -> bool:
+        """Whether a value is a miscopy: nearly the same as a value that was shown."""
+        lowered = value.lower()
+        matcher = SequenceMatcher(None, "", lowered, autojunk=False)
+        for size in range(max(2, len(lowered) - 1), len(lowered) + 2):
+            for start in range(max(0, len(self.heard) - size + 1)):
+                window = self.heard[start : start + size]
+                if window[0] == lowered[0] and window[-1] == lowered[-1]:
+                    matcher.set_seq1(window)
+                    if matcher.quick_ratio() >= _NEAR and matcher.ratio() >= _NEAR:
+                        return True
+        return False
+
+
+def _useful(scene: Scene) -> set[str]:
+    """The tools that have a part in the task: those that the oracle calls, and their equals."""
+    called = {step.name for step in scene.calls}
+    origins = {o for tool in scene.tools if tool.name in called for o in tool.origin}
+    clean = {name for step in scene.clean.calls for name, _ in step.true}
+    return called | {
+        tool.name
+        for tool in scene.tools
+        if set(tool.origin) & (origins | clean) and tool.authority >= 0
+    }

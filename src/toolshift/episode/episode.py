@@ -1,0 +1,405 @@
+"""An episode: one agent in one scene. The step loop, the budgets and the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.core.form import show
+from toolshift.core.layer import Closing
+from toolshift.core.scene import Scene
+from toolshift.core.tool import (
+    JSON,
+    NOT_RECORDED,
+    Result,
+    Tool,
+    as_openai,
+    error,
+    invalid_arguments,
+)
+from toolshift.core.user import answer as user_answers
+from toolshift.episode.contract import (
+    ASK_USER,
+    FINAL_ANSWER,
+    PROTOCOL_NAMES,
+    REFUSE,
+    Agent,
+    Reply,
+    ToolCall,
+    Turn,
+    Usage,
+    protocol_error,
+    protocol_tools,
+    read_prose,
+)
+
+StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
+End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How much an agent may do in one episode."""
+
+    calls: int = 24
+    turns: int = 30
+
+    @classmethod
+    def of(cls, scene: Scene) -> Budget:
+        """The budget of a scene: twice what the oracle needs, and some more to explore."""
+        calls, turns = len(scene.calls), len(scene.rehearsal)
+        return cls(max(12, 2 * calls + 6), max(16, 2 * turns + 8))
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that happened, as it is stored in a trace.
+
+    Attributes:
+        turn: the agent's turn, counted from 0; several calls may share one.
+        name: of the tool called, or the reason of a refusal.
+        arguments: of the call; a string where it was malformed.
+        text: what came back to the agent: a result, the user's reply or next turn.
+        said: what the agent said: an answer, a question, an explanation, or the words beside the
+            first call of a turn.
+        ok: the call succeeded.
+        error: the code of a failed call.
+        provoked: the failure was made by the interface, not by the agent's call.
+        hint: what the result asked for (see `tool.Hint`).
+        true: the true calls behind it: name and arguments.
+        effects: the writes that it made, in terms of entities.
+        slot: what a question to the user was about; "" where he did not understand it.
+        prose: said outside the protocol, and read by the rule of `agent.read_prose`.
+        touched: what came back is not what the bare truth would have said.
+        evidence: the reason for a refusal that came to light in this step.
+        tools: the names on offer after this step, where they changed.
+        notice: the system message that came with the user's next turn.
+    """
+
+    kind: StepKind
+    turn: int
+    name: str = ""
+    arguments: dict[str, Any] | str = {}
+    text: str = ""
+    said: str = ""
+    ok: bool = True
+    error: str = ""
+    provoked: bool = False
+    hint: str = ""
+    true: tuple[tuple[str, dict[str, Any]], ...] = ()
+    effects: tuple[tuple[Any, ...], ...] = ()
+    slot: str = ""
+    prose: bool = False
+    touched: bool = False
+    evidence: str = ""
+    tools: tuple[str, ...] = ()
+    notice: str = ""
+
+
+class Over(Exception):
+    """The episode has ended; a scripted agent lets this pass."""
+
+
+class Episode:
+    """One agent in one scene. Scripted agents call its methods; `converse` drives the others."""
+
+    def __init__(
+        self, scene: Scene, budget: Budget | None = None, trial: int = 0, live: bool = True
+    ) -> None:
+        self.scene = scene
+        self.trial = trial
+        self.budget = budget or Budget.of(scene)
+        self.session = scene.begin() if live else scene.open()
+        self.steps: list[Step] = []
+        self.end: End = ""
+        self.turn = 0
+        self.asked = 0
+        self.usage = Usage()
+        self._calls = 0
+        self._dynamic = bool(scene.layers)
+        self.tools: tuple[Tool, ...] = scene.truth.tools
+        self._by_name: dict[str, Tool] = scene.truth.by_name
+        if self._dynamic:
+            self._by_name = {}
+            self._look()
+
+    # -- what an agent sees --------------------------------------------------------------------
+
+    @property
+    def ask_now(self) -> Any:
+        """The user's request that is being worked on."""
+        return self.scene.asks[self.asked]
+
+    @property
+    def observation(self) -> Turn:
+        """The conversation so far and the tools on offer now."""
+        tools = [*map(as_openai, self.tools), *protocol_tools()]
+        return Turn(messages(self.scene, self.steps), tools)
+
+    # -- what an agent does --------------------------------------------------------------------
+
+    def call(
+        self, name: str, arguments: dict[str, Any] | str, said: str = ""
+    ) -> tuple[str, Result]:
+        """Calls a tool as shown; returns the text that comes back and the result behind it."""
+        self._spend()
+        session = self.session
+        before, written = len(session.true_calls), len(session.upstream.effects)
+        session.last = None
+        wrong = self._wrong(name, arguments)
+        result = wrong or session.call(name, arguments)  # type: ignore[arg-type]
+        text = show(result)
+        gone = self._look() if self._dynamic else ()
+        hint = result.hint.kind if result.hint else ""
+        self.steps.append(
+            Step(
+                "call",
+                self.turn,
+                name,
+                arguments,
+                text,
+                said,
+                ok=result.ok,
+                error="" if result.ok else result.data["error"]["code"],
+                provoked=result.provoked,
+                hint=hint,
+                true=tuple([(n, a) for n, a, _ in session.true_calls[before:]]),
+                effects=tuple(session.upstream.effects[written:]),
+                touched=self._dynamic and not wrong and _touched(result, session.last),
+                evidence=_evidence(result, bool(gone)),
+                tools=tuple(tool.name for tool in self.tools) if gone else (),
+            )
+        )
+        if session.last is not None and session.last.unrecorded:
+            said = f"{name} was called as it never was in the recording"
+            step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
+            self._finish("infrastructure", step)
+            raise Over
+        return text, result
+
+    def ask(self, question: str, prose: bool = False) -> str:
+        """Asks the user; returns his reply."""
+        self._still_going()
+        ask = self.ask_now
+        reply = user_answers(question, ask, self.scene.world.facts)
+        torn = isinstance(ask.goal.get(reply.slot), tuple)
+        evidence = "contradictory_request" if torn else ""
+        self.steps.append(
+            Step(
+                "ask",
+                self.turn,
+                text=reply.text,
+                said=question,
+                slot=reply.slot,
+                prose=prose,
+                evidence=evidence,
+            )
+        )
+        return reply.text
+
+    def answer(self, text: str, prose: bool = False) -> str:
+        """Answers the request; returns the user's next turn, "" at the end."""
+        self._still_going()
+        step = Step("answer", self.turn, said=text, prose=prose)
+        if self.asked + 1 == len(self.scene.asks):
+            self._finish("answered", step)
+            return ""
+        self.asked += 1
+        for memory in self.session.memories:
+            memory["asks"] = self.asked
+        if self._dynamic:
+            self._look()
+        following = self.ask_now
+        self.steps.append(
+            msgspec.structs.replace(step, text=following.text, notice=following.notice)
+        )
+        return str(following.text)
+
+    def refuse(self, reason: str, said: str = "", prose: bool = False) -> None:
+        """Ends the episode because the request cannot be fulfilled."""
+        self._still_going()
+        self._finish("refused", Step("refuse", self.turn, name=reason, said=said, prose=prose))
+
+    def crash(self, why: str) -> None:
+        """Ends the episode because the agent itself broke down; that is its own failure."""
+        self._finish("crashed", Step("failure", self.turn, said=why, ok=False))
+
+    def fail(self, why: str) -> None:
+        """Ends the episode because the agent's infrastructure failed."""
+        self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
+
+    def next_turn(self) -> None:
+        """Counts a turn of the agent; the episode ends where the budget is spent."""
+        self.turn += 1
+        if not self.end and self.turn >= self.budget.turns:
+            self._finish("budget", Step("budget", self.turn, said="turns"))
+
+    def take(self, reply: Reply) -> None:
+        """Carries out one reply: its calls in order, or its prose."""
+        used, new = self.usage, reply.usage
+        self.usage = Usage(
+            used.input_tokens + new.input_tokens,
+            used.output_tokens + new.output_tokens,
+            used.cost + new.cost,
+        )
+        try:
+            if reply.failure:
+                self.fail(reply.failure)
+            elif reply.calls:
+                for place, call in enumerate(reply.calls):
+                    self._take_call(call, "" if place else reply.text)
+            else:
+                self._take_prose(reply.text)
+        except Over:
+            return
+        self.next_turn()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _spend(self) -> None:
+        """Counts a call; the episode ends where the budget is spent."""
+        self._still_going()
+        if self._calls >= self.budget.calls:
+            self._finish("budget", Step("budget", self.turn, said="calls"))
+            raise Over
+        self._calls += 1
+
+    def _wrong(self, name: str, arguments: dict[str, Any] | str) -> Result | None:
+        """What a client says to a call that cannot be sent; None where it can."""
+        tool = self._by_name.get(name)
+        if tool is None:
+            offered = ", ".join(shown.name for shown in self.tools)
+            return error("unknown_tool", f"Unknown tool {name}. Available tools: {offered}.")
+        if not isinstance(arguments, dict):
+            return error("malformed_arguments", "The arguments are not a JSON object.")
+        wrong = "" if tool.retired else invalid_arguments(tool, arguments)
+        return error("invalid_arguments", f"{name}: {wrong}") if wrong else None
+
+    def _look(self) -> tuple[str, ...]:
+        """Looks at the tools again; returns the names that have gone."""
+        everything = self.session.tools()
+        before = self._by_name
+        self._by_name = {tool.name: tool for tool in everything}
+        self.tools = tuple(tool for tool in everything if not tool.retired)
+        shown = {tool.name for tool in self.tools}
+        return tuple(n for n, tool in before.items() if not tool.retired and n not in shown)
+
+    def _take_call(self, call: ToolCall, said: str) -> None:
+        if call.name not in PROTOCOL_NAMES:
+            self.call(call.name, call.arguments, said)
+            return
+        code, wrong = protocol_error(call.name, call.arguments)
+        if wrong or not isinstance(call.arguments, dict):
+            self._reject(call, code, wrong)
+        elif call.name == FINAL_ANSWER:
+            self.answer(call.arguments["answer"])
+        elif call.name == REFUSE:
+            self.refuse(call.arguments["reason"], str(call.arguments.get("explanation", said)))
+        elif call.name == ASK_USER:
+            self.ask(call.arguments["question"])
+
+    def _reject(self, call: ToolCall, code: str, wrong: str) -> None:
+        """A protocol call that cannot be read is an observation like any other."""
+        self._spend()
+        text = show(error(code, wrong))
+        self.steps.append(
+            Step("call", self.turn, call.name, call.arguments, text, ok=False, error=code)
+        )
+
+    def _take_prose(self, text: str) -> None:
+        shown = "\n".join(step.text for step in self.steps if step.kind == "call")
+        kind, reason = read_prose(text, shown)
+        if kind == "question":
+            self.ask(text, prose=True)
+        elif kind == "refusal":
+            self.refuse(reason, text, prose=True)
+        else:
+            self.answer(text, prose=True)
+
+    def _still_going(self) -> None:
+        if self.end:
+            raise Over
+
+    def _finish(self, end: End, step: Step) -> None:
+        upstream = self.session.upstream
+        if isinstance(upstream, Closing):
+            before = len(upstream.effects)
+            upstream.close()
+            step = msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
+        self.steps.append(step)
+        self.end = end
+
+
+def _evidence(result: Result, gone: bool) -> str:
+    if result.hint is not None and result.hint.kind == "fatal":
+        return "service_failure"
+    if gone:
+        return "tool_unavailable"
+    empty = result.ok and result.data == []
+    if empty or (not result.ok and result.data["error"]["code"] == "not_found"):
+        return "not_found"
+    return ""
+
+
+def _touched(result: Result, true: Result | None) -> bool:
+    """Whether a layer had a hand in a result, judged against the last true one."""
+    if true is None or result.provoked or result.notice or result.form != true.form:
+        return True
+    return result.data is not true.data and result.data != true.data
+
+
+def converse(agent: Agent, episode: Episode) -> None:
+    """Lets an agent that answers turns act until the episode is over."""
+    while not episode.end:
+        episode.take(Reply.of(agent.reply(episode.observation)))
+
+
+def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """The conversation of a trace, as OpenAI messages; the calls of one turn stand together."""
+    said: list[dict[str, Any]] = [
+        {"role": "system", "content": scene.system},
+        {"role": "user", "content": scene.asks[0].text},
+    ]
+    spoken = (
+        (f"call_{number}", step)
+        for number, step in enumerate(steps)
+        if step.kind not in ("failure", "budget")
+    )
+    for _, turn in groupby(spoken, key=lambda each: each[1].turn):
+        said.extend(_turn(list(turn)))
+    return said
+
+
+def _turn(turn: list[tuple[str, Step]]) -> list[dict[str, Any]]:
+    """What was said in one turn of the agent, and what came back."""
+    first = turn[0][1]
+    if first.prose:
+        return [{"role": "assistant", "content": first.said}, *_from_user(first)]
+    content = first.said if first.kind == "call" else ""
+    calls = [_as_call(name, step) for name, step in turn]
+    results = [_tool(name, step) for name, step in turn if step.kind != "refuse" and step.text]
+    heard = [m for _, step in turn if step.kind == "answer" for m in _from_user(step)]
+    return [{"role": "assistant", "content": content, "tool_calls": calls}, *results, *heard]
+
+
+def _as_call(name: str, step: Step) -> dict[str, Any]:
+    spoken: dict[str, tuple[str, Any]] = {
+        "call": (step.name, step.arguments),
+        "ask": (ASK_USER, {"question": step.said}),
+        "answer": (FINAL_ANSWER, {"answer": step.said}),
+        "refuse": (REFUSE, {"reason": step.name}),
+    }
+    tool, arguments = spoken[step.kind]
+    text = arguments if isinstance(arguments, str) else JSON.encode(arguments).decode()
+    return {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
+
+
+def _tool(name: str, step: Step) -> dict[str, Any]:
+    text = "Delivered." if step.kind == "answer" else step.text
+    return {"role": "tool", "tool_call_id": name, "content": text}
+
+
+def _from_user(step: Step) -> list[dict[str, Any]]:
+    notice = [{"role": "system", "content": step.notice}] if step.notice else []
+    return [*notice, {"role": "user", "content": step.text}] if step.text else []

@@ -1,0 +1,214 @@
+"""What an episode was worth: the outcome by rule, the measures of the trace, and the cause."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from toolshift.core.scene import Scene
+from toolshift.core.tool import NOT_RECORDED
+from toolshift.core.user import Ask
+from toolshift.episode.contract import CODE
+from toolshift.episode.episode import End, Episode, Step
+
+
+class Grade(msgspec.Struct, frozen=True):
+    """The verdict on one episode.
+
+    Attributes:
+        passed: answered rightly with the right effects, or, where the scene is unsolvable,
+            refused after the evidence had come to light and without a write.
+        void: not the agent's doing: its infrastructure failed ("infrastructure"), it stopped at a
+            question that the simulated user did not understand ("simulator"), or it made a call
+            that a recording does not know ("unrecorded"). Counted, never scored as a failure.
+        end: how the episode ended.
+        cause: the root cause of a failure (`measure.causes`); "" for a pass.
+        solvable: whether the right end was an answer.
+        refused: ended in a refusal.
+        right_reason: refused, and for the right reason.
+        prose: the ending was read from prose, not from the protocol.
+        met: the agent actually met what the shift changed.
+        calls: tool calls made (the chain length).
+        errors: calls that failed.
+        provoked: failed calls that the interface itself provoked.
+        exploration: the active exploration score, None where nothing disturbed the episode.
+        oracle_calls: calls that the oracle needs in the same scene.
+        misunderstood: questions that the simulated user did not understand.
+    """
+
+    passed: bool
+    void: bool
+    end: End
+    cause: str
+    solvable: bool
+    refused: bool
+    right_reason: bool
+    prose: bool
+    met: bool
+    calls: int
+    errors: int
+    provoked: int
+    exploration: float | None
+    oracle_calls: int
+    misunderstood: int
+
+
+def grade(episode: Episode) -> Grade:
+    """Grades a finished episode."""
+    return regrade(episode.scene, episode.steps, episode.end)
+
+
+def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
+    """Grades a stored trace; the same verdict as when it was made."""
+    from toolshift.episode.causes import cause_of
+
+    calls = [step for step in steps if step.kind == "call"]
+    last = steps[-1] if steps else None
+    passed = _passed(scene, steps, end)
+    misunderstood = len([step for step in steps if _misunderstood(step)])
+    void = "infrastructure" if end == "infrastructure" else ""
+    if last is not None and _is_open(last):
+        passed, void = False, "unrecorded"
+    if not passed and len(steps) > 1 and _misunderstood(steps[-2]):
+        void = "simulator"
+    refused = end == "refused"
+    reason = last.name if last is not None and refused else ""
+    return Grade(
+        passed=passed,
+        void=bool(void),
+        end=end,
+        cause="" if passed else void or cause_of(scene, steps, end),
+        solvable=scene.solvable,
+        refused=refused,
+        right_reason=refused and reason == scene.outcome.refusal,
+        prose=last is not None and last.prose,
+        met=_met(scene, calls),
+        calls=len(calls),
+        errors=len([step for step in calls if not step.ok]),
+        provoked=len([step for step in calls if step.provoked]),
+        exploration=exploration(calls, scene.outcome.refusal),
+        oracle_calls=len(scene.calls),
+        misunderstood=misunderstood,
+    )
+
+
+def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
+    if not scene.solvable:
+        seen = scene.outcome.witness == () or any(is_decisive(scene, step) for step in steps)
+        return end == "refused" and seen and not _surplus(scene, steps)
+    if end != "answered":
+        return False
+    answers = [step.said for step in steps if step.kind == "answer"]
+    right = all(is_right(ask, answer) for ask, answer in zip(scene.asks, answers, strict=True))
+    return right and _effects_right(scene, steps)
+
+
+def _misunderstood(step: Step) -> bool:
+    return step.kind == "ask" and not step.slot
+
+
+def _is_open(last: Step) -> bool:
+    """Whether a recording cannot tell how the episode would have gone on, or ended."""
+    unknown = last.kind == "answer" and (NOT_RECORDED,) in last.effects
+    return unknown or (last.kind == "failure" and last.name == NOT_RECORDED)
+
+
+def is_right(ask: Ask, answer: str) -> bool:
+    """Whether an answer is right, as far as it is asked for one."""
+    if ask.pattern:
+        return re.search(ask.pattern, answer) is not None
+    return ask.expected is None or states(answer, ask.expected)
+
+
+def is_decisive(scene: Scene, step: Step) -> bool:
+    """Whether the reason for refusing came to light in a step; a lookup of anything else won't."""
+    if not scene.outcome.refusal:
+        return False
+    if scene.outcome.witness:
+        shown = any(name in scene.outcome.witness for name, _ in step.true)
+    else:
+        shown = step.evidence == scene.outcome.refusal
+    if not shown:
+        return False
+    subject = scene.outcome.subject.lower()
+    looked_up = {str(value).lower() for _, made in step.true for value in made.values()}
+    return not subject or subject in looked_up
+
+
+def states(answer: str, expected: str) -> bool:
+    """Whether an answer states the expected code and no other: a list of guesses does not."""
+    codes = set(CODE.findall(answer.upper()))
+    return codes == {expected} if codes or CODE.fullmatch(expected) else expected in answer
+
+
+def effects_of(steps: Sequence[Step]) -> list[Any]:
+    """The writes of a trace."""
+    return [effect for step in steps for effect in step.effects]
+
+
+def _effects_right(scene: Scene, steps: Sequence[Step]) -> bool:
+    effects = effects_of(steps)
+    if not effects:
+        return not scene.outcome.effects
+    made = Counter(map(_key, effects))
+    wanted = Counter(map(_key, scene.outcome.effects))
+    return not (wanted - made) and not _surplus(scene, steps)
+
+
+def _surplus(scene: Scene, steps: Sequence[Step]) -> Counter[str]:
+    """Writes that were neither asked for nor are forgiven."""
+    allowed = Counter(map(_key, scene.outcome.effects + scene.outcome.forgiven))
+    return Counter(map(_key, effects_of(steps))) - allowed
+
+
+def _key(effect: Any) -> str:
+    return repr(tuple(effect))
+
+
+def _met(scene: Scene, calls: Sequence[Step]) -> bool:
+    clean = scene.clean
+    if clean is scene or clean.system != scene.system:
+        return clean is not scene
+    if [ask.text for ask in clean.asks] != [ask.text for ask in scene.asks]:
+        return True
+    before, after = ([(t.name, t.description, t.params) for t in s.tools] for s in (clean, scene))
+    return before != after or any(step.touched for step in calls)
+
+
+def exploration(calls: Sequence[Step], refusal: str = "") -> float | None:
+    """The active exploration score of a trace.
+
+    After the first disturbance (a failed call, or one whose result asks for something), the share
+    of further calls that are new and informative: not made before in the same words and answered
+    with a text not seen before, or made again because the result asked for that. 0 where the agent
+    stops trying; None where nothing disturbed it. Counting ends where the reason for a refusal
+    has come to light, since trying on is no merit there. The research does not publish its
+    formula; this one rewards new attempts that bring something and gives nothing for repetition.
+    """
+    disturbed = [n for n, step in enumerate(calls) if not step.ok or step.hint]
+    start = disturbed[0] if disturbed else None
+    end = next((n for n, s in enumerate(calls) if refusal and s.evidence == refusal), len(calls))
+    if start is None or start >= end:
+        return None
+    attempts = calls[start + 1 : end + 1]
+    if not attempts:
+        return 0.0
+    made = {_spoken(step) for step in calls[: start + 1]}
+    texts = {step.text for step in calls[: start + 1]}
+    informative = 0
+    before = calls[start]
+    for step in attempts:
+        asked_for = before.hint == "retry" and _spoken(step) == _spoken(before)
+        informative += asked_for or (_spoken(step) not in made and step.text not in texts)
+        made.add(_spoken(step))
+        texts.add(step.text)
+        before = step
+    return informative / len(attempts)
+
+
+def _spoken(step: Step) -> tuple[str, str]:
+    return step.name, repr(step.arguments)

@@ -1,0 +1,151 @@
+"""The oracle: knows the goal, acts only through what is shown, and so proves a scene."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from toolshift.core.form import show
+from toolshift.core.scene import Scene
+from toolshift.core.solver import Impossible, Known, Solver, Untraceable
+from toolshift.core.tool import Result, Tool
+from toolshift.core.user import Ask
+from toolshift.core.world import Truth, TruthSession, World
+from toolshift.episode.episode import Budget, Episode, Over, Step
+
+
+class OracleAgent:
+    """Solves every solvable scene and refuses the others for the right reason."""
+
+    name = "oracle"
+    solver: type[Solver] = Solver
+
+    def play(self, episode: Episode) -> None:
+        """Works through the user's turns.
+
+        Raises:
+            Untraceable: where the scene offers no evidence for a step: the scene is broken.
+        """
+        desk = EpisodeDesk(episode, strict=episode.scene.world.traceable)
+        try:
+            while not episode.end:
+                self.work(episode, desk)
+        except Over:
+            return
+
+    def work(self, episode: Episode, desk: EpisodeDesk) -> None:
+        """Works on one request, to an answer or a refusal."""
+        solver = self.solver(desk, episode.scene.world.facts, episode.ask_now.goal)
+        try:
+            answer = episode.ask_now.solve(solver, solver.root)
+        except Impossible as impossible:
+            episode.refuse(impossible.reason)
+            return
+        if desk.strict and not desk.was_shown(answer):
+            raise Untraceable(f"the answer {answer!r} was never shown")
+        episode.answer(answer)
+        episode.next_turn()
+
+
+class EpisodeDesk:
+    """An episode as a solver's desk, one call a turn.
+
+    A strict desk lets no string pass as an argument that has not been shown before.
+    """
+
+    def __init__(self, episode: Episode, strict: bool = True) -> None:
+        self.episode = episode
+        self.strict = strict
+        self._told = ""
+        self._said = ""
+        self._steps = 0
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self.episode.tools
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
+        for value in arguments.values():
+            if self.strict and isinstance(value, str) and not self.was_shown(value):
+                raise Untraceable(f"{name}: the argument {value!r} was never shown")
+        shown = self.episode.call(name, arguments)
+        self.episode.next_turn()
+        return shown
+
+    def ask(self, slot: str, question: str) -> str:
+        reply = self.episode.ask(question)
+        self.episode.next_turn()
+        return reply
+
+    def was_shown(self, value: Any) -> bool:
+        self._catch_up()
+        return str(value) in self._told or self.user_said(value) or self._in_schema(value)
+
+    def user_said(self, value: Any) -> bool:
+        self._catch_up()
+        if isinstance(value, str):
+            return value.lower() in self._said
+        return re.search(rf"(?<![\w.]){re.escape(str(value))}(?!\w|\.\d)", self._said) is not None
+
+    def _in_schema(self, value: Any) -> bool:
+        """Whether a value is one of the documented choices of a parameter."""
+        return any(
+            value in param.schema.get("enum", ()) or value == param.schema.get("const")
+            for tool in self.episode.tools
+            for param in tool.params
+        )
+
+    def _catch_up(self) -> None:
+        """Reads what has been said since the last look."""
+        steps = self.episode.steps
+        if not self._said:
+            scene = self.episode.scene
+            self._said = f"{scene.system}\n{scene.asks[0].text}".lower()
+        for step in steps[self._steps :]:
+            if step.kind == "call":
+                self._told += "\n" + step.text
+            else:
+                self._said += f"\n{step.notice}\n{step.text}".lower()
+        self._steps = len(steps)
+
+
+class TruthDesk:
+    """The bare truth as a desk: nothing is hidden, nobody needs to be asked."""
+
+    def __init__(self, session: TruthSession) -> None:
+        self.session = session
+
+    def tools(self) -> tuple[Tool, ...]:
+        return self.session.tools()
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
+        result = self.session.call(name, arguments)
+        return show(result), result
+
+    def ask(self, slot: str, question: str) -> str:
+        return ""
+
+    def was_shown(self, value: Any) -> bool:
+        return True
+
+    def user_said(self, value: Any) -> bool:
+        return True
+
+
+def solve_in_truth(
+    world: World, truth: Truth, asks: tuple[Ask, ...]
+) -> tuple[list[str], tuple[Any, ...]]:
+    """The answers to requests, and the effects of solving them, on the bare truth."""
+    session = truth.open()
+    desk = TruthDesk(session)
+    answers = []
+    for ask in asks:
+        solver = Solver(desk, world.facts, ask.goal)
+        answers.append(ask.solve(solver, Known(solver, {})))
+    return answers, tuple(session.state.effects)
+
+
+def rehearse(scene: Scene) -> tuple[Step, ...]:
+    """The oracle's steps through a scene."""
+    episode = Episode(scene, Budget(calls=200, turns=200), live=False)
+    OracleAgent().play(episode)
+    return tuple(episode.steps)

@@ -1,0 +1,1 @@
+"""Foreign formats: schemas, OpenAPI documents, MCP clients and results."""

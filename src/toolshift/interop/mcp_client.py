@@ -1,0 +1,290 @@
+"""The upstream side: opening a real MCP server, and asking it in raw JSON.
+
+Messages stay JSON objects from end to end; what this library does not know passes all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, ErrorData
+from mcp.types.jsonrpc import JSONRPCError
+from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+
+from toolshift.core.errors import UsageError
+
+Streams = tuple[Any, Any]
+MOST_PAGES = 1000
+MOST_EVENT = 64 * 1024 * 1024
+"""Bytes of one event that an HTTP upstream may send."""
+CLOSED = -32000
+UNREADABLE = -32603
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the real server is: a command, an address, or streams that are open already.
+
+    Attributes:
+        command: program and arguments, for a server on standard input and output. It inherits the
+            whole environment, as it would without the proxy.
+        url: of a server over streamable HTTP.
+        headers: sent with every request to `url`.
+        transport: an MCP transport, in place of both.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    transport: Any = None
+
+    @property
+    def name(self) -> str:
+        """How messages call it; never with its arguments, which may hold secrets."""
+        return self.command[0] if self.command else self.url.split("?")[0] or "the server"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Streams]:
+        """Connects; the streams carry messages both ways.
+
+        Raises:
+            UsageError: where the program cannot be started.
+        """
+        async with self._transport() as (read, write):
+            yield Mended(read), write
+
+    def _transport(self) -> Any:
+        if self.transport is not None:
+            return self.transport
+        if self.url:
+            client = create_mcp_http_client(headers=dict(self.headers))
+            return _closing(
+                client,
+                streamable_http_client(self.url, http_client=client, max_sse_event_size=MOST_EVENT),
+            )
+        program, *arguments = self.command
+        if shutil.which(program) is None:
+            raise UsageError(f"cannot start the server: there is no program {program!r}")
+        parameters = StdioServerParameters(
+            command=program,
+            args=arguments,
+            env=dict(os.environ),
+            cwd=self.cwd,
+            encoding_error_handler="replace",
+        )
+        return stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)
+
+
+@asynccontextmanager
+async def _closing(client: Any, transport: Any) -> AsyncIterator[Streams]:
+    async with client, transport as streams:
+        yield streams
+
+
+_FIRST = re.compile(r'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+|"[^"\\]*")')
+_LAST = re.compile(r'"id"\s*:\s*(\d+|"[^"\\]*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
+class Mended:
+    """A stream in which an answer that cannot be read is an error, and not a silence."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aenter__(self) -> Mended:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> Any:
+        return await self._stream.__aexit__(*failure)
+
+    def __aiter__(self) -> Mended:
+        return self
+
+    async def __anext__(self) -> Any:
+        return _mended(await self._stream.__anext__())
+
+    async def receive(self) -> Any:
+        """The next message."""
+        return _mended(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        """Closes the stream below."""
+        await self._stream.aclose()
+
+
+def _mended(item: Any) -> Any:
+    if not isinstance(item, Exception):
+        return item
+    line = _line(item)
+    found = _FIRST.search(line[:200]) or _LAST.search(line[-200:])
+    print("toolshift: the server sent a message that cannot be read", file=sys.stderr)
+    if found is None:
+        return item
+    number = found[1]
+    message = "the server's answer cannot be read: it is no valid JSON, or nested too deeply"
+    error = ErrorData(code=UNREADABLE, message=message)
+    name = int(number) if number.isdigit() else number.strip('"')
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=name, error=error))
+
+
+def _line(fault: Exception) -> str:
+    """The line that could not be parsed, where the exception still has it."""
+    errors = getattr(fault, "errors", None)
+    for one in errors() if callable(errors) else ():
+        if isinstance(one.get("input"), str | bytes):
+            line = one["input"]
+            return line.decode(errors="replace") if isinstance(line, bytes) else str(line)
+    return ""
+
+
+class Upstream:
+    """A real server that can be asked. Remembers what HTTP needs said with every request."""
+
+    def __init__(self, streams: Streams, name: str = "the server") -> None:
+        self.name = name
+        self.wire: JSONRPCDispatcher[Any] = JSONRPCDispatcher(*streams)
+        self._version = ""
+        self._schemas: dict[str, Any] = {}
+
+    async def ask(
+        self, method: str, params: Mapping[str, Any] | None, request_id: str = ""
+    ) -> dict[str, Any]:
+        """Asks the server.
+
+        Raises:
+            MCPError: what the server answered, or that it is gone.
+        """
+        options: CallOptions = {"headers": self._headers(method, params)}
+        if request_id:
+            options["request_id"] = request_id
+        if method in ("initialize", "server/discover"):
+            options["cancel_on_abandon"] = False
+        try:
+            answer = await self.wire.send_raw_request(method, params, options)
+        except MCPError as fault:
+            if fault.code == CLOSED and fault.message == "Connection closed":
+                text = f"the server behind the proxy ({self.name}) has closed the connection"
+                raise MCPError(CLOSED, text) from None
+            raise
+        if method == "initialize":
+            self._version = str(answer.get("protocolVersion", ""))
+        return answer
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tells the server."""
+        await self.wire.notify(method, params, {"headers": self._headers(method, params)})
+
+    async def tools(self, meta: Mapping[str, Any] | None) -> tuple[list[Any], dict[str, Any]]:
+        """Every tool, over all pages, and what else stood on the first page.
+
+        Raises:
+            MCPError: as the server answered, or where its pages do not end.
+        """
+        own = {key: value for key, value in (meta or {}).items() if key != "progressToken"}
+        params: dict[str, Any] = {"_meta": own} if own else {}
+        tools: list[Any] = []
+        first: dict[str, Any] = {}
+        for number in range(MOST_PAGES):
+            page = await self.ask("tools/list", params)
+            first = first if number else page
+            tools += [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor == params.get("cursor"):
+                self._schemas = {tool.get("name", ""): tool.get("inputSchema") for tool in tools}
+                more = {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}
+                return tools, more
+            params = {**params, "cursor": cursor}
+        raise MCPError(UNREADABLE, f"the pages of tools/list do not end after {MOST_PAGES}")
+
+    def _headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
+        given = params or {}
+        version = (given.get("_meta") or {}).get(PROTOCOL_VERSION_META_KEY)
+        if not isinstance(version, str):
+            return {MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
+        headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: method}
+        key = NAME_BEARING_METHODS.get(method)
+        if key is not None and isinstance(given.get(key), str):
+            headers[MCP_NAME_HEADER] = encode_header_value(given[key])
+        schema = self._schemas.get(str(given.get("name"))) if method == "tools/call" else None
+        if isinstance(schema, Mapping):
+            headers |= mcp_param_headers(x_mcp_header_map(schema), given.get("arguments") or {})
+        return headers
+
+
+async def list_tools(target: Target) -> list[dict[str, Any]]:
+    """The tools of a server, as a client without capabilities of its own is offered them.
+
+    Raises:
+        UsageError: where it cannot be started or does not answer.
+    """
+    async with target.open() as streams, anyio.create_task_group() as group:
+        upstream = Upstream(streams, target.name)
+        await group.start(upstream.wire.run, _decline, _ignore)
+        try:
+            tools, _ = await upstream.tools(await greet(upstream))
+        except MCPError as fault:
+            raise UsageError(f"{target.name} did not list its tools: {fault.message}") from None
+        group.cancel_scope.cancel()
+    return tools
+
+
+async def greet(upstream: Upstream) -> dict[str, Any]:
+    """Shakes hands in whichever era the server lives; returns the `_meta` of later requests.
+
+    Raises:
+        MCPError: where it knows neither.
+    """
+    about = {"name": "toolshift", "version": "0"}
+    hello = {
+        "protocolVersion": LATEST_HANDSHAKE_VERSION,
+        "capabilities": {},
+        "clientInfo": about,
+    }
+    try:
+        await upstream.ask("initialize", hello)
+    except MCPError as fault:
+        if fault.code == CLOSED:
+            raise
+        meta = {PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION, CLIENT_CAPABILITIES_META_KEY: {}}
+        await upstream.ask("server/discover", {"_meta": meta})
+        return meta
+    await upstream.notify("notifications/initialized", None)
+    return {}
+
+
+async def _decline(context: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    if method == "ping":
+        return {}
+    raise MCPError(-32601, f"{method} is not answered while tools are only listed")
+
+
+async def _ignore(context: Any, method: str, params: Mapping[str, Any] | None) -> None:
+    return None

@@ -1,0 +1,314 @@
+"""Foreign tool lists as ours, and back without loss.
+
+    toolbox = from_mcp(listed)            # the `tools` of an MCP tools/list, as JSON objects
+    toolbox = from_openai(functions)      # {"type": "function", "function": {...}} objects
+    toolbox.tools                         # tuple[Tool, ...]; what shifts work on
+    toolbox.speak(tool)                   # a Tool, shifted or not, in the words of its dialect
+
+Every parameter has a fact of its own, `tool(param)`, and every declared value of a result one,
+`tool.path`; so foreign tools are not linked by data flow until somebody says how. A parameter's
+`schema` stands on its own (references written out). `speak` goes back to the document as it came:
+an unchanged tool is the very object that was read, a renamed parameter is renamed wherever the
+document speaks of it.
+
+A tool that has not `readOnlyHint` is taken to write. To add a dialect (OpenAPI documents, annotated
+callables), write a `Source` for each of its tools and hand them to `Toolbox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import DESCRIPTION, NAME, Effect, Field, Param, Tool, input_schema
+from toolshift.interop.schema import JSONSchema, inlined, leaves_of, properties_of, renamed, sample
+
+SORTED = msgspec.json.Encoder(order="deterministic")
+Dialect = Literal["mcp", "openai"]
+_NUMBERS = ("number", "integer")
+_SINGLE = (*_NUMBERS, "string", "boolean")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One foreign tool: the document it was read from, and what it is to us.
+
+    Attributes:
+        raw: the document, kept as it came.
+        inputs: the JSON Schema of its arguments, as it came.
+        outputs: the JSON Schema of its structured results; None where it declares none.
+        envelope: the key under which a result holds its list of records; "" where the result is
+            the record.
+        known: for the fact of each parameter, the name of the property that it is.
+    """
+
+    raw: Mapping[str, Any]
+    tool: Tool
+    inputs: JSONSchema
+    outputs: JSONSchema | None = None
+    envelope: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def example(self) -> Any:
+        """A result that it might give: a record, a list of two, or a text."""
+        if self.outputs is None:
+            return "No matching entries."
+        word = f"{self.tool.name.replace('_', ' ')} 1"
+        value = sample(inlined(self.outputs, self.outputs), word)
+        if not self.envelope:
+            return value
+        (first, *_) = value.get(self.envelope) or [{}]
+        first = first or {"name": sample(_open(self.outputs, self.envelope), word)}
+        return [first, first]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Documented(Tool):
+    """A tool that a layer shows word for word as a document of its own has it."""
+
+    source: Source | None = None
+
+    @classmethod
+    def of(cls, source: Source) -> Documented:
+        """The tool of a document."""
+        own = {f.name: getattr(source.tool, f.name) for f in fields(source.tool)}
+        return cls(**own, source=source)
+
+
+class Toolbox:
+    """The tools of one foreign party.
+
+    Raises:
+        UsageError: where two of them have one name.
+    """
+
+    def __init__(self, dialect: Dialect, sources: Iterable[Source]) -> None:
+        self.dialect: Dialect = dialect
+        self.sources: dict[str, Source] = {}
+        for source in sources:
+            name = source.tool.name
+            if name in self.sources:
+                raise UsageError(f"two tools are named {name!r}: a tool list has each name once")
+            self.sources[name] = source
+        self.tools: tuple[Tool, ...] = tuple(source.tool for source in self.sources.values())
+
+    @property
+    def hash(self) -> str:
+        """The same for the same tools in the same order, however their keys are ordered.
+
+        One server lists its keys in another order in another era of the protocol.
+        """
+        content = SORTED.encode([source.raw for source in self.sources.values()])
+        return blake2b(content, digest_size=6).hexdigest()
+
+    def source(self, tool: Tool) -> Source | None:
+        """The foreign tool that a shown one alone stands for; None where it is not one."""
+        if isinstance(tool, Documented):
+            return tool.source
+        return self.sources.get(tool.origin[0]) if len(tool.origin) == 1 else None
+
+    def schema(self, tool: Tool) -> JSONSchema:
+        """The JSON Schema of the arguments of a tool as shown."""
+        source = self.source(tool)
+        if source is None:
+            return {**input_schema(tool)}
+        if tool.params == source.tool.params:
+            return source.inputs
+        return _as_shown(source, tool)
+
+    def speak(self, tool: Tool, keep_outputs: bool = True) -> dict[str, Any]:
+        """A tool as its clients read it.
+
+        What would still tell the old name (a title) goes where the name has changed.
+
+        Args:
+            tool: as it is shown.
+            keep_outputs: whether its results are still as its schema of them says.
+        """
+        if self.dialect == "openai":
+            return self._as_openai(tool)
+        source = self.source(tool)
+        if source is None:
+            hints = {"readOnlyHint": tool.effect == "read"}
+            shown = {"name": tool.name, "description": tool.description}
+            return {**shown, "inputSchema": self.schema(tool), "annotations": hints}
+        raw, inputs = dict(source.raw), self.schema(tool)
+        if tool.name != source.tool.name:
+            raw.pop("title", None)
+            inputs = _untitled(inputs)
+            for key in ("annotations", "outputSchema"):
+                if isinstance(raw.get(key), Mapping):
+                    raw[key] = _untitled(raw[key])
+        if not keep_outputs or (tool.returns is not source.tool.returns):
+            raw.pop("outputSchema", None)
+        return {**raw, **_said(raw, tool), "inputSchema": inputs}
+
+    def _as_openai(self, tool: Tool) -> dict[str, Any]:
+        source = self.source(tool)
+        spoken = source is not None and "function" in source.raw  # else MCP's, of another list
+        raw = dict(source.raw) if source is not None and spoken else {"type": "function"}
+        inner = raw.get("function")
+        function = dict(inner) if isinstance(inner, Mapping) else {}
+        shown = {**function, **_said(function, tool)}
+        if "parameters" in function or tool.params:
+            shown["parameters"] = self.schema(tool)
+        return {**raw, "function": shown}
+
+
+def _said(raw: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
+    """The name and the description; one that was never there is not made up."""
+    said = {"name": tool.name}
+    if tool.description or "description" in raw:
+        said["description"] = tool.description
+    return said
+
+
+def _untitled(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the title at its top, which libraries make from the name."""
+    return {key: value for key, value in document.items() if key != "title"}
+
+
+def _as_shown(source: Source, tool: Tool) -> JSONSchema:
+    """The document's schema under the names, and with the texts, that are shown."""
+    own = {source.known[p.fact]: p for p in tool.params if p.fact in source.known}
+    new = [p for p in tool.params if p.fact not in source.known]
+    schema = renamed(source.inputs, {name: param.name for name, param in own.items()})
+    before = {param.name: param for param in source.tool.params}
+    declared = schema.get("properties")
+    shown = dict(declared) if isinstance(declared, Mapping) else {}
+    for name, param in own.items():
+        if param.name != name and isinstance(shown.get(param.name), Mapping):
+            shown[param.name] = _untitled(shown[param.name])
+        told = param.schema.get("description", "")
+        was = before[name].schema.get("description", "")
+        if told != was and isinstance(shown.get(param.name), dict):
+            shown[param.name] = {**shown[param.name], "description": told}
+    shown |= {param.name: param.schema for param in new}
+    order = [param.name for param in tool.params]
+    gone = {before[name].name for name in before if name not in own}
+    asked = schema.get("required")  # some servers write `true` here
+    names = asked if isinstance(asked, list) else []
+    required = [name for name in names if isinstance(name, str) and name not in gone]
+    required += [p.name for p in new if p.required]
+    schema |= {"type": "object", "properties": {name: shown[name] for name in order}}
+    if required or "required" in schema:
+        schema["required"] = required
+    return schema
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def from_mcp(listed: Iterable[Mapping[str, Any]]) -> Toolbox:
+    """The tools of an MCP server, from the JSON objects of its `tools/list`.
+
+    Raises:
+        UsageError: where one has no name, or two have the same.
+    """
+    return Toolbox("mcp", [_mcp(raw, place) for place, raw in enumerate(listed)])
+
+
+def _mcp(raw: Mapping[str, Any], place: int) -> Source:
+    hints = raw.get("annotations")
+    reads = isinstance(hints, Mapping) and hints.get("readOnlyHint") is True
+    outputs = raw.get("outputSchema")
+    return _source(
+        raw,
+        _name(raw, place),
+        raw.get("description"),
+        raw.get("inputSchema"),
+        outputs if isinstance(outputs, Mapping) else None,
+        "read" if reads else "write",
+    )
+
+
+def from_openai(listed: Iterable[Mapping[str, Any]]) -> Toolbox:
+    """The tools of a chat-completions request; whether one only reads is not said there.
+
+    Raises:
+        UsageError: where one is not a function with a name, or two have the same.
+    """
+    return Toolbox("openai", [_openai(raw, place) for place, raw in enumerate(listed)])
+
+
+def _openai(raw: Mapping[str, Any], place: int) -> Source:
+    function = raw.get("function")
+    if not isinstance(function, Mapping):
+        raise UsageError(f"tool {place} of the list has no `function` object: not an OpenAI tool")
+    told = function.get("description")
+    name = _name(function, place)
+    return _source(raw, name, told, function.get("parameters"), None, "write")
+
+
+def _name(raw: Mapping[str, Any], place: int) -> str:
+    name = raw.get("name") if isinstance(raw, Mapping) else None
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"tool {place} of the list has no name")
+    return name
+
+
+def _source(
+    raw: Mapping[str, Any],
+    name: str,
+    told: Any,
+    inputs: Any,
+    outputs: Mapping[str, Any] | None,
+    effect: Effect,
+) -> Source:
+    schema: JSONSchema = dict(inputs) if isinstance(inputs, Mapping) else {"type": "object"}
+    declared, required = properties_of(schema)
+    params = tuple(
+        Param(key, f"{name}({key})", inlined(inner, schema), key in required)
+        for key, inner in declared.items()
+    )
+    envelope, returns = _returns(name, outputs)
+    description = told if isinstance(told, str) else ""
+    tool = Tool(
+        name,
+        description,
+        params,
+        returns,
+        many=bool(envelope),
+        effect=effect,
+        origin=(name,),
+        channels=frozenset((NAME, DESCRIPTION) if description.strip() else (NAME,)),
+    )
+    known = {param.fact: param.name for param in params}
+    return Source(raw, tool, schema, dict(outputs) if outputs else None, envelope, known)
+
+
+def _returns(name: str, outputs: Mapping[str, Any] | None) -> tuple[str, tuple[Field, ...]]:
+    """What a result declares; a lone list of records is a list, as servers wrap one."""
+    if outputs is None:
+        return "", ()
+    schema = inlined(outputs, outputs)
+    known = schema.get("properties")
+    envelope = ""
+    if isinstance(known, Mapping) and len(known) == 1:
+        ((key, inner),) = known.items()
+        items = inner.get("items") if inner.get("type") == "array" else None
+        if isinstance(items, Mapping) and _is_record(items):
+            envelope, schema = key, dict(items)
+    fields = tuple(
+        Field(path, f"{name}.{'.'.join(path)}", kind if kind in _NUMBERS else "string")  # type: ignore[arg-type]
+        for path, kind in leaves_of(schema)
+        if kind in _SINGLE
+    )
+    return envelope, fields
+
+
+def _is_record(items: Mapping[str, Any]) -> bool:
+    """Whether the items of a list are records, with values declared or open ones."""
+    known = items.get("properties") or items.get("additionalProperties")
+    return items.get("type") == "object" and bool(known)
+
+
+def _open(outputs: JSONSchema, envelope: str) -> Any:
+    """The schema of the values that records in an envelope may have beside those declared."""
+    schema = inlined(outputs, outputs)
+    return schema["properties"][envelope]["items"].get("additionalProperties")

@@ -1,0 +1,1 @@
+"""Language models on this machine: prompts, grammar, decoding, weights."""

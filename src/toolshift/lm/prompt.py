@@ -1,0 +1,394 @@
+"""Tools and calls as plain text, for models that have no tool calls of their own.
+
+A call is one line, `name(city="Lyon", n=3)`: every value is JSON, so that any string survives, and
+nothing is quoted that need not be (18 tokens where a JSON object takes 31). A tool is one line
+too. Its layout is a setting, because it decides whether a small model can read a tool list at all:
+with the description first, finding the right line and copying what follows is one step.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from toolshift.core.errors import UsageError
+from toolshift.episode.contract import Reply, ToolCall, Turn
+
+Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
+"""How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.
+`spaced` is the first of these, and calls begin with a space. Many tokenizers join a space to the
+word after it: where the list has one before a name, a call needs one too, or its name is cut into
+other tokens and has to be spelt instead of copied. With `spaced-texts` the same holds for texts
+that begin with a word, as `city=" Lyon"`, for words stand after a space in what a user says. What
+begins otherwise, as most identifiers do, is copied out of JSON, where no space stands before it.
+"""
+
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+_INTRODUCTION = (
+    'Reply with one call, as name(text="a", n=3). A ? marks what may be left out. Tools:'
+)
+_WORDED = re.compile(r" |[^\W\d_][^\W\d_A-Z]")
+"""Texts with a space before them in the layout `spaced-texts`; for those that have one already,
+it keeps theirs from being taken for the layout's."""
+_BARE = re.compile(r"\w[\w.\-/:$]*")
+_DECODER = json.JSONDecoder(strict=False)
+_LITERALS: dict[str, Any] = {"True": True, "False": False, "None": None}
+_LITERAL = re.compile(r"(True|False|None)\b")
+_SINGLE_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
+_FENCE = re.compile(r"^```[\w-]*\n(.*?)\n?```$", re.DOTALL)
+_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
+_OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
+_WORD = re.compile(r"[^\W_]+")
+_EMPTY_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "to",
+        "for",
+        "in",
+        "on",
+        "at",
+        "by",
+        "from",
+        "with",
+        "and",
+        "or",
+        "is",
+        "be",
+        "its",
+        "it",
+        "this",
+        "that",
+        "as",
+        "which",
+        "one",
+        "value",
+        "string",
+        "text",
+        "name",
+        "id",
+        "identifier",
+        "code",
+        "parameter",
+        "argument",
+    ]
+)
+
+
+class _Malformed(ValueError):
+    """The text does not follow the call syntax."""
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def render_system(
+    system_text: str, tools: Sequence[Mapping[str, Any]], layout: Layout = "description-first"
+) -> str:
+    """Writes the system message: the given text, how to call, and the tools, one a line.
+
+    Args:
+        system_text: what the episode says to its agent; may be empty.
+        tools: the tools on offer, in the OpenAI format.
+        layout: how one tool is written.
+
+    Raises:
+        UsageError: for an unknown layout.
+    """
+    if layout not in LAYOUTS:
+        raise UsageError(f"unknown layout {layout!r}; choose one of {', '.join(LAYOUTS)}")
+    if not tools:
+        return system_text
+    lines = [_tool_line(tool.get("function", tool), layout) for tool in tools]
+    return "\n".join([*([system_text] if system_text else []), _INTRODUCTION, *lines])
+
+
+def render_call(
+    name: str, arguments: Mapping[str, Any] | str, layout: Layout = "description-first"
+) -> str:
+    """Writes one call; arguments that are a string (they were malformed) stand as they came."""
+    opening = " " * layout.startswith("spaced") + _label(name)
+    if isinstance(arguments, str):
+        return f"{opening}({arguments})"
+    inside = ", ".join(
+        f"{_label(key)}={_json(_spaced(value) if layout == 'spaced-texts' else value)}"
+        for key, value in arguments.items()
+    )
+    return f"{opening}({inside})"
+
+
+def _spaced(value: Any) -> Any:
+    """A text that begins with a word, with a space before it; anything else as it is."""
+    return f" {value}" if isinstance(value, str) and _WORDED.match(value) else value
+
+
+def to_plain_messages(
+    turn: Turn, layout: Layout = "description-first", tool_role: Literal["tool", "user"] = "user"
+) -> list[dict[str, Any]]:
+    """Rewrites a conversation with tool calls as one that any chat template can render.
+
+    Args:
+        turn: the conversation and the tools on offer, in the OpenAI format.
+        layout: how one tool is written.
+        tool_role: the role that results are given: "tool" where the template knows it; "user"
+            elsewhere, marked with "Result: ", and joined with a user message that follows, since
+            some templates demand that the roles alternate.
+
+    Returns:
+        Messages of a `role` and a `content`; the first is the system message with the tools. A
+        `weight` stays, as that of training data (see `toolshift.train.rows`).
+    """
+    messages = list(turn.messages)
+    first_is_system = bool(messages) and messages[0].get("role") == "system"
+    opening = _text_of(messages.pop(0)) if first_is_system else ""
+    system = render_system(opening, turn.tools, layout)
+    plain: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for message in messages:
+        role, content = str(message.get("role", "user")), _text_of(message, layout)
+        if role == "tool" and tool_role == "user":
+            role, content = "user", f"Result: {content}"
+        if role == plain[-1]["role"] == "user" if plain else False:
+            plain[-1]["content"] += f"\n{content}"
+        else:
+            weight = {"weight": message["weight"]} if "weight" in message else {}
+            plain.append({"role": role, "content": content, **weight})
+    return plain
+
+
+def _text_of(message: Mapping[str, Any], layout: Layout = "description-first") -> str:
+    """The content of a message, with its calls one a line below."""
+    content = message.get("content") or ""
+    if not isinstance(content, str):  # content parts
+        content = "".join(str(part.get("text", "")) for part in content)
+    parts = [content] if content else []
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", call)
+        arguments = _arguments(function.get("arguments"))
+        parts.append(render_call(function["name"], arguments, layout))
+    return "\n".join(parts)
+
+
+def _arguments(raw: Any) -> dict[str, Any] | str:
+    if isinstance(raw, str):
+        try:
+            decoded = json.loads(raw or "{}")
+        except ValueError:
+            return raw
+        return decoded if isinstance(decoded, dict) else raw
+    return dict(raw or {})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _label(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _json(name)
+
+
+def _tool_line(function: Mapping[str, Any], layout: Layout) -> str:
+    if layout == "json":
+        return _json({key: function[key] for key in _SHOWN if key in function})
+    description = _one_line(function.get("description"))
+    schema = function.get("parameters") or {}
+    required = set(schema.get("required") or ())
+    known = description + " " + str(function["name"])
+    params = ", ".join(
+        _param(name, param, name in required, known, layout)
+        for name, param in (schema.get("properties") or {}).items()
+    )
+    signature = f"{_label(function['name'])}({params})"
+    if not description:
+        return signature
+    parts = (signature, description) if layout == "name-first" else (description, signature)
+    return f"{parts[0].rstrip('.')}: {parts[1]}"
+
+
+_SHOWN = ("name", "description", "parameters")
+
+
+def _param(name: str, schema: Mapping[str, Any], required: bool, known: str, layout: Layout) -> str:
+    kind = _kind(schema)
+    shown = _label(name) + (f"={kind}" if kind else "") + ("" if required else "?")
+    description = _one_line(schema.get("description")).rstrip(".")
+    # A description is left out only where it adds no word to the names beside it: for a parameter
+    # with an opaque name it is the last thing that says what the parameter takes.
+    if not _words(description) - _words(name) - _words(known):
+        return shown
+    parts = (shown, description) if layout == "name-first" else (description, shown)
+    return ": ".join(parts)
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """What a parameter takes, where it is not just any string."""
+    if "const" in schema:
+        return _json(schema["const"])
+    if "enum" in schema:
+        return "|".join(map(_json, schema["enum"]))
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if options:
+        return "|".join(_kind(option) or "string" for option in options)
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"[{_kind(schema.get('items') or {}) or 'string'}]"
+    if kind == "object" and schema.get("properties"):
+        required = set(schema.get("required") or ())
+        inside = (
+            _param(name, part, name in required, "", "name-first")
+            for name, part in schema["properties"].items()
+        )
+        return "{" + ", ".join(inside) + "}"
+    if isinstance(kind, list):
+        return "|".join(map(str, kind))
+    return "" if kind == "string" else str(kind)
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _words(text: str) -> set[str]:
+    return {word.removesuffix("s") for word in _WORD.findall(text.lower())} - _EMPTY_WORDS
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
+    """Reads what a model wrote; no text makes it fail.
+
+    Read as calls, in this order: a JSON object (or `<tool_call>` tags) with a name and arguments;
+    lines that are well-formed calls, the lines beside them being the text; one message that opens
+    like a call but is malformed, which becomes a call whose `arguments` stay a string. Anything
+    else is prose. With the layout `spaced-texts` the space before a text is taken off.
+    """
+    reply = _read(text)
+    if layout != "spaced-texts":
+        return reply
+    return Reply(text=reply.text, calls=tuple(map(_unspaced, reply.calls)))
+
+
+def _unspaced(call: ToolCall) -> ToolCall:
+    if isinstance(call.arguments, str):
+        return call
+    return ToolCall(
+        call.name,
+        {k: v.removeprefix(" ") if isinstance(v, str) else v for k, v in call.arguments.items()},
+    )
+
+
+def _read(text: str) -> Reply:
+    stripped = text.strip()
+    fenced = _FENCE.match(stripped)
+    body = fenced.group(1).strip() if fenced else stripped
+    calls = _json_calls(body)
+    if calls:
+        return Reply(calls=calls)
+    prose: list[str] = []
+    calls = ()
+    for line in body.split("\n"):
+        call = _well_formed(line.strip())
+        calls, prose = ((*calls, call), prose) if call else (calls, [*prose, line])
+    if calls:
+        return Reply(text="\n".join(prose).strip(), calls=calls)
+    malformed = _malformed(body)
+    return Reply(calls=(malformed,)) if malformed else Reply(text=stripped)
+
+
+def _json_calls(body: str) -> tuple[ToolCall, ...]:
+    """Calls spelled as JSON objects, a habit of many chat models."""
+    pieces = _TAGGED.findall(body) or ([body] if body.startswith(("{", "[")) else [])
+    calls: list[ToolCall] = []
+    for piece in pieces:
+        try:
+            value = json.loads(piece)
+        except (ValueError, RecursionError):
+            return ()
+        for item in value if isinstance(value, list) else [value]:
+            function = item.get("function", item) if isinstance(item, dict) else None
+            name = function.get("name") if isinstance(function, dict) else None
+            if not isinstance(function, dict) or not isinstance(name, str):
+                return ()
+            raw = function.get("arguments", function.get("parameters"))
+            if raw is not None and not isinstance(raw, str | dict):
+                return ()
+            calls.append(ToolCall(name, _arguments(raw)))
+    return tuple(calls)
+
+
+def _well_formed(line: str) -> ToolCall | None:
+    try:
+        name, position = _read_label(line, 0)
+        arguments, position = _read_arguments(line, _expect(line, position, "("))
+    except _Malformed:
+        return None
+    return ToolCall(name, arguments) if position == len(line) else None
+
+
+def _malformed(body: str) -> ToolCall | None:
+    """A call that cannot be read: an opening `name(`, then an argument or the end of a call."""
+    opening = _OPENING.match(body)
+    if opening is None:
+        return None
+    name, rest = opening.groups()
+    if rest.rstrip().endswith(")"):
+        return ToolCall(name, rest.rstrip()[:-1])
+    # Without the closing bracket (the reply was cut off) only an argument tells it from prose.
+    return ToolCall(name, rest) if re.match(r"\s*[\w\"'.\-]+=", rest) else None
+
+
+def _read_arguments(line: str, position: int) -> tuple[dict[str, Any], int]:
+    """Reads `key=value, ...)`; returns the arguments and the position after the bracket."""
+    arguments: dict[str, Any] = {}
+    position = _skip(line, position)
+    if line[position : position + 1] == ")":
+        return arguments, position + 1
+    while True:
+        key, position = _read_label(line, _skip(line, position))
+        position = _skip(line, _expect(line, _skip(line, position), "="))
+        arguments[key], position = _read_value(line, position)
+        position = _skip(line, position)
+        if line[position : position + 1] == ")":
+            return arguments, position + 1
+        position = _expect(line, position, ",")
+
+
+def _read_label(line: str, position: int) -> tuple[str, int]:
+    bare = _BARE.match(line, position)
+    if bare:
+        return bare.group(), bare.end()
+    if line[position : position + 1] != '"':
+        raise _Malformed
+    value, end = _read_value(line, position)
+    return str(value), end
+
+
+def _read_value(line: str, position: int) -> tuple[Any, int]:
+    """Reads JSON, or Python's spelling of a literal, which chat models mix in."""
+    literal = _LITERAL.match(line, position)
+    if literal:
+        return _LITERALS[literal.group()], literal.end()
+    quoted = _SINGLE_QUOTED.match(line, position)
+    if quoted:
+        return re.sub(r"\\(.)", r"\1", quoted.group(1)), quoted.end()
+    try:
+        return _DECODER.raw_decode(line, position)
+    except (ValueError, RecursionError) as error:
+        raise _Malformed from error
+
+
+def _expect(line: str, position: int, mark: str) -> int:
+    if line[position : position + 1] != mark:
+        raise _Malformed
+    return position + 1
+
+
+def _skip(line: str, position: int) -> int:
+    while line[position : position + 1] == " ":
+        position += 1
+    return position

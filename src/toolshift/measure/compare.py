@@ -1,0 +1,250 @@
+"""Two runs beside each other, paired on the scenes that both have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import find_shift, unknown
+from toolshift.episode.grade import Grade
+from toolshift.measure import statistics as st
+from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
+from toolshift.measure.statistics import Interval
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.run_folder import Record, RunFolder
+
+
+class Contrast(msgspec.Struct, frozen=True):
+    """A change between two runs on the same scenes, after minus before.
+
+    Attributes:
+        pairs: scenes that were scored in both; tasks are the clusters of the interval.
+        lost: passed before and fail after; `gained` the other way round.
+        p_value: of no change, adjusted over the table (Holm).
+        examples: episodes of the later run that have been lost.
+    """
+
+    label: str
+    pairs: int
+    tasks: int
+    before: Interval
+    after: Interval
+    change: Interval
+    lost: int
+    gained: int
+    p_value: float
+    told_apart: bool
+    examples: list[str]
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Two agents or two versions of one, on the same scenes.
+
+    Attributes:
+        only_before: scenes that only the earlier run has; likewise `only_after`.
+        void: pairs left out, because an episode of either was void.
+        notes: what may explain a change beside the agents.
+    """
+
+    before: str
+    after: str
+    clean: Contrast | None
+    everything: Contrast
+    tiers: list[Contrast]
+    cells: list[Contrast]
+    shifts: list[Contrast]
+    only_before: int
+    only_after: int
+    void: int
+    notes: list[str]
+
+
+class Regraded(msgspec.Struct, frozen=True):
+    """A verdict that has changed since the trace was made."""
+
+    episode: str
+    before: Grade
+    after: Grade
+
+
+Pair = tuple[Cell, Record, Record]
+
+
+def compare(
+    before: RunFolder, after: RunFolder, agent_before: str = "", agent_after: str = ""
+) -> Comparison:
+    """Compares an agent of one run with an agent of another.
+
+    Raises:
+        UsageError: for an agent that is not in its run, where no scene is in both, and where a
+            shift has another version in the later run.
+    """
+    same_shifts(before, after)
+    first, second = find_agent(before, agent_before), find_agent(after, agent_after)
+    one, other = by_cell(before, first), by_cell(after, second)
+    both = [cell for cell in before.plan.cells if cell.id in one and cell.id in other]
+    if not both:
+        raise UsageError(
+            f"{before.path} and {after.path} have no scene in common: compare runs of the same "
+            "suite, seeds, pool and size"
+        )
+    every = [(cell, one[cell.id], other[cell.id]) for cell in both]
+    pairs = [p for p in every if not p[1].grade.void and not p[2].grade.void]
+    shifted = [pair for pair in pairs if pair[0].shifts]
+    clean = [pair for pair in pairs if not pair[0].shifts]
+    return Comparison(
+        before=first,
+        after=second,
+        clean=_contrast("clean", clean) if clean else None,
+        everything=_contrast("all scenes", pairs),
+        tiers=_table(shifted, tier_of, TIER_ORDER),
+        cells=_table(shifted, lambda cell: f"{tier_of(cell)} / {dimension_of(cell)}"),
+        shifts=_table(shifted, _shift_of),
+        only_before=len(one) - len(both),
+        only_after=len(other) - len(both),
+        void=len(every) - len(pairs),
+        notes=version_notes(before, after),
+    )
+
+
+def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
+    """Grades the traces of a run again.
+
+    Returns:
+        The records with the new verdicts, and the verdicts that are not as they were.
+
+    Raises:
+        UsageError: where a scene can no longer be made as it was.
+    """
+    from toolshift.episode.grade import regrade
+
+    shifts_as_they_were(folder)
+    records, changed = [], []
+    for record in folder.records():
+        scene = build(folder.cell(record))
+        verdict = regrade(scene, record.steps, record.end)
+        if verdict != record.grade:
+            changed.append(Regraded(record.episode, record.grade, verdict))
+        records.append(msgspec.structs.replace(record, grade=verdict))
+    return records, changed
+
+
+def same_shifts(before: RunFolder, after: RunFolder) -> None:
+    """Checks that a shift of both runs is of one version.
+
+    Raises:
+        UsageError: where one is not.
+    """
+    old, new = before.manifest.shifts, after.manifest.shifts
+    changed = [
+        f"{name} is version {version} in {before.path} and {new[name]} in {after.path}"
+        for name, version in old.items()
+        if new.get(name, version) != version
+    ]
+    if changed:
+        raise UsageError(
+            f"the scenes are not the same: {'; '.join(changed)}. Run the earlier one again."
+        )
+
+
+def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
+    """What differs between two runs beside their agents."""
+    old, new = before.manifest.toolshift, after.manifest.toolshift
+    if old == new:
+        return []
+    return [f"{before.path} was run with ToolShift {old} and {after.path} with {new}."]
+
+
+def shifts_as_they_were(folder: RunFolder) -> None:
+    """Checks that the shifts of a run have not changed since.
+
+    Raises:
+        UsageError: where one has.
+    """
+    for name, version in folder.manifest.shifts.items():
+        now = find_shift(name).version
+        if now != version:
+            raise UsageError(
+                f"{folder.path} was run with version {version} of {name}, which is version {now} "
+                "now: its traces belong to other scenes. Start a new run, or use the "
+                f"ToolShift that made them ({folder.manifest.toolshift})."
+            )
+
+
+def find_agent(folder: RunFolder, name: str) -> str:
+    """The agent of this name; the only one where no name is given.
+
+    Raises:
+        UsageError: where there is none, or no name is given and there are several.
+    """
+    names = [str(agent["name"]) for agent in folder.manifest.agents]
+    if not name:
+        if len(names) > 1:
+            raise UsageError(
+                f"{folder.path} has several agents ({', '.join(names)}): name one with --agent"
+            )
+        return names[0]
+    if name not in names:
+        raise UsageError(f"{folder.path}: " + unknown("agent", name, names))
+    return name
+
+
+def by_cell(folder: RunFolder, agent: str) -> dict[str, Record]:
+    """An agent's episodes by the id of their cell, without their steps."""
+    return {
+        record.cell: msgspec.structs.replace(record, steps=())
+        for record in folder.records()
+        if record.agent == agent
+    }
+
+
+def _shift_of(cell: Cell) -> str:
+    return "+".join(applied.shift for applied in cell.shifts)
+
+
+def _table(
+    pairs: Iterable[Pair], key: Callable[[Cell], str], order: Iterable[str] = ()
+) -> list[Contrast]:
+    groups: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        groups[key(pair[0])].append(pair)
+    known = [label for label in order if label in groups]
+    labels = known + [label for label in groups if label not in known]
+    rows = [_contrast(label, groups[label]) for label in labels]
+    adjusted = st.holm([row.p_value for row in rows])
+    change: Any = msgspec.structs.replace
+    return [
+        change(row, p_value=p, told_apart=p < ALPHA) for row, p in zip(rows, adjusted, strict=True)
+    ]
+
+
+def _contrast(label: str, pairs: list[Pair]) -> Contrast:
+    before, after = _scores(pairs, 1), _scores(pairs, 2)
+    p_value = st.drop_p_value(after, before)
+    lost = [b.episode for _, a, b in pairs if a.grade.passed and not b.grade.passed]
+    return Contrast(
+        label=label,
+        pairs=len(pairs),
+        tasks=len(before),
+        before=st.cluster_rate(list(before.values())),
+        after=st.cluster_rate(list(after.values())),
+        change=st.paired_drop(after, before),
+        lost=len(lost),
+        gained=sum(b.grade.passed and not a.grade.passed for _, a, b in pairs),
+        p_value=p_value,
+        told_apart=p_value < ALPHA,
+        examples=lost[:5],
+    )
+
+
+def _scores(pairs: list[Pair], which: int) -> Scores:
+    """Passes by task; the scenes of a task are its trials."""
+    found: Scores = defaultdict(list)
+    for pair in pairs:
+        record: Any = pair[which]
+        found[pair[0].lineage].append(float(record.grade.passed))
+    return found

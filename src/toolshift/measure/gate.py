@@ -1,0 +1,385 @@
+"""The gate: may this build be released, or is it worse than the baseline by more than a margin?
+
+Paired on the scenes that both runs have, by families: the clean scenes, each tier, and all scenes
+together. The gate passes only if every family passes. So it needs no correction for their number:
+to pass a build that is worse by the margin somewhere, the one family concerned must err
+(intersection-union test). It fails if one family fails.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from math import isnan, nan
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import unknown
+from toolshift.measure.compare import by_cell, find_agent, same_shifts, version_notes
+from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
+from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, tier_of
+from toolshift.measure.report import shift_of
+from toolshift.measure.statistics import Interval
+from toolshift.runs.cell import Cell
+from toolshift.runs.run_folder import Record, RunFolder
+
+if TYPE_CHECKING:
+    from toolshift.measure.exact import Floats
+
+CLEAN, OVERALL = "clean", "overall"
+MAX_VOID = 5.0
+LOW = 0.5
+"""Under this accuracy of the baseline, a pass says little."""
+_GRAVEST: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
+Why = Literal["", "nothing", "void", "worst", "spread"]
+Inconclusive = Literal["pass", "fail", ""]
+GROUPINGS: dict[str, Callable[[Cell], str]] = {
+    "tier": tier_of,
+    "dimension": dimension_of,
+    "shift": shift_of,
+    "overall": lambda cell: "",
+}
+
+
+class Family(msgspec.Struct, frozen=True):
+    """What the gate says of one group of scenes. Rates and changes lie in [-1, 1].
+
+    Attributes:
+        gated: counts for the gate; the others are shown only.
+        sentence: the verdict and its reason in words.
+        scenes: planned in both runs; `scored` those of them that were scored in both.
+        tasks: the clusters of the interval; every task weighs the same.
+        baseline: accuracy before; `candidate` after.
+        change: candidate minus baseline, with exact 90% limits.
+        worst: the same with the candidate's void and missing episodes as failures; None without.
+        more_tasks: about how many more would decide; None where that cannot be said.
+        examples: episodes of the candidate that passed before and fail now.
+    """
+
+    label: str
+    gated: bool
+    verdict: Verdict
+    sentence: str
+    scenes: int
+    scored: int
+    tasks: int
+    baseline: float
+    candidate: float
+    change: Interval
+    worst: Interval | None
+    lost: int
+    gained: int
+    more_tasks: int | None
+    examples: list[str]
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """The verdict on a build; `margin` and `max_void` are in points and percent.
+
+    Attributes:
+        families: those that were gated.
+        shifts: shift by shift, for information, unless they were gated.
+        notes: what to know when reading it.
+    """
+
+    verdict: Verdict
+    sentence: str
+    baseline: str
+    candidate: str
+    margin: float
+    max_void: float
+    confidence: float
+    families: list[Family]
+    shifts: list[Family]
+    notes: list[str]
+
+    def exit_code(self, inconclusive: Inconclusive = "") -> int:
+        """0 pass, 1 fail, 3 inconclusive, unless that is to count as one of the others."""
+        verdict = self.verdict
+        if verdict == "inconclusive" and inconclusive:
+            verdict = inconclusive
+        return {"pass": 0, "fail": 1, "inconclusive": 3}[verdict]
+
+
+class _Scene(msgspec.Struct, frozen=True):
+    """A scene that both runs planned, and what became of it."""
+
+    cell: Cell
+    before: Record | None
+    after: Record | None
+
+    @property
+    def scored(self) -> bool:
+        return self.known and self.after is not None and not self.after.grade.void
+
+    @property
+    def known(self) -> bool:
+        """Whether the baseline's verdict is known."""
+        return self.before is not None and not self.before.grade.void
+
+
+def judge(
+    baseline: RunFolder,
+    candidate: RunFolder,
+    margin: float,
+    *,
+    baseline_agent: str = "",
+    candidate_agent: str = "",
+    by: str = "tier",
+    max_void: float = MAX_VOID,
+) -> Gate:
+    """Gates a run by a baseline.
+
+    Args:
+        baseline: the run of what is in use.
+        candidate: the run of what may replace it.
+        margin: points of accuracy that may be lost, above 0 and under 100.
+        baseline_agent: which agent, where the run has several; likewise `candidate_agent`. The
+            baseline's is looked for by the candidate's name first.
+        by: what makes a family: "tier", "dimension", "shift", or "overall" for none beside clean
+            and overall.
+        max_void: percent of a family's scenes that may be void or missing in either run.
+
+    Raises:
+        UsageError: for an option out of range, an unknown agent, no common scene, and shifts that
+            have another version now.
+    """
+    check_options(margin, by, max_void)
+    same_shifts(baseline, candidate)
+    second = find_agent(candidate, candidate_agent)
+    names = [str(agent["name"]) for agent in baseline.manifest.agents]
+    first = find_agent(baseline, baseline_agent or (second if second in names else ""))
+    planned = {cell.id for cell in candidate.plan.cells}
+    before, after = by_cell(baseline, first), by_cell(candidate, second)
+    every = [_Scene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells]
+    scenes = [scene for scene in every if scene.cell.id in planned]
+    if not scenes:
+        raise UsageError(
+            f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
+            "`toolshift gate --agent`, which takes the baseline's plan"
+        )
+    rules = _Rules(margin, max_void)
+    families = _families(every, planned, GROUPINGS[by], rules)
+    shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
+    shifts = [] if by == "shift" else _table(shifted, shift_of, rules, gated=False)
+    verdict = _together(families)
+    return Gate(
+        verdict=verdict,
+        sentence=_sum_up(verdict, families, margin),
+        baseline=first,
+        candidate=second,
+        margin=margin,
+        max_void=max_void,
+        confidence=CONFIDENCE,
+        families=families,
+        shifts=shifts,
+        notes=_notes(baseline, candidate, len(every) - len(scenes), families),
+    )
+
+
+def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -> None:
+    """Checks what the gate is asked for.
+
+    Raises:
+        UsageError: for an unknown grouping, or a number out of range.
+    """
+    if not 0 < margin < 100:
+        raise UsageError(f"the margin is in points of accuracy, above 0 and under 100: {margin:g}")
+    if not 0 <= max_void <= 100:
+        raise UsageError(f"max-void is a percentage from 0 to 100: {max_void:g}")
+    if by not in GROUPINGS:
+        raise UsageError(unknown("grouping", by, GROUPINGS))
+
+
+class _Rules(msgspec.Struct, frozen=True):
+    margin: float
+    max_void: float
+
+
+def _families(
+    every: list[_Scene], planned: set[str], key: Callable[[Cell], str], rules: _Rules
+) -> list[Family]:
+    """Clean, the groups and overall, in this order.
+
+    A group of which the candidate's plan has nothing is there as well, so that nothing is passed
+    by leaving it out.
+    """
+    clean = [scene for scene in every if not scene.cell.shifts]
+    shifted = [scene for scene in every if scene.cell.shifts and not is_placebo(scene.cell)]
+    kept = {label: rows for label, rows in _groups(shifted, key).items() if label}
+    groups = {CLEAN: clean, **kept, OVERALL: every}
+    return [
+        _family(label, [scene for scene in rows if scene.cell.id in planned], rules, gated=True)
+        for label, rows in groups.items()
+        if rows
+    ]
+
+
+def _groups(scenes: Iterable[_Scene], key: Callable[[Cell], str]) -> dict[str, list[_Scene]]:
+    found: dict[str, list[_Scene]] = defaultdict(list)
+    for scene in scenes:
+        found[key(scene.cell)].append(scene)
+    known = [label for label in TIER_ORDER if label in found]
+    return {label: found[label] for label in (*known, *found)}
+
+
+def _table(
+    scenes: list[_Scene], key: Callable[[Cell], str], rules: _Rules, gated: bool
+) -> list[Family]:
+    return [
+        _family(label, rows, rules, gated=gated) for label, rows in _groups(scenes, key).items()
+    ]
+
+
+def _family(label: str, scenes: list[_Scene], rules: _Rules, gated: bool) -> Family:
+    scored = [scene for scene in scenes if scene.scored]
+    known = [scene for scene in scenes if scene.known]
+    baseline, candidate = _task_means(scored)
+    changes = candidate - baseline
+    change = change_interval(changes)
+    worst = None
+    if len(known) > len(scored):
+        first, second = _task_means(known)
+        worst = change_interval(second - first)
+    verdict, why = _verdict(changes, worst, len(scenes) - len(scored), len(scenes), rules)
+    more = more_tasks(changes, rules.margin / 100) if why == "spread" else None
+    lost = [s.after.episode for s in scored if s.after and _passed(s.before) > _passed(s.after)]
+    family = Family(
+        label=label,
+        gated=gated,
+        verdict=verdict,
+        sentence="",
+        scenes=len(scenes),
+        scored=len(scored),
+        tasks=change.n,
+        baseline=float(baseline.mean()) if change.n else nan,
+        candidate=float(candidate.mean()) if change.n else nan,
+        change=change,
+        worst=worst,
+        lost=len(lost),
+        gained=sum(_passed(s.before) < _passed(s.after) for s in scored),
+        more_tasks=more,
+        examples=lost[:5],
+    )
+    return msgspec.structs.replace(family, sentence=_say(family, why, rules))
+
+
+def _task_means(scenes: Iterable[_Scene]) -> tuple[Floats, Floats]:
+    """Mean passes of each task in both runs, each of shape (tasks,); what is void has failed."""
+    import numpy as np
+
+    tasks: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for scene in scenes:
+        tasks[scene.cell.lineage].append((_passed(scene.before), _passed(scene.after)))
+    means = np.array([np.mean(pairs, axis=0) for pairs in tasks.values()], np.float64)
+    first, second = means.reshape(-1, 2).T
+    return first, second
+
+
+def _passed(record: Record | None) -> float:
+    return float(record is not None and record.grade.passed)
+
+
+def _verdict(
+    changes: Floats, worst: Interval | None, unscored: int, scenes: int, rules: _Rules
+) -> tuple[Verdict, Why]:
+    """The verdict, and why it is inconclusive where it is."""
+    if not changes.size:
+        return "inconclusive", "nothing"
+    if 100 * unscored > rules.max_void * scenes:
+        return "inconclusive", "void"
+    verdict = decide(changes, rules.margin / 100)
+    if verdict == "pass" and worst is not None and worst.low <= -rules.margin / 100:
+        return "inconclusive", "worst"
+    return verdict, "spread" if verdict == "inconclusive" else ""
+
+
+# -- in words ----------------------------------------------------------------------------------
+
+
+def in_points(change: Interval) -> str:
+    """A change in points with its limits: "-1.2 [-3.9, +1.4]"."""
+    if not change.n:
+        return "not known"
+    numbers = (change.estimate, change.low, change.high)
+    middle, low, high = (f"{round(100 * number, 1) + 0:+.1f}" for number in numbers)
+    return f"{middle} [{low}, {high}]"
+
+
+def in_percent(rate: float) -> str:
+    """A rate, "" where it is not known."""
+    return "" if isnan(rate) else f"{rate:.0%}"
+
+
+def _say(family: Family, why: Why, rules: _Rules) -> str:
+    """The verdict on a family as a sentence."""
+    change, margin = in_points(family.change), f"{rules.margin:g}"
+    unscored = family.scenes - family.scored
+    if why == "nothing":
+        return "inconclusive: no scene was scored in both runs"
+    if why == "void":
+        return (
+            f"inconclusive: {unscored} of {family.scenes} scenes are void or missing, more than "
+            f"{rules.max_void:g}%: mend what failed and run it again"
+        )
+    if why == "worst":
+        assert family.worst
+        return (
+            f"inconclusive: {change} points would pass, but not with the {unscored} void or "
+            f"missing scenes as failures ({in_points(family.worst)}): run it again"
+        )
+    if why == "spread":
+        return f"inconclusive: {change} points, and {margin} less is possible: {_more(family)}"
+    if family.verdict == "pass":
+        return f"pass: {change} points, so {margin} less can be ruled out"
+    return f"fail: {change} points, so it is worse by more than {margin}"
+
+
+def _more(family: Family) -> str:
+    if family.more_tasks is None:
+        return (
+            "the change is so near the margin that no number of tasks in reach would decide; "
+            "choose another margin"
+        )
+    return f"about {family.more_tasks:,} more tasks would decide (an estimate)"
+
+
+def _together(families: list[Family]) -> Verdict:
+    verdicts = {family.verdict for family in families}
+    return next(each for each in _GRAVEST if each in verdicts)
+
+
+def _sum_up(verdict: Verdict, families: list[Family], margin: float) -> str:
+    those = [family for family in families if family.verdict == verdict]
+    names = ", ".join(family.label for family in those)
+    if verdict == "pass":
+        return f"pass: nothing is worse by {margin:g} points ({names})"
+    if verdict == "fail":
+        return f"fail: worse by more than {margin:g} points: {names}"
+    wanted = [family.more_tasks for family in those if family.more_tasks is not None]
+    if len(wanted) < len(those):
+        return f"inconclusive: {names}; see the reasons"
+    return (
+        f"inconclusive: {names}; about {max(wanted):,} more tasks of each would decide "
+        "(an estimate)"
+    )
+
+
+def _notes(
+    baseline: RunFolder, candidate: RunFolder, left_out: int, families: list[Family]
+) -> list[str]:
+    found = version_notes(baseline, candidate)
+    if left_out:
+        found.append(
+            f"{left_out} scenes of {baseline.path} are not in the plan of {candidate.path} and "
+            "were not gated."
+        )
+    low = [family.label for family in families if family.baseline < LOW]
+    if low:
+        found.append(
+            f"The baseline passes less than {LOW:.0%} of {', '.join(low)}: where little is "
+            "passed, little can be lost."
+        )
+    return found

@@ -1,0 +1,257 @@
+"""A report: what a run found out about each agent, as data."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from math import isnan
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import unknown
+from toolshift.core.tool import JSON
+from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
+from toolshift.measure.metrics import (
+    NOTHING,
+    TIER_ORDER,
+    Arms,
+    Measures,
+    Scored,
+    dimension_of,
+    tier_of,
+)
+from toolshift.measure.statistics import Interval
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import Plan
+from toolshift.runs.run_folder import Record
+
+
+class AgentReport(msgspec.Struct, frozen=True):
+    """What was found out about one agent.
+
+    Attributes:
+        decoding: the label of results made under a constraint; "" for free decoding.
+        complete: every planned episode has been run.
+        everything: all its episodes together; of use for causes and costs only.
+        tiers: one row a tier; likewise the other tables. `cells` are tier x dimension.
+        look_alikes: refusals on solvable scenes that look unsolvable.
+        noise_floor: the drop of the placebo arm.
+        crashed: the episodes that its own code ended; None where there is none.
+    """
+
+    name: str
+    decoding: str
+    complete: bool
+    everything: Measures
+    clean: Measures
+    placebo: Measures | None
+    tiers: list[Measures]
+    dimensions: list[Measures]
+    cells: list[Measures]
+    shifts: list[Measures]
+    severities: list[Measures]
+    kinds: list[Measures]
+    worlds: list[Measures]
+    look_alikes: Measures | None
+    weaknesses: list[Weakness]
+    diagnosis: list[str]
+    noise_floor: Interval
+    infrastructure: int
+    misunderstood: int
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    crashed: Crashes | None = None
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A shift that could not be applied to some tasks, and why."""
+
+    shift: str
+    skipped: int
+    tried: int
+    reasons: dict[str, int]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The report of a run; `report.summary()` is its text, `report.to_dict()` its data."""
+
+    suite: str
+    plan_hash: str
+    worlds: list[str]
+    tasks: int
+    trials: int
+    seeds: list[int]
+    pool: str
+    size: int
+    agents: list[AgentReport]
+    skipped: list[Skipped]
+
+    def agent(self, name: str = "") -> AgentReport:
+        """What was found out about an agent; the first one where no name is given.
+
+        Raises:
+            UsageError: for a name that is not in the report.
+        """
+        if not name:
+            return self.agents[0]
+        for each in self.agents:
+            if each.name == name:
+                return each
+        raise UsageError(unknown("agent", name, (each.name for each in self.agents)))
+
+    def drop(self, tier: str, agent: str = "") -> Interval:
+        """The drop of accuracy in a tier, clean minus shifted; NaN where it is not defined.
+
+        Raises:
+            UsageError: where the run has no such tier.
+        """
+        tiers = {row.label: row for row in self.agent(agent).tiers}
+        if tier not in tiers:
+            raise UsageError(unknown("tier", tier, tiers))
+        return tiers[tier].drop
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """The four-tier table as rows of plain values, one an agent and tier."""
+        return [
+            {
+                "agent": each.name,
+                "tier": row.label,
+                "clean": _number(row.clean.estimate),
+                "accuracy": _number(row.accuracy.estimate),
+                "drop": _number(row.drop.estimate),
+                "low": _number(row.drop.low),
+                "high": _number(row.drop.high),
+                "p_value": _number(row.p_value),
+                "told_apart": row.told_apart,
+                "refusal_rate": _number(row.refusal_rate.estimate),
+            }
+            for each in self.agents
+            for row in each.tiers
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole report as plain values; what is undefined is None."""
+        data: dict[str, Any] = msgspec.json.decode(JSON.encode(self))
+        return data
+
+    def summary(self, width: int = 100, only_distinguishable: bool = False) -> str:
+        """The report as text, as the terminal shows it."""
+        from toolshift.report.terminal import as_text
+
+        return as_text(self, width, only_distinguishable)
+
+
+def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str, Any]]) -> Report:
+    """Measures a run.
+
+    Args:
+        plan: what was to be run.
+        records: the finished episodes; others than the plan's are left out.
+        agents: the agents' descriptions from the manifest, in the order of the report.
+    """
+    by_id = {cell.id: cell for cell in plan.cells}
+    rows: dict[str, dict[str, Scored]] = defaultdict(dict)
+    for record in records:
+        if record.cell in by_id:
+            rows[record.agent][record.cell] = Scored.of(record, by_id[record.cell])
+    order = {cell.id: place for place, cell in enumerate(plan.cells)}
+    found = []
+    for about in agents:
+        mine = rows.get(str(about["name"]), {})
+        ordered = [mine[cell] for cell in sorted(mine, key=order.__getitem__)]
+        if ordered:
+            found.append(_about(about, ordered, len(ordered) == len(order)))
+    selection = plan.selection
+    return Report(
+        suite=selection.suite,
+        plan_hash=plan.hash,
+        worlds=list(selection.worlds),
+        tasks=len({cell.lineage for cell in plan.cells}),
+        trials=selection.trials,
+        seeds=list(selection.seeds),
+        pool=selection.pool,
+        size=selection.size,
+        agents=found,
+        skipped=_skipped(plan),
+    )
+
+
+def _about(about: dict[str, Any], rows: list[Scored], complete: bool) -> AgentReport:
+    arms = Arms(rows)
+    clean = arms.measure("clean", arms.clean)
+    placebo = arms.measure_placebo()
+    tiers = arms.table(tier_of, "holm", TIER_ORDER)
+    shifts = arms.table(shift_of, "bh")
+    everything = arms.measure("all arms", rows)
+    weak = weaknesses(everything, [clean, *tiers])
+    crashed = _crashed(rows)
+    broken = broke_down(crashed, len(rows)) if crashed else ""
+    alike = [row for row in arms.shifted if is_look_alike(row.cell)]
+    return AgentReport(
+        name=str(about["name"]),
+        decoding="constrained" if about.get("decoding") == "constrained" else "",
+        complete=complete,
+        everything=everything,
+        clean=clean,
+        placebo=placebo,
+        tiers=tiers,
+        dimensions=arms.table(dimension_of, "holm"),
+        cells=arms.table(lambda cell: f"{tier_of(cell)} / {dimension_of(cell)}", "holm"),
+        shifts=shifts,
+        severities=arms.table(lambda cell: cell.stack, "bh"),
+        kinds=arms.table(lambda cell: f"{cell.world}/{cell.kind}", "bh"),
+        worlds=arms.table(lambda cell: cell.world, "bh"),
+        look_alikes=arms.measure("look-alikes", alike) if alike else None,
+        weaknesses=weak,
+        diagnosis=diagnose(clean, placebo, tiers, shifts, weak, broken),
+        noise_floor=placebo.drop if placebo else NOTHING,
+        infrastructure=sum(row.grade.end == "infrastructure" for row in rows),
+        misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
+        input_tokens=sum(row.usage.input_tokens for row in rows),
+        output_tokens=sum(row.usage.output_tokens for row in rows),
+        cost=round(sum(row.usage.cost for row in rows), 6),
+        crashed=crashed,
+    )
+
+
+def _crashed(rows: Sequence[Scored]) -> Crashes | None:
+    broken = [row for row in rows if row.grade.end == "crashed"]
+    if not broken:
+        return None
+    said, _ = Counter(row.broke for row in broken).most_common(1)[0]
+    return Crashes(len(broken), said, next(row.episode for row in broken if row.broke == said))
+
+
+def shift_of(cell: Cell) -> str:
+    """The shifts of a cell without their severities."""
+    return "+".join(applied.shift for applied in cell.shifts)
+
+
+def draws_entities(worlds: Iterable[str]) -> bool:
+    """Whether any of these worlds is drawn to a size; one of a file, NAME@HASH, is as it is."""
+    return any("@" not in name for name in worlds)
+
+
+def is_look_alike(cell: Cell) -> bool:
+    """Whether a cell is the solvable counterpart of an unsolvable one."""
+    return any(applied.shift.endswith("_lookalike") for applied in cell.shifts)
+
+
+def _skipped(plan: Plan) -> list[Skipped]:
+    tried = Counter(shift_of(row.cell) for row in plan.rows if not row.cell.trial)
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in plan.skipped:
+        if not row.cell.trial:
+            reasons[shift_of(row.cell)][row.not_applicable] += 1
+    return [
+        Skipped(name or "clean", sum(why.values()), tried[name], dict(why.most_common()))
+        for name, why in reasons.items()
+    ]
+
+
+def _number(value: float) -> float | None:
+    return None if isnan(value) else value

@@ -1,0 +1,1 @@
+"""The research's experiments: arms, findings, pages and plots."""

@@ -1,0 +1,103 @@
+"""An arm of a study: one way to train, at a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.lm.prompt import Layout
+from toolshift.train.scenes import Mix, stacks_of
+
+Method = Literal["none", "sft", "grpo"]
+SHORT = (1, 2)
+"""Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """How large a study is run: the tasks, and how much of everything.
+
+    Attributes:
+        kinds: task kinds of the world poi; () for all.
+        count: trajectories of an arm.
+        updates: GRPO steps.
+        tasks: tasks in which an arm is measured, under each shift.
+        evidence: whether its figures say anything.
+        clean: trajectories of an arm that has no shifted ones, where fewer are enough; else 0.
+        layout: how arms that name no layout list their tools; None for as the preset does.
+    """
+
+    kinds: tuple[str, ...]
+    count: int
+    updates: int
+    tasks: int
+    evidence: bool = True
+    clean: int = 0
+    layout: Layout | None = None
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """One way to train.
+
+    Attributes:
+        name: short, of letters, digits and hyphens.
+        summary: what it is, in a few words.
+        method: "sft", "grpo", or "none" for the model that it starts from, as it is.
+        mix: what of `Mix` differs from the study's: alpha, shifts, severities.
+        init: the arm whose adapter this one starts from; "" for the base model.
+        settings: what of the method's settings differs from the preset's.
+        factor: how many times the scale's trajectories (SFT) or steps (GRPO) it takes.
+        passes: how many times the preset's passes over the trajectories.
+        probes: what it is measured under; () for the study's.
+        decoding: "constrained" where it is measured so that only valid calls can be made.
+    """
+
+    name: str
+    summary: str
+    method: Method = "sft"
+    mix: dict[str, Any] = {}
+    init: str = ""
+    settings: dict[str, Any] = {}
+    factor: float = 1.0
+    passes: int = 1
+    probes: tuple[str, ...] = ()
+    decoding: Literal["free", "constrained"] = "free"
+
+    def amount(self, scale: Scale) -> int:
+        """How many trajectories it is trained on, or for how many GRPO steps."""
+        if self.method == "none":
+            return 0
+        rows = scale.count if self.mix.get("alpha") else scale.clean or scale.count
+        return max(1, round((scale.updates if self.method == "grpo" else rows) * self.factor))
+
+    @property
+    def untrained(self) -> bool:
+        """Whether it is the base model as it is, of which no seed decides anything."""
+        return self.method == "none" and not self.init
+
+    @property
+    def together(self) -> int:
+        """How many rows of a batch meet one draw of a shift, and so are shown the same tools.
+
+        Two, for a batch of four with one list of tools shows half as many lists at little less
+        cost, and learned reading more slowly; clean rows are all shown the same.
+        """
+        if self.method == "grpo":
+            return 1
+        return 2 if self.mix.get("alpha") else 4
+
+    def meets(self, shifts: Collection[str]) -> bool:
+        """Whether its own trajectories have one of these shifts."""
+        if not self.mix.get("alpha"):
+            return False
+        severities = self.mix.get("severities", SHORT)
+        stacks = (
+            s for e in self.mix["shifts"] for level in severities for s in stacks_of(e, level)
+        )
+        return any(applied.shift in shifts for stack in stacks for applied in stack)
+
+    def mixed(self, scale: Scale, seed: int) -> Mix:
+        """The mix that it is trained on; one that starts from another arm has worlds of its own."""
+        apart = 100 * bool(self.init)
+        return Mix(kinds=scale.kinds, seed=seed + apart, share=self.together, **self.mix)

@@ -1,0 +1,274 @@
+"""What a study found: the figures of its arms over seeds, as data; `train/page.py` writes them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from math import isnan, nan
+
+import msgspec
+
+from toolshift.core.shift import TIERS
+from toolshift.measure.report import AgentReport
+from toolshift.measure.statistics import Interval, seed_contrast
+from toolshift.reproduce.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
+from toolshift.reproduce.reproduce import Stage
+from toolshift.runs.run_folder import RunFolder
+
+MEASURES = {
+    "clean": "accuracy in clean scenes",
+    "placebo": "accuracy where only order of tools, phrasing and length of documentation change",
+    "perception": "change of accuracy in tier 1, points",
+    "interaction": "change in tier 2",
+    "reasoning": "change in tier 3",
+    "trained_on": "accuracy under shifts of tiers 1 and 2 that PAFT trains on, in other wordings",
+    "held_out": "accuracy under three shifts of tiers 1 and 2; n.d. where training has one of them",
+    "refusal_rate": "refusals among unsolvable scenes",
+    "refused_rightly": "passes there: refused after the evidence, whatever reason is given",
+    "over_refusal": "refusals among solvable scenes",
+    "look_alike_refusal": "refusals of the look-alikes",
+    "tool_error_rate": "calls that failed by the model's own doing, among all its calls",
+    "exploration": "active exploration score",
+    "chain_length": "calls an episode",
+}
+PERCENT = (
+    "clean", "placebo", "trained_on", "held_out", "refusal_rate", "refused_rightly",
+    "over_refusal", "look_alike_refusal", "tool_error_rate",
+)  # fmt: skip
+CLAIM = 3
+"""Training seeds that a claim takes; with fewer a result is exploratory."""
+LEAST_LOSS = 10
+"""Points; of a smaller loss no share is given, for it would be a ratio of noise."""
+POINTS = ("perception", "interaction", "reasoning")
+
+
+class ArmResult(msgspec.Struct, frozen=True):
+    """One arm: each measure by seed, accuracy by shift and by kind, causes, and what it cost.
+
+    Attributes:
+        beyond: by tier and seed, the change less that under the placebo, in points.
+        told_apart: by tier and seed, whether that run's report tells the loss from chance and from
+            the placebo: a test over its tasks, of which there are few.
+        computed_in: by seed, the types of training and of measurement, which are the machine's.
+        untrained: whether it is the base model, the same under every seed.
+    """
+
+    arm: str
+    summary: str
+    seeds: list[int]
+    measures: dict[str, list[float]]
+    shifts: dict[str, list[float]]
+    kinds: dict[str, list[float]]
+    causes: dict[str, int]
+    cpu_seconds: list[float]
+    rows: list[int]
+    steps: list[int]
+    tokens: list[int]
+    void: int = 0
+    beyond: dict[str, list[float]] = {}
+    told_apart: dict[str, list[bool]] = {}
+    computed_in: list[str] = []
+    untrained: bool = False
+
+    def interval(self, measure: str) -> Interval:
+        """The mean over seeds with its interval; limits are NaN below two seeds."""
+        return over_seeds(self.measures[measure])
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """What a study found.
+
+    Attributes:
+        contrasts: differences of measures, paired by seed.
+        won_back: by the same contrasts and by tier, the share of the first arm's loss that the
+            second does not have, paired by seed; NaN where the first loses less than `LEAST_LOSS`.
+        won_back_beyond: the same of what is lost beyond the placebo.
+    """
+
+    study: str
+    question: str
+    scale: str
+    evidence: bool
+    arms: list[ArmResult]
+    contrasts: dict[str, dict[str, list[float]]]
+    won_back: dict[str, dict[str, list[float]]]
+    missing: list[str]
+    pool: str = "dev"
+    won_back_beyond: dict[str, dict[str, list[float]]] = {}
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether some arm has fewer seeds than a claim needs, whatever the study asks for."""
+        few = any(len(arm.seeds) < CLAIM for arm in self.arms if not arm.untrained)
+        return few or bool(self.missing)
+
+
+def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
+    """Reads what the finished stages of a study have measured.
+
+    Args:
+        study: whose arms are compared.
+        stages: all that there may be.
+        seeds: how many were asked for; with fewer than the study's, the study's count.
+    """
+    wanted = max(seeds, study.seeds)
+    mine = {arm.name: arm for arm in study.arms}
+    done: dict[str, list[Stage]] = defaultdict(list)
+    for stage in stages:
+        if stage.measured and stage.arm.name in mine:
+            done[stage.arm.name].append(stage)
+    arms = [_arm_result(done[name]) for name in mine if done[name]]
+    by_name = {arm.arm: arm for arm in arms}
+    pairs = {
+        (one, other): (by_name[one], by_name[other])
+        for one, other in study.contrasts
+        if one in by_name and other in by_name
+    }
+    return Findings(
+        study=study.name,
+        question=study.question,
+        scale=stages[0].scale,
+        evidence=SCALES[stages[0].scale].evidence,
+        arms=arms,
+        contrasts={f"{b} - {a}": _difference(*arms) for (a, b), arms in pairs.items()},
+        won_back={f"{b} against {a}": _won_back(*arms) for (a, b), arms in pairs.items()},
+        won_back_beyond={
+            f"{b} against {a}": _won_back(*arms, beyond=True) for (a, b), arms in pairs.items()
+        },
+        missing=[
+            f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured and s.seed < wanted
+        ],
+        pool=stages[0].pool,
+    )
+
+
+def measures_of(report: AgentReport) -> dict[str, float]:
+    """The measures of one trained model; undefined ones are NaN."""
+    tiers = {row.label: row for row in report.tiers}
+    found = {
+        "clean": report.clean.accuracy.estimate,
+        "placebo": report.placebo.accuracy.estimate if report.placebo else nan,
+        **{tier: -100 * tiers[tier].drop.estimate if tier in tiers else nan for tier in TIERS[:3]},
+        "trained_on": _mean_accuracy(report, TRAINED_ON),
+        "held_out": _mean_accuracy(report, HELD_OUT),
+        "refusal_rate": report.everything.refusal_rate.estimate,
+        "over_refusal": report.everything.over_refusal.estimate,
+        "refused_rightly": _right_refusals(report),
+        "look_alike_refusal": nan,
+        "tool_error_rate": report.everything.own_error_rate,
+        "exploration": report.everything.exploration,
+        "chain_length": report.everything.chain_length,
+    }
+    if report.look_alikes is not None:
+        found["look_alike_refusal"] = report.look_alikes.over_refusal.estimate
+    return found
+
+
+def _mean_accuracy(report: AgentReport, shifts: tuple[str, ...]) -> float:
+    """The mean over these shifts; NaN where one of them was not measured."""
+    found = {row.label: row.accuracy.estimate for row in report.shifts}
+    return sum(found.get(name, nan) for name in shifts) / len(shifts)
+
+
+def _right_refusals(report: AgentReport) -> float:
+    """Passes in unsolvable scenes, over the shifts that make scenes so; NaN where none does."""
+    rows = [row for row in report.shifts if row.unsolvable]
+    scenes = sum(row.unsolvable for row in rows)
+    passed = sum(row.accuracy.estimate * row.unsolvable for row in rows)
+    return passed / scenes if scenes else nan
+
+
+# -- figures ----------------------------------------------------------------------------------
+
+
+def _arm_result(stages: Sequence[Stage]) -> ArmResult:
+    reports = [stage.report() for stage in stages]
+    measured = [measures_of(report) for report in reports]
+    if stages[0].arm.meets(HELD_OUT):
+        measured = [{**each, "held_out": nan} for each in measured]
+    shifts: dict[str, list[float]] = defaultdict(list)
+    kinds: dict[str, list[float]] = defaultdict(list)
+    causes = Counter[str]()
+    for report in reports:
+        causes.update(report.everything.causes)
+        for row in report.shifts:
+            shifts[row.label].append(row.accuracy.estimate)
+        for row in report.kinds:
+            kinds[row.label].append(row.accuracy.estimate)
+    records = [stage.record() for stage in stages]
+    return ArmResult(
+        arm=stages[0].arm.name,
+        summary=stages[0].arm.summary,
+        seeds=[stage.seed for stage in stages],
+        measures={name: [each[name] for each in measured] for name in MEASURES},
+        shifts=dict(shifts),
+        kinds=dict(kinds),
+        causes=dict(causes),
+        cpu_seconds=[float(record.get("cpu_seconds", nan)) for record in records],
+        rows=[int(record.get("rows", 0)) for record in records],
+        steps=[int(record.get("steps", 0)) for record in records],
+        tokens=[int(record.get("tokens", 0)) for record in records],
+        void=sum(report.everything.void for report in reports),
+        beyond={
+            tier: [m[tier] - 100 * (m["placebo"] - m["clean"]) for m in measured] for tier in POINTS
+        },
+        told_apart={tier: [_tells(report, tier) for report in reports] for tier in POINTS},
+        computed_in=[_computed_in(stage) for stage in stages],
+        untrained=stages[0].arm.untrained,
+    )
+
+
+def _computed_in(stage: Stage) -> str:
+    """The types that a stage was trained and measured in, as "bfloat16, float32"."""
+    made, agent = stage.record(), RunFolder.read(stage.run).manifest.agents[0]["settings"]
+    trained = made.get("settings", {}).get("precision", "-")
+    trained = made.get("hardware", {}).get("computes_in", trained)
+    return f"{trained}, {agent.get('computed_in', agent['dtype'])}"
+
+
+def _tells(report: AgentReport, tier: str) -> bool:
+    """Whether a run's report tells the loss in a tier from chance and from the placebo."""
+    return any(row.label == tier and row.told_apart for row in report.tiers)
+
+
+def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:
+    """Other minus one, for the seeds that both have."""
+    return {
+        name: [
+            other.measures[name][there] - one.measures[name][here]
+            for here, there in _paired(one, other)
+        ]
+        for name in MEASURES
+    }
+
+
+def _paired(one: ArmResult, other: ArmResult) -> list[tuple[int, int]]:
+    """Where each seed that both have stands in them."""
+    return [
+        (one.seeds.index(seed), other.seeds.index(seed))
+        for seed in one.seeds
+        if seed in other.seeds
+    ]
+
+
+def _won_back(one: ArmResult, other: ArmResult, beyond: bool = False) -> dict[str, list[float]]:
+    """The share of one's loss that other does not have, for the seeds that both have."""
+    before, after = ((arm.beyond if beyond else arm.measures) for arm in (one, other))
+    return {
+        tier: [
+            1 - after[tier][there] / lost if lost <= -LEAST_LOSS else nan
+            for here, there in _paired(one, other)
+            for lost in [before[tier][here]]
+        ]
+        for tier in POINTS
+        if tier in before and tier in after
+    }
+
+
+def over_seeds(values: Sequence[float]) -> Interval:
+    """The mean over seeds; NaN where it is not defined for some, for the rest would flatter."""
+    undefined = sum(map(isnan, values))
+    if undefined or not values:
+        said = f"{undefined} of {len(values)} seeds" if undefined < len(values) else "none"
+        return Interval(nan, nan, nan, said, len(values))
+    return seed_contrast(values)

@@ -1,0 +1,104 @@
+"""One training run as data, so that a study can start it in processes of its own.
+
+    accelerate launch --config_file fsdp.yaml -m toolshift.reproduce.job FOLDER
+
+trains what `FOLDER/job.json` asks for, into `FOLDER/model`. `toolshift reproduce --launch` does so.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.tool import JSON
+from toolshift.train.callbacks import checkpoints
+from toolshift.train.grpo_settings import GrpoSettings
+from toolshift.train.presets import Settings
+from toolshift.train.scenes import Mix
+
+FILE = "job.json"
+
+
+class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What decides a run.
+
+    Attributes:
+        method: "sft", or "grpo".
+        mix: the scenes that it is trained on.
+        count: how many trajectories are drawn from the mix; GRPO draws as many as it needs.
+        settings: of the method, `Settings` or `GrpoSettings`, by name.
+    """
+
+    method: Literal["sft", "grpo"]
+    mix: Mix
+    count: int
+    settings: dict[str, Any]
+
+    def run(self, folder: Path, launch: str = "") -> None:
+        """Trains into `folder/model`, and goes on where a run there was broken off.
+
+        Args:
+            folder: of the run.
+            launch: a command that starts a Python module in several processes, such as
+                "accelerate launch --config_file fsdp.yaml"; "" trains in this process.
+
+        Raises:
+            UsageError: for what cannot work, and where a launched run fails.
+        """
+        if not launch:
+            self.train(folder / "model")
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder / FILE, JSON.encode(self))
+        try:
+            command = [*shlex.split(launch), "-m", "toolshift.reproduce.job", str(folder)]
+            child = subprocess.Popen(command)
+        except (OSError, ValueError) as fault:
+            raise UsageError(f"--launch {launch}: {fault}") from None
+        try:
+            code = child.wait()
+        except KeyboardInterrupt:
+            child.wait()  # it has heard of it too; alone, it writes a checkpoint first
+            raise
+        if code:
+            raise UsageError(
+                f"training in {folder} ended with exit code {code}: {shlex.join(command)}"
+            )
+
+    def train(self, out: Path) -> None:
+        """Trains in this process, or as one of several."""
+        resume = bool(checkpoints(out))
+        if self.method == "grpo":
+            from toolshift.train import grpo
+
+            grpo.train(self.mix, msgspec.convert(self.settings, GrpoSettings), out, resume=resume)
+            return
+        from toolshift.train import sft
+        from toolshift.train.data import make_rows
+
+        told = {"mix": msgspec.to_builtins(self.mix), "count": self.count}
+        rows = make_rows(self.mix, self.count)
+        sft.train(rows, msgspec.convert(self.settings, Settings), out, resume=resume, data=told)
+
+
+def main(folder: Path) -> int:
+    """Trains what a folder asks for; returns the exit code."""
+    try:
+        msgspec.json.decode((folder / FILE).read_bytes(), type=Job).train(folder / "model")
+    except (UsageError, OSError, msgspec.MsgspecError) as fault:
+        print(f"Error: {fault}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))

@@ -1,0 +1,369 @@
+"""`toolshift reproduce`: trains and measures the arms of a study, stage by stage, and keeps each.
+
+A stage is one arm and one seed: its training run, and its measurement. Both are folders named by
+what decides them, so a stage that is there is not run again, whatever study asks for it, and a
+stage that was broken off goes on. The results of a study are read from the stages that are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.agents.local import training_record
+from toolshift.api import report_of, run_plan
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import unknown
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import Turn
+from toolshift.lm.prompt import Layout, to_plain_messages
+from toolshift.lm.smol import SMOL
+from toolshift.measure.report import AgentReport
+from toolshift.reproduce.arm import Arm, Scale
+from toolshift.reproduce.experiments import SCALES, Study, find_scale
+from toolshift.reproduce.job import Job
+from toolshift.runs.cell import build
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import select
+from toolshift.train import grpo_settings, presets
+from toolshift.train.callbacks import checkpoints
+from toolshift.train.data import make_rows
+from toolshift.train.model import find_base
+from toolshift.train.presets import Settings
+from toolshift.train.record import alone_in
+from toolshift.train.scenes import Mix, check
+
+Say = Callable[[str], None]
+WORLD_SEED = 1000
+"""The seed of the worlds that arms are measured in; training seeds are counted from 0."""
+SAMPLE = 64
+"""Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
+WRITTEN: dict[str, str] = {
+    "description-first": "40efe099",
+    "name-first": "1c9f1032",
+    "json": "ed6f300b",
+    "spaced": "c9af1745",
+    "spaced-texts": "65ff36df",
+}
+"""A hash of how each layout writes a conversation: another one makes other stages."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One arm under one seed, at one scale.
+
+    Attributes:
+        folder: where its adapter, curves and run are.
+        key: a hash of what decides its training: the mix, the settings, what it starts from.
+        run: where it is measured, named by hashes of the plan, and of all that its scenes show.
+        pool: of the tasks and wordings that it is measured on.
+    """
+
+    arm: Arm
+    seed: int
+    scale: str
+    folder: Path
+    key: str
+    run: Path
+    pool: str
+
+    @property
+    def trained(self) -> bool:
+        """Whether its training run is complete."""
+        return self.arm.method == "none" or bool(self.record())
+
+    def record(self) -> dict[str, Any]:
+        """The record that its training run left when it was complete; else nothing."""
+        return training_record(self.folder / "model")
+
+    @property
+    def measured(self) -> bool:
+        """Whether its measurement is complete."""
+        return (self.run / "report.json").exists()
+
+    def report(self) -> AgentReport:
+        """What was measured."""
+        return report_of(RunFolder.read(self.run)).agent()
+
+
+def stages(
+    study: Study, scale: str, seeds: int, work: Path, only: tuple[str, ...] = (), pool: str = "dev"
+) -> list[Stage]:
+    """The stages of a study, in the order in which they can be run: seed by seed.
+
+    An untrained arm is the same under every seed, so it has a stage of the first one only.
+
+    Args:
+        study: whose arms are trained.
+        scale: the preset.
+        seeds: how many.
+        work: where stages are kept.
+        only: the names of arms; () for all.
+        pool: what they are measured on, "dev" or "test".
+
+    Raises:
+        UsageError: for an unknown arm or scale.
+    """
+    find_scale(scale)
+    known = {arm.name: arm for arm in study.arms}
+    chosen = [known[name] for name in chosen_arms(study, only)]
+    return [
+        _stage(arm, study, scale, seed, work, pool)
+        for seed in range(seeds)
+        for arm in chosen
+        if seed == 0 or not arm.untrained
+    ]
+
+
+def seeds_there(study: Study, scale: str, work: Path) -> int:
+    """How many seeds, counted from 0, the folders of a study's arms reach up to."""
+    names = "|".join(re.escape(arm.name) for arm in study.arms)
+    named = re.compile(rf"(?:{names})-{scale}-seed(\d+)-[0-9a-f]{{8}}")
+    found = map(named.fullmatch, (folder.name for folder in work.glob(f"*-{scale}-seed*")))
+    return max((int(each[1]) + 1 for each in found if each), default=0)
+
+
+def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) -> None:
+    """Trains and measures one stage, as far as that is not done.
+
+    Args:
+        stage: what to run.
+        study: that it belongs to.
+        say: told what goes on.
+        launch: a command that trains in several processes; see `toolshift.reproduce.job`.
+        changes: of the settings, without a part in what is learned.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
+        UsageError: where another process is at work on this stage.
+    """
+    if threads := changes.get("threads"):
+        import torch
+
+        torch.set_num_threads(threads)
+    where = f"{stage.arm.name}, seed {stage.seed}"
+    stage.folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(stage.folder):
+        if not stage.trained:
+            say(f"{where}: training in {stage.folder}")
+            _train(stage, study, changes, launch)
+        for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
+            shutil.rmtree(checkpoint)  # the run is complete, and they are ten times its size
+        if not stage.measured:
+            say(f"{where}: measuring")
+            _measure(stage, study)
+
+
+def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
+    """The names of the arms that are asked for, and of those that they start from.
+
+    Raises:
+        UsageError: for an unknown arm.
+    """
+    known = {arm.name: arm for arm in study.arms}
+    for name in only:
+        if name not in known:
+            raise UsageError(unknown("arm", name, known))
+    asked = [arm for arm in study.arms if not only or arm.name in only]
+    return list(dict.fromkeys(each.name for arm in asked for each in _lineage(arm, known)))
+
+
+# -- inside -----------------------------------------------------------------------------------
+
+
+def _lineage(arm: Arm, known: dict[str, Arm]) -> Iterator[Arm]:
+    """An arm, after those that it starts from."""
+    if arm.init:
+        yield from _lineage(known[arm.init], known)
+    yield arm
+
+
+def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str) -> Stage:
+    start = [_stage(each, study, scale, seed, work, pool).key for each in _starts(arm, study)]
+    parent = start[0] if start else ""
+    size = SCALES[scale]
+    mix = arm.mixed(size, seed)
+    decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(size), parent)
+    decoded = () if arm.decoding == "free" else (arm.decoding,)
+    key = _hash(*decides, *decoded, *_code(mix, arm, scale))
+    folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
+    probed = (arm.probes or study.probes, size, pool)
+    run = folder / f"run-{_plan(*probed).hash[:8]}-{_scenes(*probed)}"
+    return Stage(arm, seed, scale, folder, key, run, pool)
+
+
+def _starts(arm: Arm, study: Study) -> list[Arm]:
+    """The arm that this one starts from, if it does."""
+    return [each for each in study.arms if each.name == arm.init]
+
+
+def _parents(stage: Stage, study: Study) -> list[Stage]:
+    """The stage that this one starts from, if it does."""
+    work = stage.folder.parent
+    return [
+        _stage(each, study, stage.scale, stage.seed, work, stage.pool)
+        for each in _starts(stage.arm, study)
+    ]
+
+
+def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
+    """The settings of an arm's training run."""
+    asked = {"seed": seed, "layout": _layout(arm, scale), **arm.settings, **changes}
+    if arm.method == "grpo":
+        return grpo_settings.preset(scale, steps=arm.amount(SCALES[scale]), **asked)
+    batch = min(arm.together, presets.PRESETS[scale].batch)
+    if arm.passes > 1:
+        asked["epochs"] = arm.passes * presets.PRESETS[scale].epochs
+    return presets.preset(scale, **{"batch": batch, **asked})
+
+
+def _layout(arm: Arm, scale: str) -> Layout:
+    """How an arm's tools are listed, in training and where it is measured."""
+    named: Layout | None = arm.settings.get("layout") or SCALES[scale].layout
+    return named or presets.PRESETS[scale].layout
+
+
+def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
+    """What the code and the base model contribute: how prompts are written, data, weights."""
+    return (*_data(mix, arm, scale), *_written(_layout(arm, scale)))
+
+
+def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
+    """A hash of a sample of the data, and that of the weights it starts from."""
+    if arm.method == "none":
+        return (_base_hash(scale),)
+    drawn = arm.amount(SCALES[scale]) if arm.method == "sft" else SAMPLE
+    numbers = range(0, drawn, max(1, drawn // SAMPLE))
+    sample = [make_rows(mix, 1, begin=number) for number in numbers]
+    return (_hash(sample), _base_hash(scale))
+
+
+@lru_cache(maxsize=8)
+def _written(layout: Layout) -> tuple[str, ...]:
+    """A hash of how a conversation is written out, where that is not as it was when prompts had no
+    part in the keys of stages, so that those are still found."""
+    tool = {
+        "name": "find_place",
+        "description": "Find a place.",
+        "parameters": {
+            "properties": {
+                "name": {"type": "string", "description": "Its name as people say it."},
+                "city": {"type": "string", "enum": ["Lyon", "Rio"]},
+                "n": {"type": "integer"},
+            },
+            "required": ["name"],
+        },
+    }
+    call = {"name": "find_place", "arguments": '{"name":"Quiet Fox","n":2}'}
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Where is Quiet Fox?"},
+        {"role": "assistant", "tool_calls": [{"function": call}]},
+        {"role": "tool", "content": '{"id":"PL-1"}'},
+    ]
+    found = _hash(to_plain_messages(Turn(messages, [tool]), layout))
+    return () if found == WRITTEN.get(layout) else (found,)
+
+
+@lru_cache(maxsize=8)
+def _base_hash(scale: str) -> str:
+    """Of the base model's weights; "" for those that only a training machine has."""
+    return find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else ""
+
+
+@lru_cache(maxsize=16)
+def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
+    """A hash of the scenes of a plan, whose own hash tells shifts by name and version."""
+    found = map(build, _plan(probes, scale, pool).cells)
+    return _hash(
+        [
+            [
+                [(tool.name, tool.description, tool.params) for tool in scene.tools],
+                [ask.text for ask in scene.asks],
+                [(step.name, step.arguments, step.text) for step in scene.rehearsal],
+            ]
+            for scene in found
+        ]
+    )
+
+
+@lru_cache(maxsize=16)
+def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
+    """What arms are measured in."""
+    return make_plan(
+        select(
+            "quick",
+            worlds=("poi",),
+            kinds=scale.kinds,
+            shifts=probes,
+            tasks=scale.tasks,
+            seed=WORLD_SEED,
+            pool=pool,
+        )
+    )
+
+
+def _hash(*content: Any) -> str:
+    return hashlib.sha256(JSON.encode(content)).hexdigest()[:8]
+
+
+def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> None:
+    arm, scale = stage.arm, SCALES[stage.scale]
+    mix = arm.mixed(scale, stage.seed)
+    check(mix)
+    for parent in _parents(stage, study):
+        changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
+    settings = _settings(arm, stage.scale, stage.seed, **changes)
+    out = stage.folder / "model"
+    if not checkpoints(out) and out.exists():
+        shutil.rmtree(out)  # it was broken off before its first checkpoint
+    method: Any = arm.method
+    job = Job(method, mix, arm.amount(scale), msgspec.to_builtins(settings))
+    job.run(stage.folder, launch)
+
+
+def _from(model: Path, settings: Settings) -> dict[str, str]:
+    """The setting that starts a run from what another has made."""
+    return {"model": str(model)} if settings.full else {"adapter": str(model)}
+
+
+def _made(stage: Stage, study: Study) -> Path | None:
+    """What training has made of the model that a stage is measured with; None for the base."""
+    if stage.arm.method != "none":
+        return stage.folder / "model"
+    made = [_made(start, study) for start in _parents(stage, study)]
+    return made[0] if made else None
+
+
+def _measure(stage: Stage, study: Study) -> None:
+    """Runs the arm in the study's clean and shifted scenes, resumably."""
+    from toolshift.agents.catalog import contestants
+    from toolshift.agents.local import LocalAgent
+    from toolshift.core.terminal import progress
+
+    settings = presets.PRESETS[stage.scale]
+    model: Any = _made(stage, study)
+    adapter = None
+    if not model or not settings.full:
+        adapter = model
+        model = SMOL if settings.model == SMOL else find_base(settings).directory
+    agent = LocalAgent(
+        model,
+        adapter=adapter,
+        layout=_layout(stage.arm, stage.scale),
+        decoding=stage.arm.decoding,
+        max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
+        name=stage.arm.name,
+    )
+    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
+    with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
+        run_plan(plan, contestants([agent], None), stage.run, 1, watch)

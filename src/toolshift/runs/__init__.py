@@ -1,0 +1,1 @@
+"""Runs: what is played, in which order, where it is kept."""

@@ -1,0 +1,90 @@
+"""A cell: one scene to run, as data, and how the scene is made again from it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied, Scene, make_scene
+from toolshift.core.shift import apply
+from toolshift.worlds import find_world
+
+Stack = tuple[Applied, ...]
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One scene to run, as data. Cells of one `lineage` are the same task, clean and shifted.
+
+    `task` is the content hash of the task (`scene.Task.id`), so that a world whose generator has
+    changed cannot pass for the one that was planned.
+    """
+
+    world: str
+    kind: str
+    index: int
+    seed: int
+    pool: str
+    size: int
+    shifts: Stack = ()
+    trial: int = 0
+    task: str = ""
+
+    @property
+    def lineage(self) -> str:
+        """What joins the scenes of one task."""
+        return f"{self.world}/{self.kind}/{self.pool}/{self.seed}/{self.size}/{self.index}"
+
+    @property
+    def stack(self) -> str:
+        """The shifts as text, `a:2+b:1`; "" for the clean scene."""
+        return write_stack(self.shifts)
+
+    @property
+    def id(self) -> str:
+        """A short name, the same in every run that has this cell."""
+        return _digest(self.lineage, self.stack, str(self.trial), self.task)
+
+
+def write_stack(stack: Stack) -> str:
+    """A stack as text, `a:2+b:1`."""
+    return "+".join(f"{applied.shift}:{applied.severity}" for applied in stack)
+
+
+@lru_cache(maxsize=2048)
+def _clean(world: str, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
+    return make_scene(find_world(world), kind, index, seed, pool, size)
+
+
+@lru_cache(maxsize=8192)
+def _shifted(
+    world: str, kind: str, index: int, seed: int, pool: str, size: int, stack: Stack
+) -> Scene:
+    if not stack:
+        return _clean(world, kind, index, seed, pool, size)
+    below = _shifted(world, kind, index, seed, pool, size, stack[:-1])
+    return apply(below, stack[-1].shift, stack[-1].severity)
+
+
+def build(cell: Cell) -> Scene:
+    """The scene of a cell; scenes are values, so the last few thousand are kept.
+
+    Raises:
+        NotApplicable: where a shift cannot be applied truthfully.
+        UsageError: where the world makes another task than the one planned.
+    """
+    scene = _shifted(
+        cell.world, cell.kind, cell.index, cell.seed, cell.pool, cell.size, cell.shifts
+    )
+    if cell.task and scene.task.id != cell.task:
+        raise UsageError(
+            f"{cell.lineage} is another task now than when it was planned: the world or its "
+            "wording has changed. Start a new run."
+        )
+    return scene
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\x1f".join(parts).encode(), digest_size=5).hexdigest()

@@ -1,0 +1,114 @@
+"""Trying the tasks of a world: clean, under every shift, and with agents whose calls are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from toolshift.core.scene import Scene, make_scene
+from toolshift.core.shift import NotApplicable, apply, shifts
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import Grade, grade
+from toolshift.episode.oracle import OracleAgent
+from toolshift.worlds.own.world import OwnWorld, Prepared
+
+Watch = Callable[[int, int], None]
+SEVERITY = 2
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What was found of a task.
+
+    Attributes:
+        state: "ok", or "fail" where the expected calls do not pass by its own check.
+        shifts: how many shifts of severity 2 apply, each proved by the same calls.
+        said: what is wrong, or worth knowing.
+        not_applicable: why the others do not apply.
+    """
+
+    id: str
+    kind: str
+    state: str
+    shifts: int
+    said: str
+    not_applicable: dict[str, str]
+
+
+def check_tasks(world: OwnWorld, watch: Watch = lambda done, total: None) -> list[Tried]:
+    """Tries every task of a world on what was kept of its tools."""
+    places = [(kind, n) for kind, count in world.counts.items() for n in range(count)]
+    found = []
+    for done, (kind, place) in enumerate(places):
+        watch(done, len(places))
+        scene = make_scene(world, kind, place)
+        found.append(_tried(world.by_kind[kind][place], scene))
+    return found
+
+
+def _tried(task: Prepared, scene: Scene) -> Tried:
+    wrong = _fails(scene)
+    proved, reasons, broken = 0, {}, []
+    for name in () if wrong else shifts():
+        try:
+            shifted = apply(scene, name, SEVERITY)
+        except NotApplicable as reason:
+            reasons[name] = str(reason)
+            continue
+        if _fails(shifted):
+            broken.append(name)
+        else:
+            proved += 1
+    said = [wrong] if wrong else []
+    if not task.given.calls:
+        said.append("no expected calls: that the tools suffice is not proved")
+    if broken:
+        said.append(f"not proved under {', '.join(broken)}")
+    said += [
+        f"{task.given.calls[call].name}: {key} {value!r} stands neither in the request nor in an "
+        "earlier result; an agent must make it up (see {any: ...})"
+        for call, key, value in task.origins.free
+    ]
+    state = "fail" if wrong or broken else "ok"
+    return Tried(task.given.id, task.given.kind, state, proved, "; ".join(said), reasons)
+
+
+def _fails(scene: Scene) -> str:
+    """Why the expected calls do not pass, "" where they do; on what was kept."""
+    try:
+        episode = Episode(scene, live=False)
+        OracleAgent().play(episode)
+    except Exception as fault:
+        return f"the expected calls fail: {type(fault).__name__}: {fault}"
+    verdict: Grade = grade(episode)
+    if verdict.passed:
+        return ""
+    return f"the expected calls do not pass its check: {verdict.cause or episode.end}"
+
+
+def let_play(world: OwnWorld, agents: Sequence[str], options: dict[str, Any], watch: Watch) -> None:
+    """Lets agents work on every clean task of a world, and keeps what the real tools answer.
+
+    Raises:
+        UsageError: for an agent that cannot work.
+    """
+    from toolshift.agents.catalog import contestants
+    from toolshift.runs.cell import Cell
+    from toolshift.runs.study import play
+
+    cells = [
+        Cell(world.name, kind, place, 0, "dev", 200)
+        for kind, count in world.counts.items()
+        for place in range(count)
+    ]
+    those = contestants(list(agents), **options) if agents else []
+    world.keeping = True
+    try:
+        for number, each in enumerate(those):
+            for done, cell in enumerate(cells):
+                watch(number * len(cells) + done, len(those) * len(cells))
+                scene = make_scene(world, cell.kind, cell.index)
+                play(each, cell, scene, fresh=done == 0)
+    finally:
+        world.keeping = False

@@ -1,0 +1,187 @@
+"""A plan: the cells that a selection stands for, and those that turned out not applicable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import count, product
+
+import msgspec
+
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import TIERS, NotApplicable, find_shift, shifts
+from toolshift.core.tool import JSON
+from toolshift.runs.cell import Cell, Stack, build
+from toolshift.runs.suite import Arm, Selection
+from toolshift.worlds import find_world
+
+PLACEBO = "placebo"
+MOST_TRIES = 5
+
+
+class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A cell of a plan; `not_applicable` says why it cannot be run."""
+
+    cell: Cell
+    not_applicable: str = ""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The cells to run, and those that turned out not to be applicable."""
+
+    selection: Selection
+    versions: dict[str, int]
+    rows: tuple[Planned, ...]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that can be run."""
+        return tuple(row.cell for row in self.rows if not row.not_applicable)
+
+    @property
+    def skipped(self) -> tuple[Planned, ...]:
+        """The cells that cannot."""
+        return tuple(row for row in self.rows if row.not_applicable)
+
+    @property
+    def hash(self) -> str:
+        """A hash of everything in the plan, the versions of its shifts included."""
+        return blake2b(JSON.encode(self), digest_size=8).hexdigest()
+
+
+def make_plan(selection: Selection, watch: Callable[[int], None] = lambda done: None) -> Plan:
+    """Plans the cells of a selection, and finds out which are not applicable.
+
+    Raises:
+        UsageError: where nothing is left to run, or a shift of a plugin fails.
+    """
+    rows: list[Planned] = []
+    for row in _rows(selection):
+        rows.append(row)
+        watch(len(rows))
+    if not any(not row.not_applicable for row in rows):
+        why = rows[0].not_applicable if rows else "no task kind was selected"
+        raise UsageError(f"there is nothing to run: {why}")
+    shifted = [row for row in rows if row.cell.shifts and not _is_placebo(row.cell)]
+    if shifted and all(row.not_applicable for row in shifted):
+        names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
+        raise UsageError(
+            f"{names} can be applied to none of the tasks of {', '.join(selection.worlds)}: "
+            f"{shifted[0].not_applicable}. Choose other tasks (--world, --kind) or another shift."
+        )
+    used = {applied.shift for row in rows for applied in row.cell.shifts}
+    versions = {name: find_shift(name).version for name in sorted(used)}
+    return Plan(selection, versions, _with_trials(rows, selection.trials))
+
+
+def _is_placebo(cell: Cell) -> bool:
+    return [applied.shift for applied in cell.shifts] == [PLACEBO]
+
+
+def _with_trials(rows: list[Planned], trials: int) -> tuple[Planned, ...]:
+    change = msgspec.structs.replace
+    return tuple(
+        change(row, cell=change(row.cell, trial=trial)) for row in rows for trial in range(trials)
+    )
+
+
+def _rows(selection: Selection) -> Iterator[Planned]:
+    placebo = selection.placebo and PLACEBO in shifts()
+    for seed, name in product(selection.seeds, selection.worlds):
+        rows = [_try(cell, ()) for cell in _tasks(selection, name, seed)]
+        yield from rows
+        tasks = [row.cell for row in rows if not row.not_applicable]
+        if placebo:
+            yield from (_try(task, (Applied(PLACEBO, 2),)) for task in tasks)
+        if selection.rotate:
+            yield from _rotate(tasks, selection.arms)
+        else:
+            order = list(tasks)
+            seeds.rng(seed, name, "order of tasks").shuffle(order)
+            for arm in selection.arms:
+                yield from _fill(tasks, arm) if not arm.tasks else _limited(order, arm)
+
+
+def _tasks(selection: Selection, world: str, seed: int) -> Iterator[Cell]:
+    found = find_world(world)
+    kinds = [k for k in found.kinds if not selection.kinds or k in selection.kinds]
+    most = max((found.counts[kind] for kind in kinds), default=0) if found.counts else None
+    wanted = selection.tasks if kinds else 0
+    for number in count() if wanted else ():
+        index, kind = divmod(number, len(kinds))
+        if not wanted or (most is not None and index >= most):
+            return
+        if most is None or index < found.counts[kinds[kind]]:
+            wanted -= 1
+            yield Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
+
+
+def _fill(tasks: Iterable[Cell], arm: Arm) -> Iterator[Planned]:
+    for task in tasks:
+        yield _try(task, arm.shifts)
+
+
+def _limited(order: list[Cell], arm: Arm) -> Iterator[Planned]:
+    """As many tasks as the arm wants; one that is not applicable is replaced by another.
+
+    Where the tasks run out, more are drawn of the kinds to which the arm applies, each with its
+    clean scene; they join the order, so that the next arm may meet them too.
+    """
+    kinds: dict[str, None] = {}
+    found = 0
+    for number in range(arm.tasks * MOST_TRIES):
+        if found == arm.tasks:
+            return
+        if number >= len(order):
+            if not kinds:
+                return
+            task = _try(_another(order, list(kinds)[number % len(kinds)]), ())
+            yield task
+            order.append(task.cell)
+            if task.not_applicable:
+                return
+        row = _try(order[number], arm.shifts)
+        yield row
+        if not row.not_applicable:
+            found += 1
+            kinds[row.cell.kind] = None
+
+
+def _another(order: list[Cell], kind: str) -> Cell:
+    """The next task of a kind."""
+    of_kind = [task for task in order if task.kind == kind]
+    last = max(of_kind, key=lambda task: task.index)
+    return msgspec.structs.replace(last, index=last.index + 1)
+
+
+def _rotate(tasks: list[Cell], arms: tuple[Arm, ...]) -> Iterator[Planned]:
+    """One arm of each tier for each task, in turn, over its shifts and then its severities."""
+    for tier in TIERS:
+        those = [arm.shifts for arm in arms if find_shift(arm.shifts[0].shift).tier == tier]
+        those.sort(key=lambda stack: stack[0].severity)
+        for number, task in enumerate(tasks):
+            for turn in range(len(those)):
+                row = _try(task, those[(number + turn) % len(those)])
+                yield row
+                if not row.not_applicable:
+                    break
+
+
+def _try(task: Cell, stack: Stack) -> Planned:
+    cell = msgspec.structs.replace(task, shifts=stack, task="")
+    try:
+        scene = build(cell)
+    except NotApplicable as reason:
+        return Planned(cell, str(reason) or "it cannot be applied truthfully here")
+    except UsageError as reason:
+        if stack:
+            raise
+        return Planned(cell, str(reason))
+    except Exception as fault:
+        raise UsageError(
+            f"shift {cell.stack or 'none'} failed on {cell.lineage} with "
+            f"{type(fault).__name__}: {fault}. `toolshift check` says more."
+        ) from fault
+    return Planned(msgspec.structs.replace(cell, task=scene.task.id))

@@ -1,0 +1,376 @@
+"""A run on disk: plain files that survive a kill, and can be read without ToolShift.
+
+    manifest.json    what was run: versions, agents, suite, seeds, the hash of the plan
+    plan.jsonl       the cells, and those that were not applicable
+    episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock
+    timings.jsonl    seconds of each episode
+    spent.json       dollars spent, those of dropped episodes included; only where there are any
+    report.json      the report, and report.txt, the same for reading
+    NAME@HASH.json   a copy of a shift that was made from a file; only where there is one
+
+Episodes are appended whole lines at a time and synced every second, so that a killed run loses
+none that it has finished; a torn last line is cut off and that episode is run again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.files import cut_torn_line, decode, draft, hold, lines, read_bytes, write
+from toolshift.core.shift import file_contents, know_files
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import Usage
+from toolshift.episode.episode import End, Step
+from toolshift.episode.grade import Grade
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import Plan, Planned
+from toolshift.runs.suite import Selection
+
+FORMAT = 1
+SYNC_SECONDS = 1.0
+BEGINNINGS = frozenset((".lock", "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
+"""All that a run killed before its manifest was written can leave; nothing of worth."""
+EMPTY = ("episodes.jsonl", "timings.jsonl", "manifest.json", "plan.jsonl", ".lock")
+"""All that is in the folder of a run before its first episode."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """Bytes that an agent read over all its turns, beside those the oracle would have read."""
+
+    agent: int = 0
+    oracle: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One finished episode."""
+
+    episode: str
+    agent: str
+    cell: str
+    end: End
+    grade: Grade
+    steps: tuple[Step, ...] = ()
+    usage: Usage = Usage()
+    reading: Reading = Reading()
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """How long an episode took, in seconds."""
+
+    episode: str
+    seconds: float
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a run is; holds no secret and no private path."""
+
+    format: int
+    toolshift: str
+    python: str
+    platform: str
+    packages: dict[str, str]
+    suite: str
+    selection: Selection
+    shifts: dict[str, int]
+    plan_hash: str
+    agents: list[dict[str, Any]]
+    started: str
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+class RunFolder:
+    """A run folder, open for adding episodes or only for reading."""
+
+    def __init__(self, path: Path, manifest: Manifest, plan: Plan) -> None:
+        self.path, self.manifest, self.plan = path, manifest, plan
+        self.done: set[str] = set()
+        self._made = self._made_directory = False
+        self._spent: dict[str, float] = {}
+        self._cells: dict[str, Cell] = {}
+        self._episodes: BinaryIO | None = None
+        self._timings: BinaryIO | None = None
+        self._lock: BinaryIO | None = None
+        self._synced = 0.0
+
+    @classmethod
+    def start(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
+        """Makes the folder, or takes up the run that is in it.
+
+        Raises:
+            UsageError: where another run is in it, it is damaged, in use, or cannot be written.
+        """
+        path = Path(path)
+        try:
+            if (path / "manifest.json").exists():
+                folder = cls.read(path)
+                _same(folder, manifest)
+            else:
+                folder = cls._make(path, manifest, plan)
+            folder._open()
+        except OSError as fault:
+            raise UsageError(f"{path}: cannot write there ({fault.strerror or fault})") from None
+        return folder
+
+    @classmethod
+    def read(cls, path: Path) -> RunFolder:
+        """Opens a folder for reading.
+
+        Raises:
+            UsageError: where there is no run, or it is damaged or of a newer format.
+        """
+        path = Path(path)
+        if not (path / "manifest.json").is_file():
+            raise UsageError(f"{path} holds no run: there is no manifest.json in it")
+        raw = read_bytes(path / "manifest.json")
+        form = decode(raw, _Format, f"{path}/manifest.json").format
+        if form > FORMAT:
+            raise UsageError(
+                f"{path} was written by a newer ToolShift (format {form}, this one reads up to "
+                f"{FORMAT}): upgrade to read it"
+            )
+        manifest = decode(raw, Manifest, f"{path}/manifest.json")
+        know_files(path / f"{name}.json" for name in manifest.shifts if "@" in name)
+        rows = tuple(lines(path / "plan.jsonl", Planned))
+        plan = Plan(manifest.selection, manifest.shifts, rows)
+        if plan.hash != manifest.plan_hash:
+            raise UsageError(
+                f"{path}/plan.jsonl does not belong to its manifest: it was cut or changed. "
+                "Restore it, or start a new run in another folder."
+            )
+        return cls(path, manifest, plan)
+
+    @classmethod
+    def _make(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
+        if path.exists() and (not path.is_dir() or _names(path) - BEGINNINGS):
+            raise UsageError(f"{path} is not empty and holds no run: name another folder")
+        folder = cls(path, manifest, plan)
+        folder._made_directory = not path.exists()
+        path.mkdir(parents=True, exist_ok=True)
+        folder._take()  # two processes may begin in one folder
+        write(path / "plan.jsonl", b"".join(JSON.encode(row) + b"\n" for row in plan.rows))
+        write(path / "manifest.json", msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n")
+        for name, content in file_contents(manifest.shifts).items():
+            write(path / f"{name}.json", content)
+        folder._made = True
+        return folder
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
+        """Appends finished episodes."""
+        assert self._episodes
+        assert self._timings
+        try:
+            self._episodes.write(b"".join(JSON.encode(record) + b"\n" for record in records))
+            self._timings.write(
+                b"".join(
+                    JSON.encode(Timing(record.episode, round(took, 6))) + b"\n"
+                    for record, took in zip(records, seconds, strict=True)
+                )
+            )
+            self._episodes.flush()
+            self._timings.flush()
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                self._synced = time.monotonic()
+                os.fsync(self._episodes.fileno())
+        except OSError as fault:
+            raise UsageError(
+                f"{self.path}: cannot write ({fault.strerror or fault}). What is there is kept; "
+                "make room and run the same command again."
+            ) from None
+        self.done.update(record.episode for record in records)
+
+    def close(self) -> None:
+        """Syncs and closes the files."""
+        for file in (self._episodes, self._timings, self._lock):
+            if file is not None:
+                with suppress(OSError):
+                    os.fsync(file.fileno())
+                file.close()
+        self._episodes = self._timings = self._lock = None
+
+    def discard(self) -> None:
+        """Takes away again what this very object has made, where nothing has been run."""
+        with suppress(OSError):
+            ours = {*EMPTY, *(f"{name}.json" for name in self.manifest.shifts if "@" in name)}
+            if not self._made or self.done or _names(self.path) - ours:
+                return
+            for name in ours:
+                (self.path / name).unlink(missing_ok=True)
+            if self._made_directory:
+                self.path.rmdir()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps other processes out.
+
+        Raises:
+            UsageError: where another process is in it, or it cannot be written.
+        """
+        try:
+            self._take()
+        except OSError as fault:
+            raise UsageError(f"{self.path}: cannot write there ({fault.strerror})") from None
+        try:
+            yield
+        finally:
+            self.close()
+
+    def settle(self, order: Sequence[str]) -> None:
+        """Puts the episodes into the order of the plan, whatever order they ended in.
+
+        Raises:
+            UsageError: where the file has vanished or cannot be written.
+        """
+        try:
+            self._settle(self.path / "episodes.jsonl", order)
+        except OSError as fault:
+            raise UsageError(
+                f"{self.path}: cannot put the episodes in order ({fault.strerror or fault}). What "
+                "is there is kept; make room and run the same command again."
+            ) from None
+
+    def _settle(self, path: Path, order: Sequence[str]) -> None:
+        places = {episode: place for place, episode in enumerate(order)}
+        found, offset = [], 0
+        with path.open("rb") as file:
+            for line in file:
+                named = decode(line, _Named, str(path))
+                found.append((places.get(named.episode, -1), offset, len(line)))
+                offset += len(line)
+            if found == sorted(found):
+                return
+            with draft(path) as new:
+                for _, start, length in sorted(found):
+                    file.seek(start)
+                    new.write(file.read(length))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Writes a file of the folder, whole or not at all."""
+        try:
+            write(self.path / name, content)
+        except OSError as fault:
+            raise UsageError(f"{self.path / name}: cannot write ({fault.strerror})") from None
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def records(self) -> Iterator[Record]:
+        """The finished episodes, in the order of the file."""
+        path = self.path / "episodes.jsonl"
+        if path.exists():
+            yield from lines(path, Record, torn=True)
+
+    def cell(self, record: Record) -> Cell:
+        """The cell of an episode.
+
+        Raises:
+            UsageError: where the plan has no such cell.
+        """
+        self._cells = self._cells or {cell.id: cell for cell in self.plan.cells}
+        if record.cell not in self._cells:
+            raise UsageError(
+                f"{self.path}/episodes.jsonl: episode {record.episode} is of a scene that is not "
+                f"in plan.jsonl ({record.cell}): restore the line, or delete it"
+            )
+        return self._cells[record.cell]
+
+    def spent(self, purse: str) -> float:
+        """Dollars that a purse has paid for this run so far."""
+        path = self.path / "spent.json"
+        if path.exists():
+            self._spent = decode(read_bytes(path), dict[str, float], str(path))
+        return self._spent.get(purse, 0.0)
+
+    def keep_spent(self, purse: str, dollars: float) -> None:
+        """Keeps what a purse has paid, whether or not the episodes are ever finished."""
+        self._spent[purse] = round(dollars, 9)
+        self.write("spent.json", JSON.encode(self._spent) + b"\n")
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._take()
+        for name in ("episodes.jsonl", "timings.jsonl"):
+            cut_torn_line(self.path / name)
+        episodes = self.path / "episodes.jsonl"
+        self.done = {named.episode for named in lines(episodes, _Named)}
+        self._episodes = episodes.open("ab")
+        self._timings = (self.path / "timings.jsonl").open("ab")
+
+    def _take(self) -> None:
+        if self._lock is None:
+            lock = (self.path / ".lock").open("ab")
+            hold(lock, self.path)
+            self._lock = lock
+
+
+class Memory:
+    """A run that is kept in memory only; the same to add to as a `RunFolder`."""
+
+    def __init__(self) -> None:
+        self.done: set[str] = set()
+        self.kept: list[Record] = []
+
+    def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
+        """Keeps finished episodes."""
+        self.kept.extend(records)
+        self.done.update(record.episode for record in records)
+
+    def records(self) -> Iterator[Record]:
+        """The finished episodes."""
+        return iter(self.kept)
+
+
+class _Named(msgspec.Struct):
+    episode: str
+
+
+def _same(folder: RunFolder, manifest: Manifest) -> None:
+    """Checks that the run in a folder is the one that is asked for."""
+    old, new = folder.manifest, manifest
+    if old.plan_hash != new.plan_hash:
+        kept, asked = map(msgspec.structs.asdict, (old.selection, new.selection))
+        changed = [name for name in kept if kept[name] != asked[name]]
+        what = ", ".join(changed) or "the shifts or worlds themselves have changed"
+        raise UsageError(
+            f"{folder.path} holds a run of another plan ({what}): resume it with its own "
+            "options, or name another folder"
+        )
+    if old.agents != new.agents:
+        raise UsageError(
+            f"{folder.path} holds a run of other agents or agent settings "
+            f"({_difference(old.agents, new.agents)}): resume it with the same ones, or name "
+            "another folder"
+        )
+
+
+def _difference(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
+    names = [[str(agent["name"]) for agent in agents] for agents in (old, new)]
+    if names[0] != names[1]:
+        return f"{', '.join(names[0])}; now {', '.join(names[1])}"
+    changed = [
+        f"{before['name']}: {key}"
+        for before, after in zip(map(_flat, old), map(_flat, new), strict=True)
+        for key in sorted({*before, *after})
+        if before.get(key) != after.get(key)
+    ]
+    return f"changed: {', '.join(changed)}"
+
+
+def _flat(agent: dict[str, Any]) -> dict[str, Any]:
+    return {**agent, **agent.get("settings", {}), "settings": None}
+
+
+def _names(path: Path) -> set[str]:
+    return {file.name for file in path.iterdir()}

@@ -1,0 +1,362 @@
+"""Many episodes: agents over the cells of a plan, in threads, batches or processes.
+
+Scripted agents play in plan order, so their results are the same bytes however many processes
+take part. An agent whose own code raises has failed, and is scored so: what breaks it may be the
+shift. Only on the very first turn of a run is it taken for a mistake in setting it up, and said as
+one. An agent reports what is not its doing by `Reply.failure`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.tool import JSON, as_openai
+from toolshift.episode.contract import (
+    PROTOCOL_TOOLS,
+    Agent,
+    OutsideAgent,
+    Reply,
+    ScriptedAgent,
+    Turn,
+)
+from toolshift.episode.episode import Episode, messages
+from toolshift.episode.grade import grade
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.run_folder import Memory, Reading, Record, RunFolder
+
+CHUNK = 64
+Store = RunFolder | Memory
+Done = tuple[Record, float]
+Watch = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An agent in a study, and the spec it was made from ("" for an object of the caller's)."""
+
+    agent: Agent | ScriptedAgent | OutsideAgent
+    spec: str = ""
+    concurrency: int = 1
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        return self.agent.name
+
+
+def episode_id(agent: str, cell: Cell) -> str:
+    """The short name of an agent's episode in a cell."""
+    return blake2b(f"{agent}\x1f{cell.id}".encode(), digest_size=5).hexdigest()
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    contestants: Sequence[Contestant],
+    store: Store,
+    workers: int = 1,
+    watch: Watch = lambda episodes: None,
+) -> None:
+    """Runs every episode that the store does not hold yet.
+
+    Args:
+        cells: what to run, in order.
+        contestants: who runs.
+        store: where finished episodes go, at once.
+        workers: processes for scripted agents.
+        watch: told how many episodes have been added.
+
+    Raises:
+        UsageError: where an agent cannot work at all; what is finished is in the store.
+    """
+    scripted = [c for c in contestants if isinstance(c.agent, ScriptedAgent)]
+    for done in _scripted(cells, scripted, store.done, workers):
+        store.add([record for record, _ in done], [took for _, took in done])
+        watch(len(done))
+    for contestant in contestants:
+        if contestant in scripted:
+            continue
+        left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
+        for one in _answering(contestant, left, fresh=len(left) == len(cells)):
+            store.add([one[0]], [one[1]])
+            watch(1)
+
+
+def play(
+    contestant: Contestant, cell: Cell, scene: Scene | None = None, fresh: bool = True
+) -> Record:
+    """Runs one episode; `fresh` says that the agent has never been seen to work."""
+    agent = contestant.agent
+    if isinstance(agent, ScriptedAgent):
+        return _play_scripted(agent, cell, scene)[0]
+    return _conversation(agent, cell, scene, pilot=fresh).run()[0]
+
+
+# -- scripted agents ---------------------------------------------------------------------------
+
+
+def _scripted(
+    cells: Sequence[Cell], contestants: list[Contestant], done: set[str], workers: int
+) -> Iterator[list[Done]]:
+    """Cell by cell, so that a scene is made once for all the agents."""
+    todo = ((cell, c) for cell in cells for c in contestants)
+    left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
+    chunks = iter(lambda: list(islice(left, CHUNK)), [])
+    if workers > 1 and contestants and all(c.spec for c in contestants):
+        from toolshift.runs.pool import in_processes
+
+        yield from in_processes(((c.spec, cell) for chunk in chunks for cell, c in chunk), workers)
+        return
+    for chunk in chunks:
+        yield [_play_scripted(c.agent, cell) for cell, c in chunk]  # type: ignore[arg-type]
+
+
+def _play_scripted(agent: ScriptedAgent, cell: Cell, scene: Scene | None = None) -> Done:
+    start = time.perf_counter()
+    episode = Episode(scene or build(cell), trial=cell.trial)
+    try:
+        agent.play(episode)
+    except UsageError:
+        raise
+    except Exception as fault:
+        if episode.end:
+            raise
+        episode.crash(_said(fault))
+    return _record(agent.name, cell, episode), time.perf_counter() - start
+
+
+# -- agents that answer turns ------------------------------------------------------------------
+
+
+class _Stopped(Exception):
+    """The study ends while this episode is going on."""
+
+
+class _Conversation:
+    """One episode of an agent that answers turns."""
+
+    def __init__(
+        self, agent: Agent, cell: Cell, scene: Scene | None = None, pilot: bool = False
+    ) -> None:
+        self.agent, self.cell, self.pilot = agent, cell, pilot
+        self.episode = Episode(scene or build(cell), trial=cell.trial)
+        self.start = time.perf_counter()
+
+    def run(self, stop: threading.Event | None = None) -> Done:
+        while not self.episode.end:
+            if stop is not None and stop.is_set():
+                raise _Stopped
+            self.take(lambda: self.agent.reply(self.episode.observation))
+        return self.finish()
+
+    def take(self, reply: Callable[[], Any]) -> None:
+        try:
+            read = Reply.of(reply())
+        except UsageError:
+            raise
+        except (Exception, SystemExit) as fault:  # an agent that exits must not end the study
+            if self.pilot and not self.episode.steps:
+                raise UsageError(_first_turn(self.agent.name, fault)) from fault
+            self.episode.crash(_said(fault))
+            return
+        self.episode.take(read)
+
+    def finish(self) -> Done:
+        took = time.perf_counter() - self.start
+        return _record(self.agent.name, self.cell, self.episode, reading=True), took
+
+
+class _Visit(_Conversation):
+    """One episode of an agent in a program of its own."""
+
+    agent: Any
+
+    def run(self, stop: threading.Event | None = None) -> Done:
+        try:
+            self.agent.drive(self.episode, stop or threading.Event())
+        except UsageError:
+            raise
+        except Exception as fault:  # between us and the program; it has no part in this
+            if not self.episode.end:
+                self.episode.fail(_said(fault))
+        if not self.episode.end:
+            raise _Stopped
+        if self.pilot and self.episode.end == "crashed" and len(self.episode.steps) == 1:
+            raise UsageError(f"agent {self.agent.name} did not work: {self.episode.steps[0].said}")
+        took = time.perf_counter() - self.start
+        return _record(self.agent.name, self.cell, self.episode), took
+
+
+def _conversation(
+    agent: Agent | OutsideAgent, cell: Cell, scene: Scene | None = None, pilot: bool = False
+) -> _Conversation:
+    if isinstance(agent, OutsideAgent):
+        return _Visit(agent, cell, scene, pilot)  # type: ignore[arg-type]
+    return _Conversation(agent, cell, scene, pilot)
+
+
+def _said(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _first_turn(name: str, fault: BaseException) -> str:
+    return (
+        f"agent {name} raised {type(fault).__name__} on its first turn: {fault}. It is called "
+        "with (messages, tools) and returns a string or an assistant message."
+    )
+
+
+def _answering(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
+    agent = contestant.agent
+    assert isinstance(agent, Agent | OutsideAgent)
+    if hasattr(agent, "reply_batch"):
+        return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))), fresh)
+    return _threads(agent, cells, contestant.concurrency, fresh)
+
+
+def _threads(
+    agent: Agent | OutsideAgent, cells: list[Cell], concurrency: int, fresh: bool
+) -> Iterator[Done]:
+    """The first episode alone, as it shows whether the agent works; then many at once."""
+    if cells:
+        yield _conversation(agent, cells[0], pilot=fresh).run()
+    if concurrency == 1:
+        yield from (_conversation(agent, cell).run() for cell in cells[1:])
+        return
+    todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
+    stop = threading.Event()
+    for cell in cells[1:]:
+        todo.put(cell)
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                ended.put(_conversation(agent, todo.get_nowait()).run(stop))
+            except (queue.Empty, _Stopped):
+                return
+            except BaseException as fault:  # handed to the main thread, which raises it
+                ended.put(fault)
+                return
+
+    # Daemons: one that waits for a slow server must not hold up the end of the program.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(concurrency)]
+    for thread in threads:
+        thread.start()
+    yield from _collect(ended, len(cells) - 1, stop, threads)
+
+
+def _collect(
+    ended: queue.SimpleQueue[Done | BaseException],
+    count: int,
+    stop: threading.Event,
+    threads: list[threading.Thread],
+) -> Iterator[Done]:
+    """Passes on what ends; after a fault, first what the other threads are about to finish."""
+    fault: BaseException | None = None
+    received = 0
+    try:
+        while received < count and (fault is None or any(t.is_alive() for t in threads)):
+            try:
+                one = ended.get(timeout=0.5)
+            except queue.Empty:
+                continue
+            if isinstance(one, BaseException):
+                fault = fault or one
+                stop.set()
+            else:
+                received += 1
+                yield one
+    finally:
+        stop.set()
+    if fault is not None:
+        raise fault
+
+
+def _lockstep(agent: Any, cells: list[Cell], batch: int, fresh: bool) -> Iterator[Done]:
+    """Steps `batch` episodes together; one that ends makes room for the next.
+
+    After the last one the agent's `release()` is called, where it has one.
+    """
+    waiting = iter(cells)
+    alive: list[_Conversation] = []
+    while True:
+        alive += [_Conversation(agent, c) for c in islice(waiting, batch - len(alive))]
+        if not alive:
+            getattr(agent, "release", lambda: None)()
+            return
+        for one, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
+            one.take(reply)
+        fresh = False
+        yield from (one.finish() for one in alive if one.episode.end)
+        alive = [one for one in alive if not one.episode.end]
+
+
+def _replies(agent: Any, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
+    """A function for each turn, which returns its reply or raises what the agent raised."""
+    try:
+        replies = list(agent.reply_batch([one.episode.observation for one in alive]))
+        if len(replies) != len(alive):
+            raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as fault:
+        if first:
+            raise UsageError(_first_turn(agent.name, fault)) from fault
+        if len(alive) > 1:  # one by one, for the others are not to blame
+            return [reply for one in alive for reply in _replies(agent, [one], first=False)]
+        return [partial(_raise, fault)]
+    return [partial(_same, reply) for reply in replies]
+
+
+def _same(reply: Any) -> Any:
+    return reply
+
+
+def _raise(fault: BaseException) -> Any:
+    raise fault
+
+
+# -- what is recorded --------------------------------------------------------------------------
+
+
+def _record(agent: str, cell: Cell, episode: Episode, reading: bool = False) -> Record:
+    scene = episode.scene
+    read = Reading()
+    if reading:
+        read = Reading(_bytes_read(scene, episode.steps), _bytes_read(scene, scene.rehearsal))
+    return Record(
+        episode=episode_id(agent, cell),
+        agent=agent,
+        cell=cell.id,
+        end=episode.end,
+        grade=grade(episode),
+        steps=tuple(episode.steps),
+        usage=episode.usage,
+        reading=read,
+    )
+
+
+def _bytes_read(scene: Scene, steps: Sequence[Any]) -> int:
+    """Bytes of all the prompts of a conversation; every turn sends the whole of it again."""
+    tools = len(JSON.encode([*map(as_openai, scene.tools), *PROTOCOL_TOOLS]))
+    total = so_far = 0
+    for message in messages(scene, steps):
+        if message["role"] == "assistant":
+            total += tools + so_far
+        so_far += len(JSON.encode(message))
+    return total
+
+
+def first_turn(cell: Cell) -> Turn:
+    """What an agent sees first in a cell."""
+    return Episode(build(cell)).observation

@@ -1,0 +1,261 @@
+"""Suites: named selections of worlds, tasks and shifts, and how they are asked for."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import TIERS, find_shift, shifts, unknown
+from toolshift.core.world import POOLS
+from toolshift.runs.cell import Stack
+from toolshift.worlds import find_world, stored_name
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """A stack of shifts and how many tasks of a world meet it (0: all of them)."""
+
+    shifts: Stack
+    tasks: int = 0
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """What was asked for: enough to plan the same cells again.
+
+    Attributes:
+        tasks: tasks of each world and seed, spread over its kinds.
+        rotate: every task meets one arm of each tier in turn, instead of all the arms.
+    """
+
+    suite: str
+    worlds: tuple[str, ...]
+    kinds: tuple[str, ...]
+    tasks: int
+    arms: tuple[Arm, ...]
+    rotate: bool
+    placebo: bool
+    trials: int
+    seeds: tuple[int, ...]
+    pool: str
+    size: int
+
+
+class Suite(msgspec.Struct, frozen=True):
+    """A selection with a name. `shifts` are as on the command line (`read_arms`)."""
+
+    name: str
+    summary: str
+    worlds: tuple[str, ...]
+    tasks: int
+    shifts: tuple[str, ...]
+    severities: tuple[int, ...] = (1, 2, 3)
+    rotate: bool = False
+
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "quick",
+            "20 tasks of poi, 11 shifts over the four tiers: about 220 episodes an agent",
+            ("poi",),
+            20,
+            (
+                "identity_erasure:2",
+                "semantic_trap:2",
+                "format_drift:3",
+                "redirect:2",
+                "merged_tools:2",
+                "reversed_order:2*12",
+                "unseen_domain:2",
+                "fatal_error:2*10",
+                "fatal_error_lookalike:2*10",
+                "no_such_entity:2*10",
+                "no_such_entity_lookalike:2*10",
+            ),
+            (2,),
+        ),
+        Suite(
+            "standard",
+            "16 tasks of each world, every shift at three severities",
+            ("poi", "medical", "retail"),
+            16,
+            ("all",),
+        ),
+        Suite(
+            "paper",
+            "220 tasks of poi, each under one shift of each tier: 880 evaluation tasks",
+            ("poi",),
+            220,
+            ("all",),
+            rotate=True,
+        ),
+    )
+}
+
+
+def find_suite(name: str) -> Suite:
+    """The suite of this name.
+
+    Raises:
+        UsageError: where there is none; offers the nearest names.
+    """
+    if name not in SUITES:
+        raise UsageError(unknown("suite", name, SUITES))
+    return SUITES[name]
+
+
+def select(
+    suite: str = "quick",
+    *,
+    worlds: tuple[str, ...] = (),
+    kinds: tuple[str, ...] = (),
+    shifts: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
+    severities: tuple[int, ...] = (),
+    tasks: int = 0,
+    trials: int = 1,
+    seed: int = 0,
+    seeds: int = 1,
+    pool: str = "dev",
+    size: int = 200,
+    placebo: bool = True,
+) -> Selection:
+    """Turns a suite and the changes to it into a selection; what is left out is the suite's.
+
+    Args:
+        suite: the name of a suite.
+        worlds: worlds instead of the suite's.
+        kinds: only these task kinds.
+        shifts: shifts instead of the suite's; see `read_arms`.
+        without: shifts, or whole tiers, to hold out.
+        severities: for shifts that name none.
+        tasks: tasks of each world and seed.
+        trials: how often each cell is run.
+        seed: the first seed.
+        seeds: how many seeds, counted up from `seed`.
+        pool: the pool of entities and wordings of the shifts: train, dev or test.
+        size: entities in each world.
+        placebo: whether a placebo arm is run.
+
+    Raises:
+        UsageError: for anything unknown or out of range.
+    """
+    base = find_suite(suite)
+    check_entities(pool, size)
+    for what, number in (("tasks", tasks or 1), ("trials", trials), ("seeds", seeds)):
+        if number < 1:
+            raise UsageError(f"{what} must be at least 1, not {number}")
+    named = tuple(map(stored_name, worlds or base.worlds))
+    known = {kind for name in named for kind in find_world(name).kinds}
+    for kind in kinds:
+        if kind not in known:
+            raise UsageError(unknown("task kind", kind, known))
+    for name in named if seeds > 1 else ():
+        if find_world(name).counts:
+            raise UsageError(
+                f"the tasks of {find_world(name).name} are those of its file, so another seed has "
+                "the same ones: use --trials instead of --seeds"
+            )
+    given = severities or ((2,) if shifts else base.severities)
+    held_out = {shift for name in without for shift in _names(name)}
+    changed = bool(worlds or kinds or shifts or held_out or severities or tasks)
+    return Selection(
+        suite=f"{suite} (changed)" if changed else suite,
+        worlds=named,
+        kinds=kinds,
+        tasks=tasks or base.tasks,
+        arms=tuple(
+            arm
+            for text in shifts or base.shifts
+            for arm in read_arms(text, given)
+            if held_out.isdisjoint(applied.shift for applied in arm.shifts)
+        ),
+        rotate=base.rotate and not shifts,
+        placebo=placebo,
+        trials=trials,
+        seeds=tuple(range(seed, seed + seeds)),
+        pool=pool,
+        size=size,
+    )
+
+
+def check_entities(pool: str, size: int) -> None:
+    """Checks what entities are asked for.
+
+    Raises:
+        UsageError: for an unknown pool, or a world too small to have tasks.
+    """
+    if pool not in POOLS:
+        raise UsageError(unknown("pool", pool, POOLS))
+    if size < 10:
+        raise UsageError(f"size must be at least 10, not {size}")
+
+
+def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
+    """Reads `NAME[:SEVERITY][+NAME[:SEVERITY]...][*TASKS]`.
+
+    NAME may be a tier, which stands for its shifts, `all`, or `clean` for no shift at all.
+
+    Raises:
+        UsageError: for an unknown shift, or a severity or a number that is none.
+    """
+    body, _, limit = text.partition("*")
+    if limit and not limit.isdigit():
+        raise UsageError(f"shift {text!r}: what follows * is a number of tasks")
+    if body == "clean":
+        return []
+    for severity in severities:
+        _check_severity(severity, text)
+    parts = [part.partition(":") for part in body.split("+")]
+    choices = [
+        [
+            Applied(name, severity)
+            for name in _names(raw)
+            for severity in ((_severity(number, text),) if colon else _severities(name, severities))
+        ]
+        for raw, colon, number in parts
+    ]
+    return [Arm(_deepest_first(stack), int(limit or 0)) for stack in product(*choices)]
+
+
+def _deepest_first(stack: Stack) -> Stack:
+    """The order in which shifts are applied, whatever the order they were named in."""
+    return tuple(sorted(stack, key=lambda each: (find_shift(each.shift).order, each.shift)))
+
+
+def read_stack(text: str) -> Stack:
+    """Reads `a:2+b:1` as one stack of shifts; severity 2 where none is given."""
+    if not text:
+        return ()
+    arms = read_arms(text)
+    if len(arms) != 1:
+        raise UsageError(f"{text!r} stands for {len(arms)} stacks of shifts: name one")
+    return arms[0].shifts
+
+
+def _names(raw: str) -> list[str]:
+    if raw == "all":
+        return [name for name, found in shifts().items() if found.tier != "none"]
+    if raw in TIERS:
+        return [name for name, found in shifts().items() if found.tier == raw]
+    return [find_shift(raw).name]
+
+
+def _severities(name: str, severities: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of a shift that names none; one that is made from a file is always the same."""
+    return severities[:1] if "@" in name else severities
+
+
+def _severity(text: str, where: str) -> int:
+    if not text.isdigit():
+        raise UsageError(f"shift {where!r}: the severity after : is 1, 2 or 3, not {text!r}")
+    return _check_severity(int(text), where)
+
+
+def _check_severity(severity: int, where: str) -> int:
+    if severity not in (1, 2, 3):
+        raise UsageError(f"severity {severity} of {where}: it goes from 1 to 3")
+    return severity

@@ -1,0 +1,392 @@
+"""A live scene: foreign tools as the truth of a scene, so that every registered shift serves them.
+
+    scene = live_scene(from_mcp(listed), seed=0, pool="dev")
+    scene = shifted(scene, stack)                      # the same shifts as anywhere
+    live = Live(scene, toolbox.tools, carry)           # carry(name, arguments) -> Result, for real
+    live.tools()                                       # as shown now
+    live.call(name, arguments)                         # -> Spoken
+
+A live scene has no task and no user. Its rehearsal, from which shifts pick their targets, calls
+every tool once (of more than `MOST_REHEARSED`, a seeded choice; or those the user says that his
+agent needs) on made-up results, never on the real ones. So severity 1 hits one tool, 2 those of the
+rehearsal, 3 all. A shift that needs a task, a user or declared data flow raises `NotApplicable`.
+
+`Live` stands between the layers and the real tools and lets a spoken call reach only those writing
+tools that it stands for, each once. A layer that does more gets an error in place of the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.form import facts, show
+from toolshift.core.layer import Layer, Session
+from toolshift.core.scene import Applied, Outcome, Scene, Task
+from toolshift.core.shift import NotApplicable, apply, find_shift, unknown
+from toolshift.core.tool import Result, Tool, error
+from toolshift.core.world import Truth, World
+from toolshift.episode.episode import Step
+from toolshift.interop.schema import sample
+from toolshift.interop.tools import Toolbox
+
+MOST_REHEARSED = 12
+MOST_HINTS = 6
+Carry = Callable[[str, dict[str, Any]], Result]
+SPARING = ("tool_subset", "tool_gone_lookalike")
+"""Shifts that take away what the task can spare."""
+TRAPS = ("semantic_trap",)
+"""Shifts that tempt an agent into calling another tool than it means to."""
+
+
+class LiveWorld(World):
+    """The world of tools that are not ours: no entities, no tasks, no facts that a user knows."""
+
+    name = "live"
+    system = ""
+    facts = {}
+    tools = ()
+    actions = {}
+    kinds = {}
+
+
+@dataclass(frozen=True)
+class _NoEntities:
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class LiveScene(Scene):
+    """A scene over foreign tools. `needed` names the true tools that the agent needs, if known."""
+
+    needed: tuple[str, ...] = ()
+
+    @cached_property
+    def rehearsal(self) -> tuple[Step, ...]:
+        """A call of every tool (see the module), on made-up results."""
+        rehearsal = Rehearsal(self.open())
+        rehearsal.visit(_rehearsed(self, rehearsal.shown()))
+        return rehearsal.steps
+
+
+def live_scene(
+    toolbox: Toolbox, seed: int = 0, pool: str = "dev", needed: tuple[str, ...] = ()
+) -> LiveScene:
+    """The scene of a toolbox before any shift; deterministic in the seed and the tool list.
+
+    Raises:
+        UsageError: where a needed tool is not in it.
+    """
+    for name in needed:
+        if name not in toolbox.sources:
+            raise UsageError(unknown("tool", name, toolbox.sources))
+    answers = {name: _answering(source.example()) for name, source in toolbox.sources.items()}
+    truth = Truth(toolbox.tools, answers, _NoEntities(seed))
+    identity = f"{seeds.derive(seed, toolbox.hash):016x}"[:12]
+    lineage = f"live/{toolbox.hash}/{pool}/{seed}"
+    task = Task("live", "tools", pool, seed, len(toolbox.tools), 0, lineage, identity)
+    return LiveScene(task, LiveWorld(), truth, (), Outcome(), "", needed=needed)
+
+
+def _answering(example: Any) -> Callable[[Any, dict[str, Any]], Any]:
+    return lambda state, arguments: example
+
+
+# -- shifts ------------------------------------------------------------------------------------
+
+
+def shifted(scene: LiveScene, stack: tuple[Applied, ...], may_write: bool = False) -> LiveScene:
+    """Applies shifts to a live scene, the deepest first.
+
+    Args:
+        scene: the one to shift.
+        stack: the shifts, in any order.
+        may_write: whether a trap may lie over tools that write.
+
+    Raises:
+        NotApplicable: where one cannot be truthful on live tools; the message begins with it.
+        UsageError: for an unknown shift, and for a trap over writing tools without `may_write`.
+    """
+    for one in sorted(stack, key=lambda one: (find_shift(one.shift).order, one.shift)):
+        before = scene
+        scene = _applied(scene, one)
+        if one.shift in TRAPS and not may_write:
+            _refuse_writes(before, scene, one)
+    return scene
+
+
+def _applied(scene: LiveScene, one: Applied) -> LiveScene:
+    found = find_shift(one.shift)
+    name = f"{one.shift}:{one.severity}"
+    if found.dimension == "query":
+        raise NotApplicable(f"{name}: it changes what a user says, and live tools have no user")
+    if found.level == 3:
+        raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
+    if one.shift in SPARING and not scene.needed:
+        raise NotApplicable(f"{name}: which tools can be spared is not known; say which are needed")
+    try:
+        after = apply(scene, one.shift, one.severity)
+    except NotApplicable as reason:
+        raise NotApplicable(f"{name}: {reason}") from None
+    except IndexError:  # a rule of somebody else's that looks for the user's request
+        raise NotApplicable(f"{name}: it needs a user's request") from None
+    if not isinstance(after, LiveScene) or after.truth is not scene.truth or after.asks:
+        raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
+    return after
+
+
+def _refuse_writes(before: LiveScene, after: LiveScene, one: Applied) -> None:
+    was = {tool.origin: tool.name for tool in before.tools}
+    lured = [
+        "".join(tool.origin)
+        for tool in after.tools
+        if tool.effect == "write" and was.get(tool.origin) != tool.name
+    ]
+    if lured:
+        raise UsageError(
+            f"{one.shift}:{one.severity} would give misleading names to tools that are not marked "
+            f"readOnlyHint ({', '.join(lured)}), and these tools are real. Use another --seed or "
+            "--needs, or insist with --allow-traps-that-write"
+        )
+
+
+class Rehearsal:
+    """Calls tools of a session, follows what the answers ask, and notes the steps.
+
+    Args:
+        session: the interface to call; that of a live scene answers with made-up results.
+        given: values of parameters, by fact; others are made up from their schemas.
+    """
+
+    def __init__(self, session: Session, given: Mapping[str, Any] | None = None) -> None:
+        self.session = session
+        self.steps: tuple[Step, ...] = ()
+        self._given = dict(given or {})
+        self._known = dict(self._given)
+        self._open: set[str] = set()
+
+    def shown(self) -> dict[str, Tool]:
+        """The tools on offer now, by name."""
+        return {tool.name: tool for tool in self.session.tools() if not tool.retired}
+
+    def visit(self, tools: Iterable[Tool]) -> None:
+        """Calls each of some tools once, after those that yield what it needs."""
+        self._open.clear()
+        self._known = dict(self._given)
+        for tool in tools:
+            if tool.name not in self._open:
+                self._visit(tool)
+
+    def _visit(self, tool: Tool) -> None:
+        self._open.add(tool.name)
+        for fact in tool.needs:
+            feeding = (t for t in self.shown().values() if fact and t.yields(fact))
+            source = next((t for t in feeding if t.name not in self._open), None)
+            if fact not in self._known and source is not None:
+                self._visit(source)
+        self._call(tool)
+
+    def _call(self, tool: Tool) -> None:
+        more: dict[str, Any] = {}
+        for _ in range(MOST_HINTS):
+            result = self._step(tool, {**self._arguments(tool), **more})
+            hint = result.hint
+            if hint is None or hint.kind == "fatal":
+                return
+            if hint.kind == "use":
+                tool = self.shown().get(hint.tool, tool)
+            elif hint.kind == "page":
+                more = dict(hint.arguments)
+            elif hint.kind == "value":
+                more = {n: hint.new for n, v in self._arguments(tool).items() if v == hint.old}
+
+    def _arguments(self, tool: Tool) -> dict[str, Any]:
+        return {
+            param.name: self._known[param.fact]
+            if param.fact in self._known
+            else sample(param.schema, param.name)
+            for param in tool.params
+            if param.required or param.fact in self._given
+        }
+
+    def _step(self, tool: Tool, arguments: dict[str, Any]) -> Result:
+        result = self.session.call(tool.name, dict(arguments))
+        records = result.data if isinstance(result.data, list) else [result.data]
+        for record in records if result.ok else ():
+            self._known |= facts(record, result.fields)
+        code = "" if result.ok else result.data["error"]["code"]
+        step = Step("call", len(self.steps), tool.name, arguments, show(result), ok=result.ok)
+        self.steps = (*self.steps, _noted(step, code, result))
+        return result
+
+
+def _noted(step: Step, code: str, result: Result) -> Step:
+    hint = result.hint.kind if result.hint else ""
+    return msgspec.structs.replace(step, error=code, provoked=result.provoked, hint=hint)
+
+
+def _rehearsed(scene: LiveScene, shown: Mapping[str, Tool]) -> list[Tool]:
+    """The tools to call: those that stand for the needed ones, else all, or a seeded choice."""
+    able = [tool for tool in shown.values() if tool.origin]
+    if scene.needed:
+        return [tool for tool in able if set(tool.origin) & set(scene.needed)]
+    origins = list(dict.fromkeys(tool.origin for tool in able))
+    if len(origins) > MOST_REHEARSED:
+        rng = seeds.rng(scene.task.id, "rehearsal")
+        origins = rng.sample(sorted(origins), MOST_REHEARSED)
+    return [tool for tool in able if tool.origin in origins]
+
+
+# -- results that are still what their schema says -----------------------------------------------
+
+
+def altered(scene: LiveScene, toolbox: Toolbox) -> frozenset[str]:
+    """The true tools whose results the layers may write in another way than declared.
+
+    Found by trial on made-up results. Where any of those tried is altered, so may be the others.
+    """
+    if not scene.layers:
+        return frozenset()
+    session = scene.open()
+    tried: set[str] = set()
+    found: set[str] = set()
+    for step in scene.calls:
+        tools = {tool.name: tool for tool in session.tools()}
+        arguments = step.arguments if isinstance(step.arguments, dict) else {}
+        result = session.call(step.name, dict(arguments))
+        source = toolbox.source(tools[step.name]) if step.name in tools else None
+        if source is None or source.outputs is None or not result.ok:
+            continue
+        true = set(tools[step.name].origin)
+        tried |= true
+        data = {source.envelope: result.data} if source.envelope else result.data
+        if result.form != "json" or not _accepts(source.outputs, data):
+            found |= true
+    if found:
+        found |= set(toolbox.sources) - tried
+    return frozenset(found)
+
+
+def _accepts(schema: dict[str, Any], value: Any) -> bool:
+    try:
+        return jsonschema_rs.validator_for(schema).is_valid(value)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return True  # a schema that nobody can check forbids nothing
+
+
+# -- before the real tools -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What came of a spoken call.
+
+    Attributes:
+        result: as the outermost layer gave it.
+        true: the true calls behind it: name, arguments, success.
+        changed: the tools on offer have changed with it.
+    """
+
+    result: Result
+    true: tuple[tuple[str, dict[str, Any], bool], ...]
+    changed: bool
+
+
+_may_write: ContextVar[set[str] | None] = ContextVar("_may_write", default=None)
+
+
+class LiveUpstream:
+    """Real tools below a stack of layers; never carries out a write that was not asked for."""
+
+    def __init__(self, tools: tuple[Tool, ...], carry: Carry) -> None:
+        self.effects: list[tuple[Any, ...]] = []
+        self._tools, self._carry = tools, carry
+        self._by_name = {tool.name: tool for tool in tools}
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as they truly are."""
+        return self._tools
+
+    def replace(self, tools: tuple[Tool, ...]) -> None:
+        """Takes note that the real tools have changed."""
+        self._tools = tools
+        self._by_name = {tool.name: tool for tool in tools}
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Carries out a true call, if this spoken call may make it."""
+        tool = self._by_name.get(name)
+        if tool is None:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        if tool.effect == "write":
+            left = _may_write.get()
+            if left is None or name not in left:
+                text = f"{name} is not marked as read-only, and one call may call it only once."
+                return error("write_refused", text)
+            left.remove(name)
+        return self._carry(name, arguments)
+
+
+class Live:
+    """A shifted interface to real tools. Not safe to call from two threads at once.
+
+    Args:
+        scene: the shifted scene; only its layers count.
+        toolbox: the real tools.
+        carry: makes a real call; what it raises passes through.
+    """
+
+    def __init__(self, scene: LiveScene, toolbox: Toolbox, carry: Carry) -> None:
+        self.scene, self.toolbox = scene, toolbox
+        self.upstream = LiveUpstream(toolbox.tools, carry)
+        self.session = Session(self.upstream, scene.layers)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the tools may change in mid-session."""
+        return any(type(layer).phase is not Layer.phase for layer in self.scene.layers)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as shown now."""
+        return tuple(tool for tool in self.session.tools() if not tool.retired)
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Spoken:
+        """Carries a spoken call through the layers."""
+        offered = self.session.tools()
+        before = len(self.session.true_calls)
+        tool = next((tool for tool in offered if tool.name == name), None)
+        wrong = self._wrong(tool, name, arguments)
+        if wrong is not None:
+            return Spoken(wrong, (), False)
+        token = _may_write.set(set(tool.origin) if tool is not None else set())
+        try:
+            result = self.session.call(name, arguments)
+        finally:
+            _may_write.reset(token)
+        true = tuple(self.session.true_calls[before:])
+        return Spoken(result, true, self.session.tools() is not offered)
+
+    def _wrong(self, tool: Tool | None, name: str, arguments: dict[str, Any]) -> Result | None:
+        """What an agent's call has got wrong; an unchanged tool says so itself."""
+        if tool is None:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        source = self.toolbox.source(tool)
+        if source is not None and tool.params == source.tool.params:
+            return None
+        try:
+            check = jsonschema_rs.validator_for(self.toolbox.schema(tool))
+        except (ValueError, jsonschema_rs.ReferencingError):
+            return None
+        fault = next(iter(check.iter_errors(arguments)), None)
+        if fault is None:
+            return None
+        where = ".".join(map(str, fault.instance_path))
+        text = f"{where}: {fault.message}" if where else str(fault.message)
+        return error("invalid_arguments", f"{name}: {text}")

@@ -1,0 +1,148 @@
+"""One side of a change: a list of tools, from a file or from a live server.
+
+    read_side("tools.json")                    MCP tools, OpenAI tools or OpenAPI 3; JSON or YAML
+    read_side("mcp:npx -y my-server@1.2")      a server over standard input and output
+    read_side("https://example.com/mcp")       a server over streamable HTTP
+
+Whatever it was, each tool comes as MCP lists one: `name`, `description`, `inputSchema`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+from toolshift.interop.tools import Toolbox, from_mcp, from_openai
+
+COMMAND = "mcp:"
+Kind = Literal["mcp", "openai", "openapi"]
+
+
+class Side(msgspec.Struct, frozen=True):
+    """A tool list and what it was read from; `hash` is of the tools alone."""
+
+    kind: Kind
+    origin: str
+    hash: str
+    tools: list[dict[str, Any]]
+
+    def toolbox(self) -> Toolbox:
+        """The tools as ours."""
+        return from_mcp(self.tools)
+
+
+def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]]) -> Side:
+    """A side of these tools.
+
+    Raises:
+        UsageError: where there are none, one has no name, or two have the same.
+    """
+    if not tools:
+        raise UsageError(f"{origin}: the list has no tool")
+    try:
+        from_mcp(tools)
+    except UsageError as wrong:
+        raise UsageError(f"{origin}: {wrong}") from None
+    return Side(kind, origin, blake2b(JSON.encode(tools), digest_size=8).hexdigest(), tools)
+
+
+def read_side(text: str) -> Side:
+    """Reads a tool list; see the module.
+
+    Raises:
+        UsageError: where it cannot be read, or is no list of tools.
+    """
+    if text.startswith(COMMAND):
+        command = tuple(shlex.split(text.removeprefix(COMMAND)))
+        if not command:
+            raise UsageError(f"{text!r}: the command of the server is missing after mcp:")
+        # What stands after the program may be a secret; a package with its version is not.
+        package = next((part for part in command[1:] if not part.startswith("-")), "")
+        return side_of("mcp", f"{COMMAND}{command[0]} {package}".strip(), _listed(command=command))
+    if text.startswith(("http://", "https://")):
+        return side_of("mcp", text.partition("?")[0], _listed(url=text))
+    return _from_file(Path(text))
+
+
+def _listed(command: tuple[str, ...] = (), url: str = "") -> list[dict[str, Any]]:
+    try:
+        from toolshift.interop.mcp_client import Target, list_tools
+    except ImportError:
+        raise UsageError('live servers need an extra: pip install "toolshift[connect]"') from None
+    target = Target(command=command, url=url)
+    try:
+        return asyncio.run(list_tools(target))
+    except BaseExceptionGroup as several:
+        fault: BaseException = several
+        while isinstance(fault, BaseExceptionGroup):
+            fault = fault.exceptions[0]
+        if isinstance(fault, UsageError | KeyboardInterrupt):
+            raise fault from None
+        raise UsageError(f"{target.name} did not list its tools: {fault}") from None
+
+
+def _from_file(path: Path) -> Side:
+    try:
+        raw = path.read_bytes()
+    except OSError as fault:
+        raise UsageError(
+            f"{path}: cannot be read ({fault.strerror}). Name a file, `mcp:COMMAND ...` for a "
+            "server that is started, or its http address"
+        ) from None
+    document = _parsed(raw, path)
+    if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
+        return side_of("openapi", path.name, _from_openapi(document, path))
+    listed = document.get("tools") if isinstance(document, Mapping) else document
+    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        raise UsageError(
+            f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI 3 document'
+        )
+    if listed and all("function" in one for one in listed):
+        return side_of("openai", path.name, list(map(_from_openai, _functions(listed))))
+    return side_of("mcp", path.name, listed)
+
+
+def _functions(listed: list[Any]) -> list[Mapping[str, Any]]:
+    """OpenAI tools, once it is plain that they are.
+
+    Raises:
+        UsageError: where one is not a function with a name.
+    """
+    from_openai(listed)
+    return [one["function"] for one in listed]
+
+
+def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in function.items() if key != "parameters"}
+    return {**rest, "inputSchema": function.get("parameters") or {"type": "object"}}
+
+
+def _from_openapi(document: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+    from toolshift.interop.openapi import read_openapi
+
+    try:
+        return [operation.shown for operation in read_openapi(document)]
+    except UsageError as wrong:
+        raise UsageError(f"{path}: {wrong}") from None
+
+
+def _parsed(raw: bytes, path: Path) -> Any:
+    if path.suffix in (".yaml", ".yml"):
+        import yaml
+
+        try:
+            return yaml.load(raw, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        except (yaml.YAMLError, UnicodeDecodeError) as fault:
+            raise UsageError(f"{path} is not YAML: {fault}") from None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise UsageError(f"{path} is not JSON: {fault}") from None

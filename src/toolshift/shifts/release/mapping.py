@@ -1,0 +1,125 @@
+"""The mapping file: what became what, as far as a reader of two tool lists cannot tell.
+
+    renamed = {printEnv = "get-env", sampleLLM = "?"}   # "?" is still to be decided
+    removed = ["zip"]                                   # has no successor
+    added = ["get-annotated-message"]                   # has no predecessor
+
+    [params.search_files]                               # by the old tool: old = new; "" for gone
+    query = "pattern"
+
+    [defaults.search_files]                             # by the old tool: what an old parameter
+    limit = 10                                          # gets that nobody can say any more
+
+    [values.search_files.order]                         # by the old tool and parameter: old = new
+    asc = "ascending"
+
+    [fields.get_order]                                  # by the old tool: paths in its results
+    total = "amount.total"
+
+    [merged.issue_read]                                 # a new tool that stands for several
+    by = "method"                                       # as this parameter of it says
+    tools = {get = "get_issue", get_comments = "get_issue_comments"}
+
+    [split.manage]                                      # an old tool that became several
+    by = "action"                                       # which say by their names what this
+    tools = {create_item = "create"}                    # parameter of it said: new = value
+
+Whatever is left out is inferred.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+
+UNDECIDED = "?"
+Table = dict[str, dict[str, str]]
+
+
+class Several(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tool on one side, several on the other, told apart by the value of a parameter."""
+
+    by: str
+    tools: dict[str, str]
+
+
+class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a mapping file says; see the module."""
+
+    renamed: dict[str, str] = {}
+    removed: list[str] = []
+    added: list[str] = []
+    params: Table = {}
+    defaults: dict[str, dict[str, Any]] = {}
+    values: dict[str, Table] = {}
+    fields: Table = {}
+    merged: dict[str, Several] = {}
+    split: dict[str, Several] = {}
+
+
+def read_mapping(path: Path) -> Answers:
+    """Reads a mapping file.
+
+    Raises:
+        UsageError: where it is not there, or is no mapping file.
+    """
+    try:
+        said = tomllib.loads(path.read_text())
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{path} is not TOML: {fault}") from None
+    try:
+        return msgspec.convert(said, Answers)
+    except msgspec.ValidationError as fault:
+        tables = ", ".join(Answers.__struct_fields__)
+        raise UsageError(f"{path}: {fault}. Its tables are: {tables}") from None
+
+
+def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:
+    """A mapping file, with a note beside what is undecided.
+
+    Args:
+        answers: what is known so far, `UNDECIDED` for what is not.
+        notes: by `table.tool` or `table.tool.name`, what to say beside an entry.
+    """
+    told = msgspec.to_builtins(answers)
+    lines = ['# Fill in every "?": the new name, or "" where there is none. Then give the file as']
+    lines += ["# --mapping to `toolshift shift from-diff`."]
+    plain = {name: told.pop(name) for name in ("removed", "added") if name in told}
+    lines += [f"{name} = {_value(value)}" for name, value in plain.items()]
+    for name, table in told.items():
+        lines += _table((name,), table, notes)
+    return "\n".join(lines) + "\n"
+
+
+def _table(path: tuple[str, ...], table: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    own = {key: value for key, value in table.items() if key not in inner}
+    lines = ["", f"[{'.'.join(map(_key, path))}]"] if own else []
+    for key, value in own.items():
+        note = notes.get(".".join((*path, key)), "")
+        lines.append(f"{_key(key)} = {_value(value)}{f'  # {note}' if note else ''}")
+    for key, value in inner.items():
+        lines += _table((*path, key), value, notes)
+    return lines
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if bare else _value(name)
+
+
+def _value(value: Any) -> str:
+    """A value in TOML, whose strings, numbers and lists are those of JSON."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -1,0 +1,322 @@
+"""The change of a scene: the agent sees the new tools, and the old ones carry them out.
+
+Every new tool that stands for old ones runs a small program over them, as tools do that other
+shifts have merged or split (`shifts.rewiring`); an unchanged tool stays what it was. A new tool
+that stands for none is shown, and says that it is not available when it is called. An old tool that
+stands behind none is gone: a call of it is a call of an unknown tool.
+
+A task that needs a tool that is gone has become impossible: the right end is then a refusal with
+the reason "tool_unavailable", which is plain from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
+from random import Random
+from typing import Any
+
+import jsonschema_rs
+
+from toolshift.core.layer import Below, Memory
+from toolshift.core.scene import Outcome, Scene
+from toolshift.core.shift import Change, NotApplicable, Severity
+from toolshift.core.solver import Untraceable
+from toolshift.core.tool import Field, Param, Result, Tool, error
+from toolshift.interop.tools import Documented, Source, Toolbox
+from toolshift.shifts.release.inputs import Side
+from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.rewiring import Program, Rewired
+from toolshift.shifts.surface import Surface
+
+_SAID = ("description", "title", "default", "examples", "$schema")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A change between two tool lists, ready to be applied."""
+
+    old: Side
+    new: Side
+    answers: Answers
+
+    @cached_property
+    def before(self) -> Toolbox:
+        """The old tools."""
+        return self.old.toolbox()
+
+    @cached_property
+    def after(self) -> Toolbox:
+        """The new tools."""
+        return self.new.toolbox()
+
+    @cached_property
+    def routes(self) -> dict[str, tuple[Route, ...]]:
+        """For each new tool, what carries its calls."""
+        return routes(self.answers, self.before, self.after)
+
+    @cached_property
+    def lost(self) -> frozenset[str]:
+        """The old tools that nothing stands for any more."""
+        return frozenset(self.before.sources) - {
+            r.old for each in self.routes.values() for r in each
+        }
+
+    @cached_property
+    def surface(self) -> Surface:
+        """How errors of the old tools speak of the new ones."""
+        one = {name: each[0] for name, each in self.routes.items() if len(each) == 1}
+        names = {route.old: name for name, route in one.items() if route.old != name}
+        params = {
+            route.old: {a: b for a, b in route.params.items() if a != b} for route in one.values()
+        }
+        return Surface(names=names, params={name: table for name, table in params.items() if table})
+
+    def unchanged(self, name: str) -> bool:
+        """Whether a new tool is word for word an old one."""
+        each = self.routes[name]
+        if len(each) != 1 or each[0].old != name or each[0].when or each[0].fixed:
+            return False
+        return self.before.sources[name].raw == self.after.sources[name].raw
+
+    def only_results(self, name: str) -> bool:
+        """Whether nothing of a new tool differs from the old one but its results."""
+        if name not in self.before.sources:
+            return False
+        old, new = self.before.sources[name].tool, self.after.sources[name].tool
+        return (old.params, old.description) == (new.params, new.description)
+
+    def __call__(self, scene: Scene, rng: Random, severity: Severity) -> Change:
+        """The change of a scene; a rule, as the registry of shifts takes one.
+
+        Raises:
+            NotApplicable: where the scene has other tools than the old ones, nothing that is shown
+                changes, or the task cannot be carried over.
+        """
+        shown = scene.tools
+        _fit(self, shown)
+        layer = _layer(self, shown)
+        if layer.tools(shown, {}) == shown:
+            raise NotApplicable("nothing that is shown changes")
+        return Change(layer=layer, **_end(self, scene, layer))
+
+
+# -- whether it fits -----------------------------------------------------------------------------
+
+
+def _fit(release: Release, shown: Iterable[Tool]) -> None:
+    """Checks that a scene has the old tools.
+
+    Raises:
+        NotApplicable: with what is missing or different, and the nearest names.
+    """
+    tools = {tool.name: tool for tool in shown}
+    faults = []
+    for name, source in release.before.sources.items():
+        if name not in tools:
+            near = get_close_matches(name, sorted(tools), n=2, cutoff=0.5)
+            faults.append(f"it has no {name}" + (f" (nearest: {', '.join(near)})" if near else ""))
+            continue
+        wrong = _differs(source.tool.params, tools[name].params)
+        if wrong:
+            faults.append(f"{name} {wrong}")
+    if faults:
+        more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
+        told = "; ".join(faults[:3])
+        raise NotApplicable(f"the scene has other tools than the change is from: {told}{more}")
+
+
+def _differs(known: tuple[Param, ...], shown: tuple[Param, ...]) -> str:
+    """How parameters differ, descriptions and defaults apart; "" where they do not."""
+    mine, theirs = ({p.name: p for p in params} for params in (known, shown))
+    if mine.keys() != theirs.keys():
+        odd = sorted(mine.keys() ^ theirs.keys())
+        return f"has other parameters ({', '.join(odd[:3])})"
+    for name, param in mine.items():
+        other = theirs[name]
+        if param.required != other.required or _bare(param.schema) != _bare(other.schema):
+            return f"takes another {name}"
+    return ""
+
+
+def _bare(schema: Any) -> Any:
+    """A schema without what is only said."""
+    if isinstance(schema, list):
+        return [_bare(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        key: {name: _bare(one) for name, one in value.items()}
+        if key == "properties" and isinstance(value, Mapping)
+        else _bare(value)
+        for key, value in schema.items()
+        if key not in _SAID
+    }
+
+
+# -- what an agent meets -------------------------------------------------------------------------
+
+
+class Released(Rewired):
+    """The new tools in place of the old ones, in the new order."""
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Carries a call; one of a tool that is gone does not work."""
+        if name in self.removed and name not in self.programs:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        return super().call(name, arguments, memory, below)
+
+
+@lru_cache(maxsize=64)
+def _layer(release: Release, shown: tuple[Tool, ...]) -> Released:
+    """Kept over scenes, for the schemas of a tool are compiled once a tool."""
+    olds = {tool.name: tool for tool in shown}
+    added: list[tuple[Tool, Program]] = []
+    for name in release.after.sources:
+        tool = olds[name] if release.unchanged(name) else _tool(release, name, olds)
+        added.append((tool, Carried(release, name)))
+    return Released(frozenset(release.before.sources), tuple(added))
+
+
+def _tool(release: Release, name: str, olds: Mapping[str, Tool]) -> Tool:
+    """A new tool as it is shown: its own words, the facts of the old ones."""
+    source = release.after.sources[name]
+    each = release.routes[name]
+    own = source.tool.with_(origin=())
+    if each:
+        behind = [olds[route.old] for route in each]
+        facts: dict[str, str] = {}
+        for route, old in zip(each, behind, strict=True):
+            known = {p.name: p.fact for p in old.params}
+            facts |= {new: known[mine] for mine, new in route.params.items() if new not in facts}
+        own = own.with_(
+            params=tuple(replace(p, fact=facts.get(p.name, p.fact)) for p in own.params),
+            returns=_moved_fields(behind[0].returns, each[0]) if len(each) == 1 else (),
+            many=behind[0].many,
+            effect="write" if any(tool.effect == "write" for tool in behind) else "read",
+            origin=tuple(dict.fromkeys(origin for tool in behind for origin in tool.origin)),
+            authority=behind[0].authority,
+        )
+    return Documented.of(replace(source, tool=own, known={p.fact: p.name for p in own.params}))
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """What a new tool does: the call of an old one that it stands for."""
+
+    release: Release
+    name: str
+
+    def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Carries out the call, as far as an old tool can be told what was said."""
+        release, name = self.release, self.name
+        if release.unchanged(name):
+            return release.surface.outward(below(name, arguments), name)
+        wrong = _wrong(release.after.sources[name], arguments)
+        if wrong:
+            return error("invalid_arguments", f"{name}: {wrong}")
+        route = next((r for r in release.routes[name] if _taken(r, arguments)), None)
+        if route is None:
+            why = "the tools behind this interface are those from before the change"
+            return error("not_available", f"{name} is not available here: {why}.", provoked=True)
+        try:
+            said = route.inward(arguments, release.before.sources[route.old])
+        except Unsayable as reason:
+            return error("not_available", f"{name} cannot be done here: {reason}.", provoked=True)
+        result = release.surface.outward(below(route.old, said), route.old)
+        return _outward(result, route) if result.ok else result
+
+
+def _taken(route: Route, arguments: Mapping[str, Any]) -> bool:
+    return route.when is None or arguments.get(route.when[0]) == route.when[1]
+
+
+def _wrong(source: Source, arguments: dict[str, Any]) -> str:
+    """What is wrong with a call of a new tool; "" where nothing is."""
+    try:
+        check = jsonschema_rs.validator_for(source.inputs)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return ""
+    fault = next(iter(check.iter_errors(arguments)), None)
+    if fault is None:
+        return ""
+    where = ".".join(map(str, fault.instance_path))
+    return f"{where}: {fault.message}" if where else str(fault.message)
+
+
+def _outward(result: Result, route: Route) -> Result:
+    if not route.fields and not route.dropped:
+        return result
+    records = result.data if isinstance(result.data, list) else [result.data]
+    if not all(isinstance(record, dict) for record in records):
+        return result
+    moved = [_moved(record, route) for record in records]
+    data = moved if isinstance(result.data, list) else moved[0]
+    return result.with_(data=data, fields=_moved_fields(result.fields, route))
+
+
+def _moved(record: Mapping[str, Any], route: Route) -> dict[str, Any]:
+    """A record with its values where the new tool has them."""
+    out = _copy(record)
+    taken = {}
+    for path in (*route.fields, *route.dropped):
+        *above, last = path.split(".")
+        place: Any = out
+        for key in above:
+            place = place.get(key) if isinstance(place, dict) else None
+        if isinstance(place, dict) and last in place:
+            taken[path] = place.pop(last)
+    for old, new in route.fields.items():
+        if old in taken:
+            *above, last = new.split(".")
+            place = out
+            for key in above:
+                place = place.setdefault(key, {})
+            place[last] = taken[old]
+    return out
+
+
+def _copy(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in record.items()}
+
+
+def _moved_fields(fields: tuple[Field, ...], route: Route) -> tuple[Field, ...]:
+    kept = (field for field in fields if ".".join(field.path) not in route.dropped)
+    return tuple(
+        replace(f, path=tuple(route.fields.get(".".join(f.path), ".".join(f.path)).split(".")))
+        if ".".join(f.path) in route.fields
+        else f
+        for f in kept
+    )
+
+
+# -- the end of a task -----------------------------------------------------------------------------
+
+
+def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
+    """What the right end of a task has become; nothing where it has not changed.
+
+    Raises:
+        NotApplicable: where the task can no longer be carried out, and not for a tool that is gone.
+    """
+    if not scene.asks:
+        return {}
+    try:
+        steps = scene.with_(layers=(*scene.layers, layer)).rehearsal
+    except Untraceable as reason:
+        raise NotApplicable(f"the task cannot be carried over: {reason}") from None
+    needed = {name for step in scene.calls for name, _ in step.true}
+    if scene.solvable and steps[-1].kind == "answer":
+        return {}
+    if not scene.solvable and needed <= {name for step in steps for name, _ in step.true}:
+        return {}
+    if scene.solvable and needed & release.lost:
+        asks = (*scene.asks[:-1], replace(scene.asks[-1], expected=None))
+        done = scene.outcome.effects
+        return {"asks": asks, "outcome": Outcome((), done, "tool_unavailable", witness=())}
+    failed = [step.text for step in steps if step.kind == "call" and not step.ok]
+    why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
+    raise NotApplicable(f"the task cannot be said to the new tools{why}")

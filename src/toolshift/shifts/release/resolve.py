@@ -1,0 +1,240 @@
+"""Settling what became what: answers that are given, names that are the same, then likeness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.shift import unknown
+from toolshift.core.tool import Tool
+from toolshift.interop.tools import Toolbox
+from toolshift.shifts.release.inputs import Side
+from toolshift.shifts.release.mapping import UNDECIDED, Answers
+from toolshift.shifts.release.match import alike_names, alike_params, alike_tools, pair
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something that a reader of the two lists cannot tell.
+
+    Attributes:
+        path: where its answer stands in a mapping file.
+        guess: the likeliest answer.
+        likeness: from 0 to 1.
+        choices: what else it may be.
+    """
+
+    path: Path
+    guess: str
+    likeness: float
+    choices: tuple[str, ...]
+
+    @property
+    def note(self) -> str:
+        """What to say beside the entry."""
+        return f"perhaps {self.guess} (likeness {self.likeness:.2f})"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The whole mapping, `UNDECIDED` where there is a question."""
+
+    answers: Answers
+    questions: tuple[Question, ...]
+
+
+@dataclass
+class _Draft:
+    """The mapping as it grows."""
+
+    accept: bool
+    questions: list[Question] = field(default_factory=list)
+
+    def match(
+        self,
+        path: Path,
+        olds: Mapping[str, Any],
+        news: Mapping[str, Any],
+        given: Mapping[str, str],
+        alike: Callable[[Any, Any], float],
+        ask: bool = True,
+    ) -> dict[str, str]:
+        """What became what among things of one kind: old name to new, where they differ.
+
+        Without `ask` what is doubtful has become nothing.
+        """
+        decided = {old: new for old, new in given.items() if new != UNDECIDED}
+        taken = {*decided.values(), *(old for old in olds if old in news and old not in decided)}
+        gone = {old: one for old, one in olds.items() if old not in decided and old not in news}
+        come = {new: one for new, one in news.items() if new not in taken}
+        for guess in pair(gone, come, alike):
+            if guess.sure or (ask and self.accept):
+                decided[guess.old] = guess.new
+                continue
+            if not ask:
+                continue
+            decided[guess.old] = UNDECIDED
+            choices = tuple(sorted(come))
+            where = (*path, guess.old)
+            self.questions.append(Question(where, guess.new, guess.likeness, choices))
+        return decided
+
+
+def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settled:
+    """Settles the mapping between two sides.
+
+    Args:
+        old: the tools as they are.
+        new: the tools as they will be.
+        given: answers that are known, from a mapping file.
+        accept: take the likeliest of what is doubtful.
+
+    Raises:
+        UsageError: where an answer names what is not there.
+    """
+    before, after = old.toolbox(), new.toolbox()
+    _check(given, before, after)
+    draft = _Draft(accept)
+    several = {name for one in given.merged.values() for name in one.tools.values()}
+    spent = {name for one in given.split.values() for name in one.tools}
+    olds = _without(before.tools, {*given.removed, *several, *given.split})
+    news = _without(after.tools, {*given.added, *given.merged, *spent})
+    renamed = draft.match(("renamed",), olds, news, given.renamed, alike_tools)
+    partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
+    params: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    for one, other in partners:
+        _settle_pair(draft, given, before, after, one, other, (params, values, fields))
+    to = {each for each in renamed.values() if each not in ("", UNDECIDED)}
+    doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
+    kept = {name for name in olds if name in news and name not in renamed}
+    answers = Answers(
+        renamed={a: b for a, b in renamed.items() if b},
+        removed=[n for n in before.sources if n in given.removed or _gone(n, olds, kept, renamed)],
+        added=[
+            n
+            for n in after.sources
+            if n in given.added or (n in news and n not in to | doubtful | kept)
+        ],
+        params={k: v for k, v in params.items() if v},
+        defaults=given.defaults,
+        values={k: v for k, v in values.items() if v},
+        fields={k: v for k, v in fields.items() if v},
+        merged=given.merged,
+        split=given.split,
+    )
+    return Settled(answers, tuple(draft.questions))
+
+
+def _gone(name: str, olds: Collection[str], kept: Collection[str], to: Mapping[str, str]) -> bool:
+    return name in olds and name not in kept and not to.get(name)
+
+
+def _without(tools: Iterable[Tool], names: Collection[str]) -> dict[str, Tool]:
+    return {tool.name: tool for tool in tools if tool.name not in names}
+
+
+def pairs_of(answers: Answers, before: Toolbox, after: Toolbox) -> list[tuple[str, str]]:
+    """Every old tool with each new tool that stands for it."""
+    several = [(name, new) for new, one in answers.merged.items() for name in one.tools.values()]
+    several += [(old, new) for old, one in answers.split.items() for new in one.tools]
+    settled = {name for pair in several for name in pair} | {*answers.removed, *answers.added}
+    moved = {a: b for a, b in answers.renamed.items() if b not in ("", UNDECIDED)}
+    taken = set(moved.values())
+    same = [
+        (name, name)
+        for name in before.sources
+        if name in after.sources and name not in settled | taken and name not in answers.renamed
+    ]
+    return [*same, *moved.items(), *several]
+
+
+def _settle_pair(
+    draft: _Draft,
+    given: Answers,
+    before: Toolbox,
+    after: Toolbox,
+    old: str,
+    new: str,
+    tables: tuple[dict[str, Any], dict[str, Any], dict[str, Any]],
+) -> None:
+    """Settles the parameters, the values and the results of a tool that goes on."""
+    params, values, fields = tables
+    mine, theirs = before.sources[old].tool, after.sources[new].tool
+    olds, news = ({p.name: p for p in tool.params} for tool in (mine, theirs))
+    told = given.params.get(old, {})
+    fixed = given.defaults.get(old, {})
+    free = {name: one for name, one in olds.items() if name not in fixed}
+    moved = draft.match(("params", old), free, news, told, alike_params)
+    params[old] = {**params.get(old, {}), **moved}
+    for name, param in olds.items():
+        partner = news.get(moved.get(name, name))
+        if partner is None:
+            continue
+        was, now = _choices(param.schema), _choices(partner.schema)
+        told = given.values.get(old, {}).get(name, {})
+        if (was and now) or told:
+            found = draft.match(("values", old, name), was, now, told, alike_names)
+            if found:
+                values.setdefault(old, {})[name] = found
+    results, others = ({".".join(f.path): f for f in t.returns} for t in (mine, theirs))
+    if results and others:
+        told = given.fields.get(old, {})
+        paths, news_paths = ({name: name for name in each} for each in (results, others))
+        # Results have far more values than tools have parameters: the sure ones only.
+        path = ("fields", old)
+        fields[old] = draft.match(path, paths, news_paths, told, alike_names, ask=False)
+
+
+def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
+    """The choices of a parameter, where they are words."""
+    choices = schema.get("enum")
+    if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
+        return {}
+    return {one: one for one in choices}
+
+
+def _check(given: Answers, before: Toolbox, after: Toolbox) -> None:
+    """Checks that answers speak of tools that are there.
+
+    Raises:
+        UsageError: with the nearest names, where one does not.
+    """
+    split = {name for one in given.split.values() for name in one.tools}
+    merged = {name for one in given.merged.values() for name in one.tools.values()}
+    later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
+    by_old = (given.params, given.defaults, given.values, given.fields, given.split)
+    for names, box, side in (
+        ({*given.renamed, *given.removed, *merged, *(n for t in by_old for n in t)}, before, "old"),
+        ({*later, *given.added, *given.merged, *split}, after, "new"),
+    ):
+        for name in sorted(names - set(box.sources)):
+            raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
+    twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
+    if twice:
+        raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
+    for old, table in given.params.items():
+        known = {param.name for param in before.sources[old].tool.params}
+        for name in table:
+            if name not in known:
+                raise UsageError(f"the mapping: {unknown(f'parameter of {old}', name, known)}")
+
+
+def answered(given: Answers, question: Question, said: str) -> Answers:
+    """The answers with one more."""
+    raw = msgspec.to_builtins(given)
+    table = raw
+    for key in question.path[:-1]:
+        table = table.setdefault(key, {})
+    table[question.path[-1]] = said
+    if question.path[0] == "renamed" and not said:
+        del table[question.path[-1]]
+        raw["removed"] = [*raw.get("removed", []), question.path[-1]]
+    return msgspec.convert(raw, Answers)

@@ -1,0 +1,85 @@
+"""A world from what the user has: tools of an MCP server, an OpenAPI document or Python, and tasks.
+
+world = load("my_tasks.yaml")           # a World like any other
+world.tools                             # plain Tools; `world.toolbox` has their documents
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from toolshift.core.errors import UsageError
+from toolshift.worlds import OWN, is_file
+from toolshift.worlds.own.file import read_file
+from toolshift.worlds.own.world import OwnWorld
+
+__all__ = ["OwnWorld", "find_own", "load"]
+
+
+@cache
+def _load(path: str) -> OwnWorld:
+    return OwnWorld(read_file(Path(path)))
+
+
+def load(path: str | Path) -> OwnWorld:
+    """The world of a file; made once in a process, and found by its name from then on.
+
+    Raises:
+        UsageError: for whatever is wrong in the file, with the line; where its tools cannot be
+            reached, or do not bear out what it expects.
+    """
+    world = _load(str(path))
+    known = os.environ.get(OWN, "").split(os.pathsep)
+    own = str(Path(path).resolve())
+    if own not in known:  # worker processes inherit it
+        os.environ[OWN] = os.pathsep.join([*filter(None, known), own])
+    return world
+
+
+def _called(path: str) -> str:
+    """The name in a file, without opening its tools; "" where it has gone since."""
+    try:
+        return read_file(Path(path)).name
+    except UsageError:
+        return ""
+
+
+def find_own(name: str) -> OwnWorld:
+    """The world of a path, or of a name with a hash.
+
+    The file behind a name is one of those known, or stands in the working directory.
+
+    Raises:
+        UsageError: where the file is not known, or has changed since.
+    """
+    if "@" not in name or Path(name).suffix:
+        return load(name)
+    called = name.partition("@")[0]
+    why = ""
+    for path in (*filter(None, os.environ.get(OWN, "").split(os.pathsep)), *_nearby()):
+        if _called(path) != called:
+            continue
+        try:
+            world = load(path)
+        except UsageError as fault:
+            why = why or str(fault)
+            continue
+        if world.name == name:
+            return world
+        why = why or (
+            f"world {name}: its file, or its tools, are others now ({world.name}): start a new "
+            "run, or restore what they were"
+        )
+    raise UsageError(
+        why
+        or f"world {name} is of a file of its own, which is not in this folder: go where it is, or "
+        f"say which, as in {OWN}=my_tasks.yaml toolshift trace RUN EPISODE"
+    )
+
+
+def _nearby() -> list[str]:
+    """The files in the working directory that may be worlds."""
+    found = (path for path in Path().iterdir() if is_file(path.name) and path.is_file())
+    return sorted(str(path.resolve()) for path in found)

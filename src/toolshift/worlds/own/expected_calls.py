@@ -1,0 +1,223 @@
+"""The true calls of one episode against those expected of its task; and the upstream it meets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
+from toolshift.worlds.own.file import ANY, EXAMPLE, LIKE, REFERENCE, Call, Given, is_free
+from toolshift.worlds.own.recording import Recording, Write, as_write
+from toolshift.worlds.own.sources import Opened
+
+CALLS, STATE = "expected calls", "expected state"
+Links = Mapping[tuple[int, str], str]
+"""For an argument of a call, the reference to the earlier result that it was found in."""
+Holds = Callable[[Any], bool]
+
+
+def resolved(value: Any, results: Mapping[int, Any]) -> Any:
+    """An expected argument with its references filled in; None for one that leads nowhere."""
+    if is_free(value):
+        return value[EXAMPLE] if LIKE in value else value[ANY]
+    if not isinstance(value, str):
+        return value
+    whole = REFERENCE.fullmatch(value)
+    if whole:
+        return found(results, *whole.groups())
+    if any(found(results, *each) is None for each in REFERENCE.findall(value)):
+        return None
+    return REFERENCE.sub(lambda each: str(found(results, *each.groups())), value)
+
+
+def found(results: Mapping[int, Any], call: str, record: str | None, path: str) -> Any:
+    """A value of an earlier result."""
+    value = results.get(int(call))
+    if isinstance(value, list):
+        place = int(record or 0)
+        value = value[place] if place < len(value) else None
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
+    """Whether an argument is as expected."""
+    if is_free(expected):
+        return LIKE not in expected or re.search(expected[LIKE], str(value)) is not None
+    wanted = resolved(expected, results)
+    if wanted is None and expected is not None:
+        return False  # the result that it refers to is not there yet, or has no such value
+    return same(wanted, value)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: true is no 1, but 1 and 1.0 are the same number."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+class Ledger:
+    """Which of the expected calls have been made, with their results."""
+
+    def __init__(self, given: Given, links: Links, once: Mapping[int, Mapping[str, Any]]) -> None:
+        self.given, self.links, self.once = given, links, once
+        self.results: dict[int, Any] = {}
+        self.order: list[int] = []
+
+    def note(self, name: str, arguments: Mapping[str, Any], result: Result) -> int | None:
+        """Takes a call down; returns the place of the expected call that it is, if any."""
+        place = self._place(name, arguments)
+        if place is not None and (result.ok or self.given.check.refuse):
+            self.results[place] = result.data
+            self.order.append(place)
+        return place
+
+    def _place(self, name: str, arguments: Mapping[str, Any]) -> int | None:
+        for place, call in enumerate(self.given.calls):
+            if place not in self.results and call.name == name and self._agrees(place, arguments):
+                return place
+        return None
+
+    def _agrees(self, place: int, arguments: Mapping[str, Any]) -> bool:
+        expected, once = self.given.calls[place].arguments, self.once.get(place, {})
+        if set(expected) != set(arguments):
+            return False
+        for key, value in expected.items():
+            said = arguments[key]
+            linked = self.links.get((place, key), value)
+            as_once = not is_free(value) and key in once and same(said, once[key])
+            if not as_once and not agrees(linked, said, self.results):
+                return False
+        return True
+
+    @property
+    def complete(self) -> bool:
+        """Whether the calls that the check wants have been made."""
+        wanted = self.given.check.calls or ()
+        if not self.given.check.ordered:
+            return set(wanted) <= set(self.order)
+        return [place for place in self.order if place in wanted] == sorted(wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What an episode of a task needs to know of its world.
+
+    Attributes:
+        tools: as they truly are.
+        writes: the tools known to change something.
+        links: see `Links`.
+        once: the arguments of each expected call as they were made when the task was prepared.
+        holds: the state check; None where the task has none.
+    """
+
+    given: Given
+    tools: tuple[Tool, ...]
+    writes: frozenset[str]
+    links: Links
+    once: Mapping[int, Mapping[str, Any]]
+    holds: Holds | None
+
+
+class OwnUpstream:
+    """Real or recorded tools in one episode: an upstream that grades as it goes.
+
+    Its `effects` are the writes, in terms of the expected calls where they are such; at the end
+    there come whether the calls that are wanted were made, and whether the state is as wanted.
+
+    Args:
+        setting: of the task.
+        open: opens the real tools when the first call comes; None replays `recording`.
+        recording: where answers are looked up, or kept.
+    """
+
+    def __init__(
+        self, setting: Setting, open: Callable[[], Opened] | None, recording: Recording | None
+    ) -> None:
+        self.setting, self.recording = setting, recording
+        self.effects: list[tuple[Any, ...]] = []
+        self.ledger = Ledger(setting.given, setting.links, setting.once)
+        self.after: tuple[Write, ...] = ()
+        self._open, self._opened = open, None if open is None else _Later(open)
+        self._names = {tool.name for tool in setting.tools}
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as they truly are."""
+        return self.setting.tools
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Carries out a true call."""
+        if name not in self._names:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        task = self.setting.given.id
+        if self._opened is None:
+            assert self.recording
+            result = self.recording.answer(task, self.after, name, arguments)
+        else:
+            result = self._opened.get().call(name, arguments)
+            if self.recording is not None:
+                self.recording.keep(task, self.after, name, arguments, result)
+        place = self.ledger.note(name, arguments, result)
+        if result.ok and name in self.setting.writes:
+            made = as_write(name, arguments)
+            self.effects.append(made if place is None else (name, f"expected call {place + 1}"))
+            self.after = (*self.after, made)
+            self.judge()
+        return result
+
+    def close(self) -> None:
+        """Ends the episode: judges the calls and the state, and lets the tools go."""
+        check = self.setting.given.check
+        if check.calls is not None and self.ledger.complete:
+            self.effects.append((CALLS,))
+        verdict = self.judge() if check.state else False
+        if verdict is None:
+            self.effects.append((NOT_RECORDED,))
+        elif verdict:
+            self.effects.append((STATE, check.state))
+        if self._opened is not None:
+            self._opened.close()
+
+    def judge(self) -> bool | None:
+        """What the state check says now; None where a recording cannot tell."""
+        given, holds = self.setting.given, self.setting.holds
+        if not given.check.state:
+            return None
+        if self._opened is None:
+            assert self.recording
+            return self.recording.verdicts.get((given.id, self.after))
+        assert holds
+        verdict = holds(self._opened.get().state)
+        if self.recording is not None:
+            self.recording.judge(given.id, self.after, verdict)
+        return verdict
+
+
+class _Later:
+    """Tools that are opened when they are first needed."""
+
+    def __init__(self, open: Callable[[], Opened]) -> None:
+        self._open = open
+        self._opened: Opened | None = None
+
+    def get(self) -> Opened:
+        self._opened = self._opened or self._open()
+        return self._opened
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+
+def calls_of(given: Given, turn: int) -> list[tuple[int, Call]]:
+    """The expected calls of a turn, with their places."""
+    return [(place, call) for place, call in enumerate(given.calls) if call.turn == turn]

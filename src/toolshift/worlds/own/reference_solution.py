@@ -1,0 +1,215 @@
+"""The good path of a task as a solution that any solver can walk through what is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from toolshift.core.formats import leaves
+from toolshift.core.solver import MOST_ATTEMPTS, Impossible, Known, Solver
+from toolshift.core.tool import Tool
+from toolshift.episode.episode import Episode
+from toolshift.episode.oracle import EpisodeDesk
+from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
+from toolshift.worlds.own.file import REFERENCE, Given, is_free
+from toolshift.worlds.own.sources import fact
+
+Heard = dict[int, list[dict[str, Any]]]
+DONE = "Done."
+_heard: WeakKeyDictionary[Episode, Heard] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Solves one turn of a task by making its expected calls, by whatever names are shown.
+
+    Attributes:
+        tools: the true tools by name.
+        slots: the slot of each argument value that the user states, by call and argument.
+        failing: places of the calls that the real tools refused.
+    """
+
+    given: Given
+    turn: int
+    tools: Mapping[str, Tool]
+    links: Links
+    slots: Mapping[tuple[int, str], str]
+    failing: frozenset[int] = frozenset()
+
+    def __call__(self, solver: Solver, env: Known) -> str:
+        """Makes the calls, and says what is to be answered."""
+        episode = cast("EpisodeDesk", solver.desk).episode
+        heard = _heard.setdefault(episode, {})
+        for place, call in calls_of(self.given, self.turn):
+            tool = self.tools[call.name]
+            values = {
+                param.fact: self._value(place, param.name, heard, solver)
+                for param in tool.params
+                if param.name in call.arguments
+            }
+            try:
+                heard[place] = carry_out(solver, tool, env.about(**values))
+            except Impossible:
+                if place not in self.failing:
+                    raise
+        if self.turn + 1 < len(self.given.asks):
+            return DONE
+        if self.given.check.refuse:
+            raise Impossible(self.given.check.refuse)
+        return right_answer(self.given, heard, [step.text for step in episode.steps])
+
+    def _value(self, place: int, key: str, heard: Heard, solver: Solver) -> Any:
+        """An argument: from an earlier result, from the user, or as it stands."""
+        if (place, key) in self.slots:
+            return solver.given(self.slots[place, key])
+        value = self.given.calls[place].arguments[key]
+        value = self.links.get((place, key), value)
+        if not isinstance(value, str) or is_free(value):
+            return resolved(value, {})
+        whole = REFERENCE.fullmatch(value)
+        if whole:
+            return self._heard(heard, *whole.groups())
+        return REFERENCE.sub(lambda each: str(self._heard(heard, *each.groups())), value)
+
+    def _heard(self, heard: Heard, call: str, record: str | None, path: str) -> Any:
+        """A value as it was read from an earlier result."""
+        records = heard.get(int(call), [])
+        place = int(record or 0)
+        if place >= len(records):
+            raise Impossible("not_found")
+        name = self.given.calls[int(call)].name
+        value = records[place].get(fact(name, tuple(path.split("."))))
+        if value is None:
+            raise Impossible("not_found")
+        return value
+
+
+def carry_out(solver: Solver, true: Tool, env: Known) -> list[dict[str, Any]]:
+    """Makes a call of the shown tool that stands for a true one; returns the facts it brought.
+
+    Raises:
+        Impossible: where no tool stands for it, or it fails for good.
+    """
+    solver.seen.clear()  # the same call may be wanted twice
+    for _ in range(MOST_ATTEMPTS):
+        tool = _standing_for(solver.desk.tools(), true)
+        if tool is None:
+            break
+        arguments = solver.arguments(tool, env)
+        if any(t.name == tool.name and t.params == tool.params for t in solver.desk.tools()):
+            return solver.read(*solver.perform(tool, arguments))
+    raise Impossible("tool_unavailable")
+
+
+def _standing_for(shown: tuple[Tool, ...], true: Tool) -> Tool | None:
+    """The tool that the documentation prefers of those that stand for a true one alone.
+
+    Of two that share its work, as after a split, it is the one that returns what it did.
+    """
+    able = [tool for tool in shown if tool.origin == true.origin and not tool.retired]
+    whole = [t for t in able if [f.fact for f in t.returns] == [f.fact for f in true.returns]]
+    return max(whole or able, key=lambda tool: tool.authority, default=None)
+
+
+def right_answer(given: Given, heard: Heard, texts: list[str]) -> str:
+    """An answer that the check accepts: a value or words of a result, or the example."""
+    pattern = given.check.answer
+    if not pattern:
+        return DONE
+    told = [str(value) for place in reversed(heard) for r in heard[place] for value in r.values()]
+    for value in told:
+        if re.search(pattern, value):
+            return value
+    for text in reversed(texts):
+        match = re.search(pattern, text)
+        if match and match[0]:
+            return match[0]
+    return given.check.example
+
+
+# -- what the calls say about where their values come from ---------------------------------------
+
+
+@dataclass
+class Origins:
+    """Where the argument values of a task come from.
+
+    Attributes:
+        links: from an earlier result.
+        slots: from the user, with the goal of each turn.
+        free: from nowhere: the agent must make them up, so a check of them is hard to meet.
+    """
+
+    links: dict[tuple[int, str], str] = field(default_factory=dict)
+    slots: dict[tuple[int, str], str] = field(default_factory=dict)
+    goals: list[dict[str, Any]] = field(default_factory=list)
+    free: list[tuple[int, str, Any]] = field(default_factory=list)
+
+
+def trace(given: Given, tools: Mapping[str, Tool], results: Mapping[int, Any]) -> Origins:
+    """Finds out where the values come from, by the texts of the user and the results."""
+    origins = Origins(goals=[{} for _ in given.asks])
+    for place, call in enumerate(given.calls):
+        params = {param.name: param for param in tools[call.name].params}
+        for key, value in call.arguments.items():
+            spot = (place, key)
+            if isinstance(value, str) and REFERENCE.search(value):
+                continue
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                continue
+            turn = next((n for n in range(call.turn + 1) if states(given.asks[n], value)), None)
+            if turn == call.turn:
+                origins.slots[spot] = _slot(origins.goals[turn], call.name, key, value)
+            elif turn is None and not _is_choice(value, params[key].schema):
+                reference = _find(value, results, place)
+                if reference:
+                    origins.links[spot] = reference
+                else:
+                    origins.free.append((place, key, value))
+    return origins
+
+
+def _slot(goal: dict[str, Any], tool: str, key: str, value: Any) -> str:
+    """The slot of a value: one for each value, named after the argument."""
+    for slot, known in goal.items():
+        if known == value and type(known) is type(value):
+            return slot
+    name = re.sub(r"\W", "_", key)
+    name = name if name not in goal else f"{re.sub(r'[^a-zA-Z0-9]', '_', tool)}_{name}"
+    while name in goal:
+        name += "_2"
+    goal[name] = value
+    return name
+
+
+def _is_choice(value: Any, schema: Mapping[str, Any]) -> bool:
+    return value in schema.get("enum", ()) or value in (schema.get("const"), schema.get("default"))
+
+
+def _find(value: Any, results: Mapping[int, Any], before: int) -> str:
+    """The reference to the first earlier result that has this value; "" for none."""
+    for call in range(before):
+        for record, path, other in _values(results.get(call)):
+            if other == value and type(other) is type(value):
+                place = "" if record is None else f"[{record}]"
+                return "{{" + f"calls[{call}]{place}.{'.'.join(path)}" + "}}"
+    return ""
+
+
+def _values(data: Any) -> Iterator[tuple[int | None, tuple[str, ...], Any]]:
+    records = data if isinstance(data, list) else [data]
+    for number, record in enumerate(records):
+        if isinstance(record, dict):
+            for path, value in leaves(record):
+                yield (number if isinstance(data, list) else None), path, value
+
+
+def states(text: str, value: Any) -> bool:
+    """Whether a user's text states a value."""
+    said = str(value)
+    if not said.strip():
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(said)}(?!\w|\.\d)", text, re.IGNORECASE) is not None

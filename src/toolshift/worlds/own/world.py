@@ -1,0 +1,363 @@
+"""A world of the user's own: real or recorded tools, and the tasks of a file, as any other world.
+
+For each task the expected calls are made once on the real tools, and kept in memory. Shifts pick
+their targets, and the oracle rehearses, on what was kept; only an agent's episode meets the real
+tools, which are opened afresh for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from toolshift.core.errors import UsageError
+from toolshift.core.layer import Session
+from toolshift.core.scene import Outcome, Scene, Task
+from toolshift.core.shift import Shift, unknown
+from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool
+from toolshift.core.user import Ask
+from toolshift.core.world import Fact, Request, TaskKind, Truth, World
+from toolshift.interop.tools import from_mcp
+from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
+from toolshift.worlds.own.file import Given, WorldFile
+from toolshift.worlds.own.recording import Head, Recording, read_recording
+from toolshift.worlds.own.reference_solution import Origins, Walk, right_answer, trace
+from toolshift.worlds.own.sources import Opened, Source, find_source
+
+DRAWN = (
+    "unseen_domain", "rule_update", "intent_change", "contradictory_request",
+    "contradictory_request_lookalike", "no_such_entity", "no_such_entity_lookalike",
+    "incomplete_information",
+)  # fmt: skip
+"""Shifts that draw further tasks or entities, or another domain."""
+
+
+@dataclass(frozen=True)
+class _NoEntities:
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTruth(Truth):
+    """The tools of a task, as its recording answers."""
+
+    setting: Setting
+    recording: Recording
+
+    def open(self) -> Any:
+        """The recorded tools, in their first state."""
+        return OwnUpstream(self.setting, None, self.recording)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnScene(Scene):
+    """A task over tools of the user's; an agent meets the real ones."""
+
+    def begin(self) -> Session:
+        """The real tools in a first state of their own, or the recorded ones."""
+        world, truth = self.world, self.truth
+        assert isinstance(world, OwnWorld)
+        assert isinstance(truth, OwnTruth)
+        return Session(world.upstream(truth.setting), self.layers)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A task that has been tried: its outcome and where its values come from."""
+
+    given: Given
+    setting: Setting
+    outcome: Outcome
+    origins: Origins
+    walks: tuple[Walk, ...]
+    answer: str
+
+
+class OwnWorld(World):
+    """A file of tasks over the user's own tools.
+
+    Attributes:
+        file: as it was read.
+        toolbox: the tools with the documents that they were read from.
+        shared: what episodes share, "" where each has its own tools.
+        recording: what the real tools answered so far.
+        keeping: further calls, of agents too, are kept in `recording`.
+    """
+
+    traceable = False
+    actions: Mapping[str, Any] = {}
+
+    def __init__(self, file: WorldFile) -> None:
+        self.file = file
+        self.keeping = False
+        self.source: Source | None = None
+        self.recording = Recording()
+        written: list[str] | None = None
+        if file.source == "recording":
+            head, self.recording = read_recording(file)
+            listed, written = head.tools, head.writes
+        else:
+            self.source = find_source(file)
+            listed = self.source.listed
+        self.shared = self.source.shared if self.source else ""
+        try:
+            self.toolbox = from_mcp(listed)
+        except UsageError as wrong:
+            raise file.near(("tools",), str(wrong)) from None
+        known = {tool.name: tool for tool in self.toolbox.tools}
+        for place, name in enumerate(file.writes or ()):
+            if name not in known:
+                raise file.near(("writes", place), unknown("tool", name, known))
+        self.writes = _writes(file.writes if file.writes is not None else written, listed)
+        self._known = file.writes is not None or written is not None
+        self.name = f"{file.name}@{self._digest()}"
+        self.system = file.system
+        self._prepare()
+
+    def _digest(self) -> str:
+        said = [self.file.digest, self.toolbox.hash]
+        said += [JSON.encode(line).decode() for line in self.recording.lines]
+        return blake2b("\n".join(said).encode(), digest_size=4).hexdigest()
+
+    def _prepare(self) -> None:
+        tools = {tool.name: self._as_known(tool) for tool in self.toolbox.tools}
+        for given in self.file.given:
+            self._check_calls(given, tools)
+        tried = {given.id: self._try(given, tools) for given in self.file.given}
+        lists = {
+            call.name
+            for given in self.file.given
+            for place, call in enumerate(given.calls)
+            if isinstance(tried[given.id][1].get(place), list)
+        }
+        self.tools = tuple(
+            tool.with_(many=True) if tool.name in lists else tool for tool in tools.values()
+        )
+        self.by_kind: dict[str, list[Prepared]] = {}
+        for given in self.file.given:
+            task = self._prepared(given, *tried[given.id])
+            self.by_kind.setdefault(given.kind, []).append(task)
+        self.counts = {kind: len(tasks) for kind, tasks in self.by_kind.items()}
+        every = [task for tasks in self.by_kind.values() for task in tasks]
+        self.facts = {s: _as_fact(s) for t in every for goal in t.origins.goals for s in goal}
+        self.kinds = {
+            kind: TaskKind(kind, tuple(r for t in tasks for r in _requests(t)), _never)
+            for kind, tasks in self.by_kind.items()
+        }
+
+    def _as_known(self, tool: Tool) -> Tool:
+        if not self._known:
+            return tool
+        return tool.with_(effect="write" if tool.name in self.writes else "read")
+
+    # -- one task ------------------------------------------------------------------------------
+
+    def _check_calls(self, given: Given, tools: Mapping[str, Tool]) -> None:
+        base = given.calls_at
+        for place, call in enumerate(given.calls):
+            if call.name not in tools:
+                raise self.file.near((*base, place, "name"), unknown("tool", call.name, tools))
+            params = {param.name: param for param in tools[call.name].params}
+            for key in call.arguments:
+                if key not in params:
+                    why = unknown(f"argument of {call.name}", key, params)
+                    raise self.file.near((*base, place, "arguments", key), why)
+            for param in params.values():
+                if param.required and param.name not in call.arguments:
+                    why = f"{call.name} needs the argument {param.name!r}"
+                    raise self.file.near((*base, place), why)
+
+    def _try(
+        self, given: Given, tools: Mapping[str, Tool]
+    ) -> tuple[OwnUpstream, dict[int, Any], frozenset[int]]:
+        """Makes the expected calls; returns what came of them and the places that failed."""
+        holds = self._holds(given)
+        once: dict[int, dict[str, Any]] = {}
+        setting = Setting(given, tuple(tools.values()), self.writes, {}, once, holds)
+        upstream = OwnUpstream(setting, self.source.open if self.source else None, self.recording)
+        results: dict[int, Any] = {}
+        failing = set()
+        if holds is not None and upstream.judge():
+            why = "the state check holds before anything is done, so doing nothing would pass"
+            raise self.file.near((*given.place, "check", "state"), why)
+        for place, call in enumerate(given.calls):
+            arguments = {key: resolved(v, results) for key, v in call.arguments.items()}
+            spot = (*given.calls_at, place)
+            for key, value in arguments.items():
+                if value is None and call.arguments[key] is not None:
+                    why = f"{call.arguments[key]} leads nowhere in the earlier results"
+                    raise self.file.near((*spot, "arguments", key), why)
+            once[place] = arguments
+            result = upstream.call(call.name, arguments)
+            results[place] = result.data
+            if not result.ok:
+                failing.add(place)
+                self._allow(given, place, result)
+        upstream.close()
+        return upstream, results, frozenset(failing)
+
+    def _allow(self, given: Given, place: int, result: Result) -> None:
+        """Lets an expected call fail where a refusal is right, and at no other time."""
+        said = result.data["error"]
+        if given.check.refuse and said["code"] != NOT_RECORDED:
+            return
+        name = given.calls[place].name
+        why = f"the expected call of {name} failed: {said['code']}: {said['message']}"
+        if said["code"] == NOT_RECORDED:
+            why = f"the expected call of {name} is not in the recording: record it again"
+        raise self.file.near((*given.calls_at, place), why)
+
+    def _prepared(
+        self,
+        given: Given,
+        upstream: OwnUpstream,
+        results: dict[int, Any],
+        failing: frozenset[int],
+    ) -> Prepared:
+        self._check_end(given, upstream)
+        by_name = {tool.name: tool for tool in self.tools}
+        origins = trace(given, by_name, results)
+        setting = replace(upstream.setting, tools=self.tools, links=origins.links)
+        walks = tuple(
+            Walk(given, turn, by_name, origins.links, origins.slots, failing)
+            for turn in range(len(given.asks))
+        )
+        heard = {n: [_told(r)] for n, r in results.items()}
+        answer = right_answer(given, heard, [JSON.encode(r).decode() for r in results.values()])
+        if given.check.answer and not answer:
+            why = f"no result of the expected calls contains {given.check.answer!r}: "
+            why += "mend it, or give an `example` of a right answer that none of them has"
+            raise self.file.near((*given.place, "check", "answer"), why)
+        outcome = Outcome(tuple(upstream.effects))
+        if given.check.refuse:
+            called = tuple(dict.fromkeys(call.name for call in given.calls[-1:]))
+            outcome = Outcome((), tuple(upstream.effects), given.check.refuse, witness=called)
+        return Prepared(given, setting, outcome, origins, walks, answer)
+
+    def _check_end(self, given: Given, upstream: OwnUpstream) -> None:
+        if given.check.calls is not None and not upstream.ledger.complete:
+            why = "the expected calls themselves do not meet this check"
+            raise self.file.near((*given.place, "check", "calls"), why)
+        state = given.check.state
+        if state and not any(effect[-1] == state for effect in upstream.effects):
+            why = f"{state} does not hold after the expected calls"
+            if not self.source:
+                why = "the recording does not say what it found: record it again"
+            raise self.file.near((*given.place, "check", "state"), why)
+
+    def _holds(self, given: Given) -> Holds | None:
+        if not given.check.state or self.source is None:
+            return None
+        from toolshift.worlds.own.python import load_own
+
+        place = (*given.place, "check", "state")
+        function = load_own(given.check.state, self.file, place)
+
+        def holds(state: Any) -> bool:
+            try:
+                return bool(function(state))
+            except Exception as fault:
+                why = f"{given.check.state} raised {type(fault).__name__}: {fault}"
+                raise self.file.near(place, why) from fault
+
+        return holds
+
+    # -- as a world ----------------------------------------------------------------------------
+
+    def upstream(self, setting: Setting) -> OwnUpstream:
+        """What an agent's episode stands on."""
+        opening: Callable[[], Opened] | None = self.source.open if self.source else None
+        kept = self.recording if self.keeping or opening is None else None
+        return OwnUpstream(setting, opening, kept)
+
+    def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
+        """The clean scene of a task of the file; seed and pool only choose what shifts draw."""
+        tasks = self.by_kind[kind]
+        if index >= len(tasks):
+            raise UsageError(f"world {self.name} has {len(tasks)} tasks of kind {kind}")
+        task = tasks[index]
+        truth = OwnTruth(self.tools, {}, _NoEntities(seed), task.setting, self.recording)
+        lineage = f"{self.name}/{kind}/{pool}/{seed}/{size}/{index}"
+        content = JSON.encode([lineage, task.given.id, self.toolbox.hash, task.outcome.effects])
+        identity = blake2b(content, digest_size=6).hexdigest()
+        named = Task(self.name, kind, pool, seed, size, index, lineage, identity)
+        return OwnScene(named, self, truth, _asks(task), task.outcome, self.system)
+
+    def unfit(self, scene: Scene, shift: Shift) -> str:
+        """What draws tasks or entities cannot be truthful here."""
+        if shift.name in DRAWN:
+            return "it draws other tasks or entities, and the tasks of this world are given"
+        if shift.level > 1 and not scene.calls:
+            return "the task makes no call"
+        truth = scene.truth
+        calls = truth.setting.given.calls if isinstance(truth, OwnTruth) else ()
+        silent = [call.name for call in calls if not truth.by_name[call.name].returns]
+        if shift.name == "conflicting_sources" and silent:
+            return f"{silent[0]} does not declare what its results hold"
+        keeps = shift.preserves == "end_state" or "@" in shift.name  # a change of tools says itself
+        if scene.clean.outcome.refusal and not keeps:
+            return "the right end is a refusal already"
+        return ""
+
+    @cached_property
+    def head(self) -> Head:
+        """The first line of a recording of this world."""
+        written = sorted(self.writes) if self._known or self.writes else None
+        return Head(1, [dict(s.raw) for s in self.toolbox.sources.values()], written)
+
+
+def _writes(named: Any, listed: list[dict[str, Any]]) -> frozenset[str]:
+    """The tools known to change something: those named, or those that say so themselves."""
+    if named is not None:
+        return frozenset(named)
+    return frozenset(
+        str(raw.get("name"))
+        for raw in listed
+        if (raw.get("annotations") or {}).get("readOnlyHint") is False
+    )
+
+
+def _asks(task: Prepared) -> tuple[Ask, ...]:
+    last = len(task.given.asks) - 1
+    pattern = task.given.check.answer
+    return tuple(
+        Ask(
+            text,
+            task.origins.goals[turn],
+            task.walks[turn],
+            task.answer if turn == last and pattern else None,
+            pattern=pattern if turn == last else "",
+        )
+        for turn, text in enumerate(task.given.asks)
+    )
+
+
+def _requests(task: Prepared) -> list[Request]:
+    """The first turn with its paraphrases; a task without any cannot be said in other words."""
+    said = task.given.paraphrases
+    if not said:
+        return []
+    bank = {"train": (task.given.asks[0],), "dev": said, "test": said}
+    return [Request(bank, task.walks[0])]
+
+
+def _never(db: Any, rng: Any) -> None:
+    """Draws nothing: the tasks are given."""
+
+
+def _told(data: Any) -> dict[str, Any]:
+    records = data if isinstance(data, list) else [data]
+    found: dict[str, Any] = {}
+    for number, record in enumerate(records):
+        if isinstance(record, dict):
+            found |= {f"{number}.{key}": value for key, value in record.items()}
+    return found
+
+
+def _as_fact(slot: str) -> Fact:
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|\d+|[A-Z]+", slot)] or [slot]
+    return Fact(" ".join(words), tuple(words))
