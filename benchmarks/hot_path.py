@@ -16,12 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolshift.core.scene import Scene, make_scene
+from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, validator
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 
 Script = list[tuple[str, str, dict[str, Any]]]
 

@@ -20,14 +20,9 @@ import torch
 from machine import machine
 
 from toolshift.agents import catalog
-from toolshift.agents.local import (
-    load_model,
-    load_tokenizer,
-    stop_tokens,
-    tool_role,
-    trained_layout,
-)
+from toolshift.agents.local import load_model, stop_tokens
 from toolshift.episode.grade import grade
+from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.smol import smol_directory
 from toolshift.train.generation import Sampler
 from toolshift.train.rollout import Backend, Limits, Play, Said, Scribe, roll_out

@@ -33,12 +33,11 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import read_task
+from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.episode.episode import Episode
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
 

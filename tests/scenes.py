@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from toolshift.core.scene import Applied, Scene, make_scene
-from toolshift.core.shift import NotApplicable, compose
+from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import OracleAgent
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import compose
+from toolshift.worlds.registry import find_world
 
 
 def clean_scenes(world: str, count: int, pool: str = "dev") -> Iterator[Scene]:

@@ -12,14 +12,21 @@ from hypothesis import strategies as st
 
 from toolshift.agents.planted import planted
 from toolshift.core import seed as seeds
-from toolshift.core.scene import Applied, Scene, make_scene
-from toolshift.core.shift import NotApplicable, compose, shifts
+from toolshift.core.message import Reply, ToolCall, Turn
+from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.core.step import Step
 from toolshift.core.user import answer as user_answers
-from toolshift.episode.contract import Reply, ToolCall, Turn, read_prose
-from toolshift.episode.episode import Budget, Episode, Step, converse, messages
-from toolshift.episode.grade import exploration, grade, regrade, states
+from toolshift.episode.budget import Budget
+from toolshift.episode.draw import make_scene
+from toolshift.episode.episode import Episode, converse, messages
+from toolshift.episode.grade import exploration, grade, regrade
+from toolshift.episode.grading_rules import states
 from toolshift.episode.oracle import OracleAgent
-from toolshift.worlds import OURS, find_world
+from toolshift.episode.prose import read_prose
+from toolshift.shifts.registry import compose, shifts
+from toolshift.worlds import OURS
+from toolshift.worlds.registry import find_world
 
 EVERY_KIND = [(world, kind) for world in OURS for kind in find_world(world).kinds]
 
@@ -82,9 +89,9 @@ def test_a_task_is_named_by_its_content() -> None:
 
 PRINT_TRACE = """
 import msgspec
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 from toolshift.core.scene import Applied, make_scene
-from toolshift.core.shift import compose
+from toolshift.shifts.registry import compose
 for shift in ("format_drift", "reversed_order", "identity_erasure"):
     scene = compose(make_scene(find_world("poi"), "visit", 3), [Applied(shift, 2)])
     print(msgspec.json.encode(scene.rehearsal).decode(), [t.name for t in scene.tools])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import read_task
 from toolshift.core.errors import UsageError
+from toolshift.core.message import Reply, Turn
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
-from toolshift.episode.contract import Reply, Turn
-from toolshift.runs.cell import Cell
+from toolshift.runs.cell import Cell, read_task
 from toolshift.runs.minimise import find_smallest
 
 CELL = read_task("poi/listing", "identity_erasure:2")

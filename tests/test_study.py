@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from running import Run, write_agent
 
+from toolshift.agents.contestant import Contestant
 from toolshift.api import evaluate, run_plan
 from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.episode.contract import Reply, Turn
+from toolshift.core.message import Reply, Turn
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.study import Contestant
 from toolshift.runs.suite import select
 
 SMALL = ("--tasks", "4", "--shift", "identity_erasure", "--shift", "fatal_error", "--pool", "train")

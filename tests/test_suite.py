@@ -8,10 +8,11 @@ import pytest
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
-from toolshift.core.shift import TIERS, find_shift
+from toolshift.core.shift import TIERS
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.suite import read_arms, read_stack, select
+from toolshift.shifts.registry import find_shift
 
 
 def tiers(plan: Plan) -> Counter[str]:

@@ -13,39 +13,43 @@ if TYPE_CHECKING:
     from toolshift.api import attempt, evaluate
     from toolshift.core.errors import BudgetSpent, UsageError
     from toolshift.core.layer import Layer
-    from toolshift.core.scene import Scene, make_scene
-    from toolshift.core.shift import Change, NotApplicable, apply, compose
+    from toolshift.core.message import Reply, ToolCall, Turn, Usage
+    from toolshift.core.scene import Scene
+    from toolshift.core.shift import Change, NotApplicable
     from toolshift.core.world import World
-    from toolshift.episode.contract import Agent, Reply, ToolCall, Turn, Usage
-    from toolshift.episode.episode import Budget, Episode
+    from toolshift.episode.budget import Budget
+    from toolshift.episode.contract import Agent
+    from toolshift.episode.draw import make_scene
+    from toolshift.episode.episode import Episode
     from toolshift.episode.grade import Grade
     from toolshift.measure.report import Report
-    from toolshift.worlds import find_world
+    from toolshift.shifts.registry import apply, compose
+    from toolshift.worlds.registry import find_world
 
 _HOME = {
-    "Agent": "agent",
-    "Reply": "agent",
-    "ToolCall": "agent",
-    "Turn": "agent",
-    "Usage": "agent",
+    "Agent": "episode.contract",
+    "Reply": "core.message",
+    "ToolCall": "core.message",
+    "Turn": "core.message",
+    "Usage": "core.message",
     "make_agent": "agents.catalog",
-    "Budget": "episode",
-    "Episode": "episode",
-    "BudgetSpent": "errors",
-    "UsageError": "errors",
-    "Grade": "grade",
-    "Layer": "layer",
-    "Report": "report.report",
-    "attempt": "run",
-    "evaluate": "run",
-    "Scene": "scene",
-    "make_scene": "scene",
-    "Change": "shift",
-    "NotApplicable": "shift",
-    "apply": "shift",
-    "compose": "shift",
-    "World": "world",
-    "find_world": "worlds",
+    "Budget": "episode.budget",
+    "Episode": "episode.episode",
+    "BudgetSpent": "core.errors",
+    "UsageError": "core.errors",
+    "Grade": "episode.grade",
+    "Layer": "core.layer",
+    "Report": "measure.report",
+    "attempt": "api",
+    "evaluate": "api",
+    "Scene": "core.scene",
+    "make_scene": "episode.draw",
+    "Change": "core.shift",
+    "NotApplicable": "core.shift",
+    "apply": "shifts.registry",
+    "compose": "shifts.registry",
+    "World": "core.world",
+    "find_world": "worlds.registry",
 }
 
 __all__ = [

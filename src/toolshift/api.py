@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolshift.agents.catalog import contestants, describe
+from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import Purse
 from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import FORMAT, Manifest, Memory, RunFolder
-from toolshift.runs.study import Contestant, episode_id, play, run_cells
-from toolshift.runs.suite import check_entities, read_stack, select
+from toolshift.runs.study import episode_id, play, run_cells
+from toolshift.runs.suite import select
 
 if TYPE_CHECKING:
     from toolshift.measure.report import Report
 
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
-Progress = Callable[[int, int], None]
 
 
 def evaluate(
@@ -220,33 +221,10 @@ def attempt(
     cell = read_task(task, shifts, seed, pool, size, trial)
     scene = build(cell)
     if tools:
-        from toolshift.runs.minimise import with_tools
+        from toolshift.episode.with_tools import with_tools
 
         scene = with_tools(scene, tools)
     return play(contestants([agent])[0], cell, scene).grade
-
-
-def read_task(
-    task: str, shifts: str = "", seed: int = 0, pool: str = "dev", size: int = 200, trial: int = 0
-) -> Cell:
-    """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
-
-    Raises:
-        UsageError: for anything unknown.
-    """
-    from toolshift.core.shift import unknown
-    from toolshift.worlds import find_world, split_task, stored_name
-
-    world, rest = split_task(task)
-    world = stored_name(world)
-    kind, _, index = rest.partition("/")
-    kinds = find_world(world).kinds
-    if not kind or kind not in kinds:
-        raise UsageError(unknown("task kind", kind, kinds))
-    if index and not index.isdigit():
-        raise UsageError(f"task {task!r}: the index behind the kind is a number, not {index!r}")
-    check_entities(pool, size)
-    return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)
 
 
 def _version(package: str) -> str:

@@ -21,12 +21,15 @@ from itertools import combinations
 from pathlib import Path
 
 from toolshift.agents.planted import planted
-from toolshift.core.scene import Applied, Scene, make_scene
-from toolshift.core.shift import NotApplicable, compose, shifts
+from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
-from toolshift.worlds import OURS, find_world
+from toolshift.shifts.registry import compose, shifts
+from toolshift.worlds import OURS
+from toolshift.worlds.registry import find_world
 
 Job = tuple[str, str, int, int, tuple[tuple[str, int], ...]]
 REFLEXES = ("always_refuses", "parrots")

@@ -19,7 +19,8 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from toolshift.core import seed as seeds
-from toolshift.episode.contract import REASONS, read_prose
+from toolshift.core.message import REASONS
+from toolshift.episode.prose import read_prose
 
 HERE = Path(__file__).parent
 KINDS = ["answer", "refusal", "question"]

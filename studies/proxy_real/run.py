@@ -40,10 +40,10 @@ from mcp.types import PromptReference
 
 from toolshift.connect.mcp.shifted_server import Shifting, shift_tools
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import shifts
 from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, Rehearsal
+from toolshift.shifts.registry import shifts
 
 HERE = Path(__file__).parent
 PATIENCE = 90

@@ -15,11 +15,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from toolshift.core.message import FINAL_ANSWER, REFUSE, Reply, ToolCall, Turn
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Known, Solver
+from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
-from toolshift.episode.contract import FINAL_ANSWER, REFUSE, Reply, ToolCall, Turn
-from toolshift.episode.episode import Episode, Over, Step, converse
+from toolshift.episode.episode import Episode, Over, converse
 from toolshift.episode.oracle import EpisodeDesk, OracleAgent
 
 EXPECTED: dict[str, str] = {

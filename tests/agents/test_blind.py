@@ -13,10 +13,12 @@ from functools import cache
 import pytest
 from blind import AGENTS, EXPECTED, TAPE_UNDER, play
 
-from toolshift.core.scene import Applied, Scene, make_scene
-from toolshift.core.shift import NotApplicable, compose
+from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.episode.grade import grade
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import compose
+from toolshift.worlds.registry import find_world
 
 SHIFTS = {
     "identity_erasure": 2,

@@ -19,7 +19,7 @@ import pytest
 
 from toolshift.agents.chat import ChatAgent, estimate
 from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.episode.contract import PROTOCOL_TOOLS, Reply, ToolCall, Turn
+from toolshift.core.message import PROTOCOL_TOOLS, Reply, ToolCall, Turn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import serving

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolshift.agents.chat import ChatAgent
-from toolshift.episode.contract import PROTOCOL_TOOLS, Turn
+from toolshift.core.message import PROTOCOL_TOOLS, Turn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # tests/serving.py also runs by itself
 from serving import find_weights, smol_server

@@ -23,16 +23,18 @@ from transformers import (  # noqa: E402
 )
 
 from toolshift.agents.catalog import describe  # noqa: E402
-from toolshift.agents.local import LocalAgent, load_model, load_tokenizer  # noqa: E402
+from toolshift.agents.contestant import Contestant  # noqa: E402
+from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
-from toolshift.episode.contract import PROTOCOL_TOOLS, Agent, Turn  # noqa: E402
+from toolshift.core.message import PROTOCOL_TOOLS, Turn  # noqa: E402
+from toolshift.episode.contract import Agent  # noqa: E402
 from toolshift.lm import dtype as arithmetic  # noqa: E402
 from toolshift.lm import smol  # noqa: E402
 from toolshift.lm.attention import BLOCK, grouped_attention  # noqa: E402
+from toolshift.lm.checkpoint import load_tokenizer  # noqa: E402
 from toolshift.lm.decode import Decoder, Generator  # noqa: E402
 from toolshift.lm.prefix_cache import PrefixMemory  # noqa: E402
 from toolshift.lm.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
-from toolshift.runs.study import Contestant  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

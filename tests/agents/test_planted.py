@@ -11,10 +11,10 @@ from scenes import clean_scenes, shifted
 from toolshift.agents.planted import PLANTED, planted
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
-from toolshift.core.shift import shifts
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
+from toolshift.shifts.registry import shifts
 
 
 @cache

@@ -17,10 +17,10 @@ import pytest
 from running import Run
 
 from toolshift.agents.catalog import contestants, describe
-from toolshift.api import evaluate, read_task
+from toolshift.api import evaluate
 from toolshift.connect.program import CommandAgent
 from toolshift.core.errors import UsageError
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play

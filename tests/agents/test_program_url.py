@@ -16,10 +16,10 @@ import httpx
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import evaluate, read_task
+from toolshift.api import evaluate
 from toolshift.connect.program import UrlAgent
 from toolshift.core.errors import UsageError
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
-from toolshift.episode.contract import PROTOCOL_TOOLS, Reply, ToolCall, Turn
+from toolshift.core.message import PROTOCOL_TOOLS, Reply, ToolCall, Turn
 from toolshift.lm.prompt import LAYOUTS, parse_reply, render_call, render_system, to_plain_messages
 
 JSON_VALUES = st.recursive(

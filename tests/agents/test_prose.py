@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolshift.episode.contract import read_prose
+from toolshift.episode.prose import read_prose
 
 
 @pytest.mark.parametrize(

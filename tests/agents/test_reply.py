@@ -10,7 +10,8 @@ import pytest
 
 from toolshift import evaluate
 from toolshift.core.errors import UsageError
-from toolshift.episode.contract import CallableAgent, Reply, ToolCall
+from toolshift.core.message import Reply, ToolCall
+from toolshift.episode.contract import CallableAgent
 
 
 def calling(arguments: Any, name: Any = "find") -> dict[str, Any]:

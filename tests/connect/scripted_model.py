@@ -18,11 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from toolshift.agents.catalog import make_agent
-from toolshift.api import read_task
 from toolshift.connect.serve.session import Seat
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 
 DONE = "Done."
 

@@ -15,8 +15,8 @@ from mcp import Client
 from toolshift.connect.serve.server import bind, web_server
 from toolshift.connect.serve.session import House
 from toolshift.connect.serve.site import Site
-from toolshift.episode.contract import ASK_USER, FINAL_ANSWER, REFUSE
-from toolshift.episode.episode import Step
+from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
+from toolshift.core.step import Step
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 """How the official client is told which era to speak, and what it then speaks."""

@@ -14,18 +14,20 @@ from scenes import proven, solved
 
 from toolshift.agents.planted import planted
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Applied, Scene, make_scene
-from toolshift.core.shift import NotApplicable, compose, find_shift
+from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import as_openai
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.runs.suite import read_arms
+from toolshift.shifts.registry import compose, find_shift
 from toolshift.shifts.release.file import FORMAT, ShiftFile, find_file_shift, read_shift_file
 from toolshift.shifts.release.inputs import Side, read_side
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import settle
-from toolshift.worlds import find_world
 from toolshift.worlds.own import load
+from toolshift.worlds.registry import find_world
 
 Listed = list[dict[str, Any]]
 Edit = Callable[[dict[str, dict[str, Any]]], None]

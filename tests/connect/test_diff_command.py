@@ -10,7 +10,7 @@ import pytest
 from connect.test_diff import edited, poi, rename
 from running import Run
 
-from toolshift.core.shift import FILES
+from toolshift.shifts.files import FILES
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from connect.shop_server import ORDERS, TOOLS
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Applied
-from toolshift.core.shift import NotApplicable, shifts
+from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Result
 from toolshift.interop.tools import Toolbox, from_mcp
 from toolshift.shifts.live import Live, altered, live_scene, shifted
+from toolshift.shifts.registry import shifts
 
 READING = [tool for tool in TOOLS if tool["name"] != "cancel_order"]
 TASKLESS = {

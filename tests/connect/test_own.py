@@ -15,14 +15,16 @@ from running import Run
 
 from toolshift.agents.planted import planted
 from toolshift.api import evaluate
-from toolshift.core.scene import Scene, make_scene
-from toolshift.core.shift import NotApplicable, apply, shifts
+from toolshift.core.scene import Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade, regrade
 from toolshift.episode.oracle import OracleAgent
 from toolshift.interop.tools import from_mcp
 from toolshift.runs.own_checking import check_tasks
-from toolshift.worlds import OWN
+from toolshift.shifts.registry import apply, shifts
+from toolshift.worlds.names import OWN
 from toolshift.worlds.own import OwnWorld, load
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_tools"

@@ -11,7 +11,7 @@ from connect.test_own import EXAMPLE, called
 from connect.test_own_file import GOOD
 
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import make_scene
+from toolshift.episode.draw import make_scene
 from toolshift.worlds.own import load
 from toolshift.worlds.own.expected_calls import agrees
 from toolshift.worlds.own.file import read_file

@@ -13,9 +13,10 @@ from connect.test_own import EXAMPLE, called, played, reads, remembers, scenes
 from toolshift.api import evaluate
 from toolshift.commands.world import check_command, init_command, record_command
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import make_scene
-from toolshift.core.shift import NotApplicable, apply
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.runs.own_checking import let_play
+from toolshift.shifts.registry import apply
 from toolshift.worlds.own import OwnWorld, load
 
 SHIFTS = ("identity_erasure", "parameter_rename", "format_drift", "redirect", "fatal_error")

@@ -12,12 +12,13 @@ from connect.own_server import OPENAPI, Site, ledger_site
 from connect.test_own import called, played, scenes
 
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import make_scene
-from toolshift.core.shift import NotApplicable, apply
+from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.interop.openapi import _operation
 from toolshift.runs.own_checking import check_tasks
+from toolshift.shifts.registry import apply
 from toolshift.worlds.own import OwnWorld, load
 
 SERVER = Path(__file__).with_name("own_server.py")

@@ -17,12 +17,11 @@ from mcp.client.streamable_http import streamable_http_client
 from serve_site import ERAS, get, open_one, repeat, running, shared_http, web
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import read_task
 from toolshift.connect.serve.mcp_server import spoken
 from toolshift.connect.serve.session import Heard
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
 

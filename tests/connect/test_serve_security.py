@@ -24,12 +24,12 @@ import pytest
 from mcp import Client
 from serve_site import get, open_one, running, web
 
-from toolshift.api import read_task
 from toolshift.connect.serve.control import open_episode
 from toolshift.connect.serve.guard import hosts_of
 from toolshift.connect.serve.session import DEEPEST, House, Seat, readable
 from toolshift.core.errors import UsageError
-from toolshift.episode.episode import Step
+from toolshift.core.step import Step
+from toolshift.runs.cell import read_task
 
 TODAY = {
     "content-type": "application/json",

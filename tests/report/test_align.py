@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import read_task
 from toolshift.episode.causes import guilty_step
 from toolshift.report.align import Pair, align, first_divergence, matched_tools
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
 

@@ -16,8 +16,8 @@ from surfing import Surfer, run_into, written
 
 from toolshift.api import report_of
 from toolshift.core.errors import UsageError
+from toolshift.core.message import Reply, ToolCall
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Reply, ToolCall
 from toolshift.measure.compare import compare
 from toolshift.measure.diagnosis import words
 from toolshift.report.html import write_page

@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.core.scene import Scene, kind_of, make_scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, apply, find_shift
+from toolshift.core.scene import Scene, kind_of
+from toolshift.core.shift import SEVERITIES, NotApplicable
 from toolshift.core.tool import JSON, as_openai
 from toolshift.core.world import POOLS
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import wording
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import apply, find_shift
+from toolshift.worlds.registry import find_world
 
 ACTION = (
     "tool_name_noise",

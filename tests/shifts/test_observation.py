@@ -12,14 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.core.scene import Applied, Scene, make_scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, Severity, apply, compose, shifts
+from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import SEVERITIES, NotApplicable, Severity
 from toolshift.core.tool import JSON, as_openai
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import interruption, observation
 from toolshift.shifts.oracle_trace import TABLES, restyle
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import apply, compose, shifts
+from toolshift.worlds.registry import find_world
 
 MINE = (
     *("format_drift", "missing_values", "truncation", "verification_change"),

@@ -7,11 +7,13 @@ from itertools import product
 
 import pytest
 
-from toolshift.core.scene import Scene, kind_of, make_scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, apply
+from toolshift.core.scene import Scene, kind_of
+from toolshift.core.shift import SEVERITIES, NotApplicable
 from toolshift.core.world import POOLS
+from toolshift.episode.draw import make_scene
 from toolshift.shifts.query import distance, mark, states, template_in, values, wanted_words
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import apply
+from toolshift.worlds.registry import find_world
 
 KINDS = [(name, kind) for name in ("poi", "medical", "retail") for kind in find_world(name).kinds]
 

@@ -13,13 +13,14 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from toolshift.core.scene import make_scene
-from toolshift.core.shift import compose, shifts
 from toolshift.core.world import POOLS
+from toolshift.episode.draw import make_scene
 from toolshift.runs.suite import read_arms
 from toolshift.shifts.dependency import TABLES
+from toolshift.shifts.registry import compose, shifts
 from toolshift.shifts.wording import TABLES as SYNONYMS
-from toolshift.worlds import OURS, find_world
+from toolshift.worlds import OURS
+from toolshift.worlds.registry import find_world
 
 DEEP = sorted(
     name for name, shift in shifts().items() if shift.tier in ("reasoning", "internalization")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from toolshift.core.layer import Session
-from toolshift.core.scene import make_scene
 from toolshift.core.tool import DESCRIPTION, NAME, Field, Hint, Param, Result, Tool, error
+from toolshift.episode.draw import make_scene
 from toolshift.shifts.surface import Surface, decoy
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 
 TEXT = {"type": "string", "description": "Ask get_hours for it."}
 TOOLS = (

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from toolshift.core.scene import make_scene
+from toolshift.episode.draw import make_scene
 from toolshift.shifts import wording
 from toolshift.shifts.wording import TABLES, UNRELATED
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 
 OBSERVATION = tomllib.loads(
     (Path(wording.__file__).parent / "observation.toml").read_text(encoding="utf-8")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from toolshift.commands.data import statistics
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import shifts
+from toolshift.shifts.registry import shifts
 from toolshift.train.data import expert_rows, make_rows
 from toolshift.train.rows import read_rows
 from toolshift.train.scenes import FAMILIES, Mix, check, draw
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.3, 1.0])

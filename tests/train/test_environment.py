@@ -11,11 +11,11 @@ pytest.importorskip("transformers")
 from transformers.utils import get_json_schema
 
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import make_scene
-from toolshift.core.shift import apply
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
+from toolshift.shifts.registry import apply
 from toolshift.train.environment import environment_class, environments
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 
 
 def scene(kind="hours", index=0):

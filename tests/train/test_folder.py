@@ -15,9 +15,10 @@ from train import tiny  # noqa: E402
 from train.tiny import lora  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 
-from toolshift.agents.local import LocalAgent, training_record  # noqa: E402
+from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.commands.train import going_on  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.lm.checkpoint import training_record  # noqa: E402
 from toolshift.train import record  # noqa: E402
 from toolshift.train.callbacks import checkpoints  # noqa: E402
 from toolshift.train.model import require_one_gpu  # noqa: E402

@@ -7,13 +7,14 @@ import pytest
 
 from toolshift.agents.planted import planted
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Scene, make_scene
-from toolshift.core.shift import apply
-from toolshift.episode.contract import REFUSE, Reply, ToolCall
+from toolshift.core.message import REFUSE, Reply, ToolCall
+from toolshift.core.scene import Scene
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
+from toolshift.shifts.registry import apply
 from toolshift.train.reward import TERMS, Weights, check, earn, paid
-from toolshift.worlds import find_world
+from toolshift.worlds.registry import find_world
 
 EVERYTHING = Weights(**dict.fromkeys(TERMS, 1.0))
 

@@ -9,13 +9,14 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 
-from toolshift.agents.local import load_model, load_tokenizer, stop_tokens, tool_role  # noqa: E402
-from toolshift.core.scene import make_scene  # noqa: E402
-from toolshift.core.shift import apply  # noqa: E402
-from toolshift.episode.contract import Turn  # noqa: E402
+from toolshift.agents.local import load_model, stop_tokens  # noqa: E402
+from toolshift.core.message import Turn  # noqa: E402
+from toolshift.episode.draw import make_scene  # noqa: E402
 from toolshift.episode.episode import messages  # noqa: E402
 from toolshift.episode.grade import grade  # noqa: E402
+from toolshift.lm.checkpoint import load_tokenizer, tool_role  # noqa: E402
 from toolshift.lm.prompt import render_call, to_plain_messages  # noqa: E402
+from toolshift.shifts.registry import apply  # noqa: E402
 from toolshift.train.generation import Sampler, Voice, copy_weights, speaking_copy  # noqa: E402
 from toolshift.train.model import training_template  # noqa: E402
 from toolshift.train.rollout import (  # noqa: E402
@@ -27,7 +28,7 @@ from toolshift.train.rollout import (  # noqa: E402
     Scribe,
     roll_out,
 )
-from toolshift.worlds import find_world  # noqa: E402
+from toolshift.worlds.registry import find_world  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from toolshift.core.errors import UsageError
-from toolshift.episode.contract import Turn
+from toolshift.core.message import Turn
 from toolshift.lm.prompt import to_plain_messages
 from toolshift.train.data import make_rows
 from toolshift.train.rows import checked, read_rows, turns_of, write_rows

@@ -16,8 +16,8 @@ import msgspec  # noqa: E402
 from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
-from toolshift.agents.local import training_record  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.lm.checkpoint import training_record  # noqa: E402
 from toolshift.train.callbacks import checkpoints  # noqa: E402
 from toolshift.train.running import Careful  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402

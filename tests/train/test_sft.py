@@ -84,7 +84,7 @@ def test_the_live_agent_says_what_the_stored_one_says(model, tmp_path):
     base = find_base(settings)
     loaded = load(settings, base)
     stored = LocalAgent(model, dtype="float32")
-    from toolshift.episode.contract import Turn
+    from toolshift.core.message import Turn
 
     turns = [Turn(row["messages"][:2], row["tools"]) for row in tiny.rows()[:3]]
     with decoding(loaded) as inner:

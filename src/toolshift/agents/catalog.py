@@ -13,22 +13,20 @@ url:http://HOST:PORT/PATH       your own agent, which runs already
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import import_attribute
 from toolshift.core.tool import JSON
 from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
-from toolshift.runs.study import Contestant
 
 ADAPTERS = Path(__file__).parent / "adapters"
 PRIVATE = ("local:", "/", "command:", "url:")
@@ -281,42 +279,6 @@ def _own(module: str, attribute: str) -> Agent | ScriptedAgent:
             "of (messages, tools), or have a name and reply(turn)"
         )
     return CallableAgent(found, f"{module}:{attribute}")
-
-
-def import_attribute(module: str, attribute: str, what: str) -> Any:
-    """Imports something of the caller's.
-
-    Raises:
-        UsageError: where the module or the attribute is not there, or importing it fails.
-    """
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    if not module or not all(part.isidentifier() for part in module.split(".")):
-        raise UsageError(_unknown(f"{module}:{attribute}") + f"; {module!r} is no module name")
-    try:
-        found = import_module(module)
-    except ModuleNotFoundError as fault:
-        if fault.name and module.partition(".")[0] == fault.name.partition(".")[0]:
-            raise UsageError(
-                f"{what} {module}:{attribute}: there is no module {fault.name!r} here or on the "
-                "Python path"
-            ) from None
-        raise UsageError(
-            f"{what} {module}:{attribute}: it imports {fault.name!r}, which is not installed"
-        ) from None
-    except Exception as fault:
-        raise UsageError(
-            f"{what} {module}:{attribute}: importing {module} raised "
-            f"{type(fault).__name__}: {fault}"
-        ) from fault
-    for name in attribute.split("."):
-        if not hasattr(found, name):
-            names = [each for each in dir(found) if not each.startswith("_")]
-            near = get_close_matches(name, names, n=3)
-            offer = f": did you mean {' or '.join(near)}?" if near else ""
-            raise UsageError(f"{what}: {module} has no {name!r}{offer}")
-        found = getattr(found, name)
-    return found
 
 
 @contextmanager

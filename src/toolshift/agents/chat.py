@@ -29,7 +29,7 @@ from toolshift.agents.endpoint import (
     told,
 )
 from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.episode.contract import Reply, Turn, Usage, text_of
+from toolshift.core.message import Reply, Turn, Usage, text_of
 
 if TYPE_CHECKING:
     import httpx

@@ -11,9 +11,9 @@ from typing import Any
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
+from toolshift.core.message import CODE
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Hint, Result, Tool
-from toolshift.episode.contract import CODE
 from toolshift.episode.episode import Episode, Over
 from toolshift.episode.oracle import EpisodeDesk
 
@@ -193,7 +193,7 @@ def planted(spec: str) -> PlantedAgent:
         UsageError: for an unknown weakness (the nearest names are offered), or a strength that
             is not between 0 and 1.
     """
-    from toolshift.core.shift import unknown
+    from toolshift.core.names import unknown
 
     weaknesses = {}
     for part in spec.split("+"):

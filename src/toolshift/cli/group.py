@@ -30,7 +30,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command, or offers the nearest names."""
         if args and args[0] not in self.commands:
-            from toolshift.core.shift import unknown
+            from toolshift.core.names import unknown
 
             raise UsageError(unknown("command", args[0], self.commands))
         return super().resolve_command(ctx, args)
@@ -75,6 +75,6 @@ class Commands(Group):
 def toolshift(plugins: tuple[str, ...]) -> None:
     """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
     if plugins:
-        from toolshift.core.shift import PLUGINS
+        from toolshift.shifts.registry import PLUGINS
 
         os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it

@@ -13,9 +13,10 @@ import click
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.shift import PLUGINS, unknown
+from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, progress
 from toolshift.lm.prompt import LAYOUTS, Layout
+from toolshift.shifts.registry import PLUGINS
 from toolshift.train.data import make_rows
 from toolshift.train.rows import Row, parquet, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, due

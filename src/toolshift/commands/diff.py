@@ -76,7 +76,7 @@ def show_command(shift: str, as_json: bool) -> None:
     Raises:
         UsageError: where there is none of this name.
     """
-    from toolshift.core.shift import find_shift
+    from toolshift.shifts.registry import find_shift
     from toolshift.shifts.release.file import read_shift_file
     from toolshift.shifts.release.resolve import Settled
 

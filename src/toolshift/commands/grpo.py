@@ -12,7 +12,7 @@ import msgspec
 from toolshift.commands.data import check_share, read_mix
 from toolshift.commands.train import check_rank, going_on, read_resume, steps_of
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json
 from toolshift.train.callbacks import read_curves
 from toolshift.train.grpo_settings import GrpoSettings, preset
@@ -82,7 +82,7 @@ def read_weights(entries: Sequence[str]) -> Weights:
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
-    from toolshift.agents.local import training_record
+    from toolshift.lm.checkpoint import training_record
 
     record = training_record(out)
     lines = read_curves(out / "curves.jsonl")

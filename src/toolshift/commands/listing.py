@@ -6,10 +6,11 @@ from typing import Any
 
 from toolshift.agents.catalog import FORMS, planted_names
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import shifts, unknown
+from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table
 from toolshift.runs.suite import SUITES
-from toolshift.worlds import find_world, world_names
+from toolshift.shifts.registry import shifts
+from toolshift.worlds.registry import find_world, world_names
 
 Table = list[dict[str, Any]]
 ONLY_JSON = ("level", "preserves", "imitates")

@@ -211,7 +211,7 @@ def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> 
 
 def _in_use(scene: Scene) -> dict[str, str]:
     """What happens when the tools are called, which their list does not show, by shift."""
-    from toolshift.core.shift import find_shift
+    from toolshift.shifts.registry import find_shift
 
     found = {write_stack((one,)): find_shift(one.shift) for one in scene.shifts}
     return {

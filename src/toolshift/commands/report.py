@@ -11,7 +11,7 @@ import click
 from toolshift.api import report_of
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.core.terminal import console, print_json, progress, save_svg
 from toolshift.measure.report import Report
 from toolshift.report.tables import GROUPINGS, groups_of

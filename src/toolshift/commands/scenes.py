@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import read_task
 from toolshift.commands.runs import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, progress
-from toolshift.runs.cell import build
+from toolshift.runs.cell import build, read_task
 from toolshift.runs.minimise import as_test, find_smallest
 from toolshift.runs.run_folder import RunFolder
 

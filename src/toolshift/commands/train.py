@@ -12,10 +12,10 @@ import click
 import msgspec
 
 from toolshift.agents.catalog import shipped_adapter
-from toolshift.agents.local import trained_layout
 from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, progress
+from toolshift.lm.checkpoint import trained_layout
 from toolshift.train.data import make_rows
 from toolshift.train.model import find_base, require_training
 from toolshift.train.presets import (
@@ -203,7 +203,7 @@ def _masked(row: Mapping[str, Any], settings: Settings) -> str:
 
 
 def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
-    from toolshift.agents.local import training_record
+    from toolshift.lm.checkpoint import training_record
 
     record = training_record(out)
     if as_json:

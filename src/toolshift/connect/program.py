@@ -25,7 +25,7 @@ from toolshift.connect.process import Process
 from toolshift.connect.serve.server import Background, require
 from toolshift.connect.serve.session import Heard, Seat
 from toolshift.core.errors import UsageError
-from toolshift.episode.contract import REASONS
+from toolshift.core.message import REASONS
 from toolshift.episode.episode import Episode
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from toolshift.agents.catalog import contestants, describe
 from toolshift.api import run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError
 from toolshift.core.layer import Layer, Session
-from toolshift.core.tool import JSON, Tool
+from toolshift.core.tool import Tool
 from toolshift.core.user import Ask
-from toolshift.core.world import Request, TaskKind, Truth, World
+from toolshift.core.world import TaskKind, Truth, World
 
 if TYPE_CHECKING:
-    from toolshift.episode.episode import Step
-
-MOST_DRAWS = 200
+    from toolshift.core.step import Step
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -119,47 +114,6 @@ class Scene:
         return replace(self, origin=self.clean, **changes)
 
 
-def make_scene(
-    world: World, kind: str, index: int, seed: int = 0, pool: str = "dev", size: int = 200
-) -> Scene:
-    """Makes the clean scene of one task.
-
-    The phrasing is of the training pool whatever `pool` says, for in a clean scene nothing has
-    moved; the entities are of `pool`.
-
-    Raises:
-        UsageError: where the world cannot make a task of this kind at this size.
-    """
-    if world.counts:
-        return world.scene(kind, index, seed, pool, size)
-    truth = world.truth(seed, size, pool)
-    family = world.kinds[kind]
-    goal = None
-    for draw in range(MOST_DRAWS):
-        goal = family.draw(truth.db, seeds.rng(seed, world.name, kind, pool, index, draw))
-        if goal is not None:
-            break
-    if goal is None:
-        raise UsageError(
-            f"world {world.name} of size {size} has no task of kind {kind} (seed {seed}, index "
-            f"{index}): try a larger size"
-        )
-    phrasing = seeds.derive(seed, world.name, kind, index, "phrasing")
-    asks = tuple(phrase(request, goal, "train", phrasing) for request in family.requests)
-    asks, effects = settle(world, truth, asks)
-    lineage = f"{world.name}/{kind}/{pool}/{seed}/{size}/{index}"
-    content = JSON.encode([lineage, goal, [(a.text, a.expected) for a in asks], effects])
-    name = blake2b(content, digest_size=6).hexdigest()
-    task = Task(world.name, kind, pool, seed, size, index, lineage, name)
-    return Scene(task, world, truth, asks, Outcome(effects), world.system)
-
-
-def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> Ask:
-    """States a request in one of the phrasings of a pool."""
-    bank = request.phrasings[pool]
-    return Ask(bank[choice % len(bank)].format(**goal), goal, request.solve, None)
-
-
 def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
     """States a request of the task again, in the phrasing that it has now, with other values.
 
@@ -175,17 +129,6 @@ def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
             if template.format(**ask.goal) == ask.text:
                 return template.format(**goal)
     return None
-
-
-def settle(
-    world: World, truth: Truth, asks: tuple[Ask, ...]
-) -> tuple[tuple[Ask, ...], tuple[Any, ...]]:
-    """Works out the answers and the effects of requests on the bare truth."""
-    from toolshift.episode.oracle import solve_in_truth
-
-    answers, effects = solve_in_truth(world, truth, asks)
-    settled = tuple(replace(ask, expected=text) for ask, text in zip(asks, answers, strict=True))
-    return settled, effects
 
 
 def kind_of(scene: Scene) -> TaskKind:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from toolshift.core.fact import Fact, Goal
 from toolshift.core.form import facts, read
 from toolshift.core.tool import JSON, Hint, Result, Tool
-from toolshift.core.world import Fact, Goal
 
 MOST_ATTEMPTS = 8
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from toolshift.api import Progress
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
+
+if TYPE_CHECKING:
+    pass
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,3 +105,6 @@ def progress(what: str) -> Iterator[Progress]:
         yield watch
     finally:
         bar.stop()
+
+
+Progress = Callable[[int, int], None]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolshift.core.world import Fact, Goal, Solve
+from toolshift.core.fact import Fact, Goal
+from toolshift.core.world import Solve
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from toolshift.core import seed as seeds
+from toolshift.core.fact import Fact, Goal
 from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
 if TYPE_CHECKING:
@@ -21,20 +22,6 @@ if TYPE_CHECKING:
 POOLS = ("train", "dev", "test")
 Action = Callable[["State", dict[str, Any]], Any]
 Solve = Callable[["Solver", "Known"], str]
-Goal = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A kind of value that tools need and yield, in words that a user would use.
-
-    Attributes:
-        label: how to ask for it ("party size").
-        words: words of a question that mean it.
-    """
-
-    label: str
-    words: tuple[str, ...]
 
 
 class State:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
+from toolshift.core.message import PROTOCOL_NAMES
 from toolshift.core.scene import Scene
+from toolshift.core.step import Step
 from toolshift.core.tool import Tool
-from toolshift.episode.contract import PROTOCOL_NAMES
-from toolshift.episode.episode import End, Step
-from toolshift.episode.grade import is_decisive, is_right
+from toolshift.episode.episode import End
+from toolshift.episode.grading_rules import is_decisive, is_right
 
 CAUSES = (
     "memorised_name",

@@ -10,7 +10,20 @@ import msgspec
 
 from toolshift.core.form import show
 from toolshift.core.layer import Closing
+from toolshift.core.message import (
+    ASK_USER,
+    FINAL_ANSWER,
+    PROTOCOL_NAMES,
+    REFUSE,
+    Reply,
+    ToolCall,
+    Turn,
+    Usage,
+    protocol_error,
+    protocol_tools,
+)
 from toolshift.core.scene import Scene
+from toolshift.core.step import Step
 from toolshift.core.tool import (
     JSON,
     NOT_RECORDED,
@@ -21,80 +34,11 @@ from toolshift.core.tool import (
     invalid_arguments,
 )
 from toolshift.core.user import answer as user_answers
-from toolshift.episode.contract import (
-    ASK_USER,
-    FINAL_ANSWER,
-    PROTOCOL_NAMES,
-    REFUSE,
-    Agent,
-    Reply,
-    ToolCall,
-    Turn,
-    Usage,
-    protocol_error,
-    protocol_tools,
-    read_prose,
-)
+from toolshift.episode.budget import Budget
+from toolshift.episode.contract import Agent
+from toolshift.episode.prose import read_prose
 
-StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
-
-
-class Budget(msgspec.Struct, frozen=True):
-    """How much an agent may do in one episode."""
-
-    calls: int = 24
-    turns: int = 30
-
-    @classmethod
-    def of(cls, scene: Scene) -> Budget:
-        """The budget of a scene: twice what the oracle needs, and some more to explore."""
-        calls, turns = len(scene.calls), len(scene.rehearsal)
-        return cls(max(12, 2 * calls + 6), max(16, 2 * turns + 8))
-
-
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that happened, as it is stored in a trace.
-
-    Attributes:
-        turn: the agent's turn, counted from 0; several calls may share one.
-        name: of the tool called, or the reason of a refusal.
-        arguments: of the call; a string where it was malformed.
-        text: what came back to the agent: a result, the user's reply or next turn.
-        said: what the agent said: an answer, a question, an explanation, or the words beside the
-            first call of a turn.
-        ok: the call succeeded.
-        error: the code of a failed call.
-        provoked: the failure was made by the interface, not by the agent's call.
-        hint: what the result asked for (see `tool.Hint`).
-        true: the true calls behind it: name and arguments.
-        effects: the writes that it made, in terms of entities.
-        slot: what a question to the user was about; "" where he did not understand it.
-        prose: said outside the protocol, and read by the rule of `agent.read_prose`.
-        touched: what came back is not what the bare truth would have said.
-        evidence: the reason for a refusal that came to light in this step.
-        tools: the names on offer after this step, where they changed.
-        notice: the system message that came with the user's next turn.
-    """
-
-    kind: StepKind
-    turn: int
-    name: str = ""
-    arguments: dict[str, Any] | str = {}
-    text: str = ""
-    said: str = ""
-    ok: bool = True
-    error: str = ""
-    provoked: bool = False
-    hint: str = ""
-    true: tuple[tuple[str, dict[str, Any]], ...] = ()
-    effects: tuple[tuple[Any, ...], ...] = ()
-    slot: str = ""
-    prose: bool = False
-    touched: bool = False
-    evidence: str = ""
-    tools: tuple[str, ...] = ()
-    notice: str = ""
 
 
 class Over(Exception):

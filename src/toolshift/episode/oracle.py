@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from toolshift.core.form import show
 from toolshift.core.scene import Scene
-from toolshift.core.solver import Impossible, Known, Solver, Untraceable
+from toolshift.core.solver import Impossible, Solver, Untraceable
+from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
-from toolshift.core.user import Ask
-from toolshift.core.world import Truth, TruthSession, World
-from toolshift.episode.episode import Budget, Episode, Over, Step
+from toolshift.episode.budget import Budget
+from toolshift.episode.episode import Episode, Over
 
 
 class OracleAgent:
@@ -106,42 +105,6 @@ class EpisodeDesk:
             else:
                 self._said += f"\n{step.notice}\n{step.text}".lower()
         self._steps = len(steps)
-
-
-class TruthDesk:
-    """The bare truth as a desk: nothing is hidden, nobody needs to be asked."""
-
-    def __init__(self, session: TruthSession) -> None:
-        self.session = session
-
-    def tools(self) -> tuple[Tool, ...]:
-        return self.session.tools()
-
-    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
-        result = self.session.call(name, arguments)
-        return show(result), result
-
-    def ask(self, slot: str, question: str) -> str:
-        return ""
-
-    def was_shown(self, value: Any) -> bool:
-        return True
-
-    def user_said(self, value: Any) -> bool:
-        return True
-
-
-def solve_in_truth(
-    world: World, truth: Truth, asks: tuple[Ask, ...]
-) -> tuple[list[str], tuple[Any, ...]]:
-    """The answers to requests, and the effects of solving them, on the bare truth."""
-    session = truth.open()
-    desk = TruthDesk(session)
-    answers = []
-    for ask in asks:
-        solver = Solver(desk, world.facts, ask.goal)
-        answers.append(ask.solve(solver, Known(solver, {})))
-    return answers, tuple(session.state.effects)
 
 
 def rehearse(scene: Scene) -> tuple[Step, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from toolshift.core.errors import UsageError
-from toolshift.episode.contract import Reply, ToolCall, Turn
+from toolshift.core.message import Reply, ToolCall, Turn
 
 Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
 """How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.

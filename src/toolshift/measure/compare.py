@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import find_shift, unknown
+from toolshift.core.names import unknown
 from toolshift.episode.grade import Grade
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.shifts.registry import find_shift
 
 
 class Contrast(msgspec.Struct, frozen=True):

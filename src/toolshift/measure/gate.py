@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.measure.compare import by_cell, find_agent, same_shifts, version_notes
 from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
-from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, tier_of
-from toolshift.measure.report import shift_of
+from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder

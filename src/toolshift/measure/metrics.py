@@ -15,14 +15,15 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.shift import TIERS, find_shift
-from toolshift.episode.contract import Usage
+from toolshift.core.message import Usage
+from toolshift.core.shift import TIERS
 from toolshift.episode.grade import Grade
 from toolshift.measure import statistics as st
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import PLACEBO
 from toolshift.runs.run_folder import Reading, Record
+from toolshift.shifts.registry import find_shift
 
 ALPHA = 0.05
 COMPOSED = "composed"
@@ -377,3 +378,8 @@ def _mean(values: Iterable[float]) -> float:
 
 def _share(values: Iterable[bool]) -> float:
     return _mean(float(value) for value in values)
+
+
+def shift_of(cell: Cell) -> str:
+    """The shifts of a cell without their severities."""
+    return "+".join(applied.shift for applied in cell.shifts)

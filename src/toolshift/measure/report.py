@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
 from toolshift.measure.metrics import (
@@ -20,6 +20,7 @@ from toolshift.measure.metrics import (
     Measures,
     Scored,
     dimension_of,
+    shift_of,
     tier_of,
 )
 from toolshift.measure.statistics import Interval
@@ -224,11 +225,6 @@ def _crashed(rows: Sequence[Scored]) -> Crashes | None:
         return None
     said, _ = Counter(row.broke for row in broken).most_common(1)[0]
     return Crashes(len(broken), said, next(row.episode for row in broken if row.broke == said))
-
-
-def shift_of(cell: Cell) -> str:
-    """The shifts of a cell without their severities."""
-    return "+".join(applied.shift for applied in cell.shifts)
 
 
 def draws_entities(worlds: Iterable[str]) -> bool:

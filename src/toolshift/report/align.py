@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import msgspec
 
 from toolshift.core.scene import Scene
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
-from toolshift.episode.episode import Step
-from toolshift.episode.grade import states
+from toolshift.episode.grading_rules import states
 
 ENDINGS = ("answer", "refuse", "failure", "budget")
 NEVER = -1.0

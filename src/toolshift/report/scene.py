@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from toolshift.core.scene import Scene
-from toolshift.core.shift import find_shift
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
-from toolshift.episode.episode import Step
+from toolshift.shifts.registry import find_shift
 
 OLD, NEW = "red", "green"
 LONGEST = 600

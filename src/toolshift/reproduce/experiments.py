@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.reproduce.arm import SHORT, Arm, Scale
 from toolshift.train.presets import PRESETS
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import TIERS, shifts
+from toolshift.core.shift import TIERS
 from toolshift.reproduce.findings import Findings
+from toolshift.shifts.registry import shifts
 
 CLEAN = "as trained"
 PANELS = (CLEAN, *TIERS, "several")

@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agents.local import training_record
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.message import Turn
+from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Turn
+from toolshift.lm.checkpoint import training_record
 from toolshift.lm.prompt import Layout, to_plain_messages
 from toolshift.lm.smol import SMOL
 from toolshift.measure.report import AgentReport

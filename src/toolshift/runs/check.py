@@ -24,14 +24,20 @@ import msgspec
 
 from toolshift.agents.planted import planted
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Scene, make_scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, Shift, apply, find_shift
+from toolshift.core.importing import import_attribute
+from toolshift.core.message import Reply, Turn
+from toolshift.core.names import unknown
+from toolshift.core.scene import Scene
+from toolshift.core.shift import SEVERITIES, NotApplicable, Shift
 from toolshift.core.tool import JSON
 from toolshift.core.world import POOLS, World
-from toolshift.episode.contract import Reply, Turn
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, converse, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.check_wording import wording_auc
+from toolshift.shifts.registry import apply, find_shift, shifts
+from toolshift.worlds.names import is_file
+from toolshift.worlds.registry import find_world, world_names
 
 State = Literal["pass", "fail", "not tested"]
 MOST_AUC = 0.6
@@ -370,7 +376,55 @@ def _verdict(subject: str, rule: int, wrong: str) -> Verdict:
     return Verdict(subject, rule, "fail" if wrong else "pass", wrong)
 
 
-if __name__ == "__main__":
-    from toolshift.commands.checking import bench_of
+def worlds_of(names: Sequence[str]) -> list[World]:
+    """The worlds among some names."""
+    loaded = [subject_of(name) for name in names]
+    return [each for each in loaded if isinstance(each, World)]
 
+
+def subject_of(name: str) -> World | Shift:
+    """The world or shift of a name, a file, or `module:attribute`.
+
+    Raises:
+        UsageError: where it is neither.
+    """
+    module, colon, attribute = name.partition(":")
+    if is_file(name):
+        return find_world(name)
+    if not colon:
+        if name in world_names():
+            return find_world(name)
+        if name in shifts():
+            return find_shift(name)
+        raise UsageError(unknown("world or shift", name, [*world_names(), *shifts()]))
+    found = import_attribute(module, attribute, "plugin")
+    if isinstance(found, type) and issubclass(found, World):
+        found = found()
+    if isinstance(found, World | Shift):
+        return found
+    by_rule = [each for each in shifts().values() if each.rule is found]
+    if not by_rule:
+        raise UsageError(f"plugin {name} is neither a World nor a function marked with @shift(...)")
+    return by_rule[0]
+
+
+def bench_of(names: Sequence[str], tasks: int, seed: int) -> Bench:
+    """What to check: the worlds and shifts named, or all of ours; shifts need worlds to stand in.
+
+    Raises:
+        UsageError: for a name that is neither, and a plugin that cannot be imported.
+    """
+    found_worlds, found_shifts = worlds_of(names), _shifts_of(names)
+    if not names:
+        found_shifts = [name for name in shifts() if shifts()[name].tier != "none"]
+    worlds = found_worlds or [find_world(name) for name in world_names()]
+    return Bench(tuple(worlds), tuple(found_shifts), tasks, seed)
+
+
+def _shifts_of(names: Sequence[str]) -> list[str]:
+    loaded = [subject_of(name) for name in names]
+    return [each.name for each in loaded if isinstance(each, Shift)]
+
+
+if __name__ == "__main__":
     print(fingerprint(bench_of(sys.argv[3:], int(sys.argv[1]), int(sys.argv[2]))))

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.catalog import is_free
+from toolshift.core.message import PROTOCOL_TOOLS
 from toolshift.core.tool import JSON, as_openai
-from toolshift.episode.contract import PROTOCOL_TOOLS
 from toolshift.episode.episode import messages
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan

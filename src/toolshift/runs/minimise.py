@@ -8,29 +8,17 @@ provably the smallest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
+from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
-from toolshift.core.layer import Layer, Memory
-from toolshift.core.scene import Applied, Scene
+from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
-from toolshift.core.tool import Tool
+from toolshift.episode.with_tools import with_tools
 from toolshift.runs.cell import Cell, Stack, build
 from toolshift.runs.run_folder import Record
-from toolshift.runs.study import Contestant, play
-
-
-@dataclass(frozen=True, eq=False)
-class OnlyTools(Layer):
-    """Shows some of the tools only; those that come up later in an episode stay."""
-
-    hidden: frozenset[str]
-
-    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
-        """What is left."""
-        return tuple(tool for tool in tools if tool.name not in self.hidden)
+from toolshift.runs.study import play
 
 
 class Smallest(msgspec.Struct, frozen=True):
@@ -46,19 +34,6 @@ class Smallest(msgspec.Struct, frozen=True):
     tools: tuple[str, ...]
     tried: int
     cause: str
-
-
-def with_tools(scene: Scene, shown: Sequence[str]) -> Scene:
-    """The scene with these of its tools only.
-
-    Raises:
-        UsageError: for a tool that is not shown in the scene.
-    """
-    names = {tool.name for tool in scene.tools}
-    missing = set(shown) - names
-    if missing:
-        raise UsageError(f"the scene shows no tool {', '.join(sorted(missing))}")
-    return scene.with_(layers=(*scene.layers, OnlyTools(frozenset(names - set(shown)))))
 
 
 def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.scene import Scene, make_scene
-from toolshift.core.shift import NotApplicable, apply, shifts
+from toolshift.core.scene import Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import OracleAgent
+from toolshift.shifts.registry import apply, shifts
 from toolshift.worlds.own.world import OwnWorld, Prepared
 
 Watch = Callable[[int, int], None]

@@ -11,11 +11,12 @@ import msgspec
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
-from toolshift.core.shift import TIERS, NotApplicable, find_shift, shifts
+from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.runs.cell import Cell, Stack, build
 from toolshift.runs.suite import Arm, Selection
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import find_shift, shifts
+from toolshift.worlds.registry import find_world
 
 PLACEBO = "placebo"
 MOST_TRIES = 5

@@ -25,14 +25,16 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import cut_torn_line, decode, draft, hold, lines, read_bytes, write
-from toolshift.core.shift import file_contents, know_files
+from toolshift.core.message import Usage
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Usage
-from toolshift.episode.episode import End, Step
+from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.suite import Selection
+from toolshift.shifts.files import know_files
+from toolshift.shifts.registry import file_contents
 
 FORMAT = 1
 SYNC_SECONDS = 1.0

@@ -12,23 +12,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
+from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
+from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, as_openai
-from toolshift.episode.contract import (
-    PROTOCOL_TOOLS,
-    Agent,
-    OutsideAgent,
-    Reply,
-    ScriptedAgent,
-    Turn,
-)
+from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import Cell, build
@@ -38,20 +32,6 @@ CHUNK = 64
 Store = RunFolder | Memory
 Done = tuple[Record, float]
 Watch = Callable[[int], None]
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """An agent in a study, and the spec it was made from ("" for an object of the caller's)."""
-
-    agent: Agent | ScriptedAgent | OutsideAgent
-    spec: str = ""
-    concurrency: int = 1
-
-    @property
-    def name(self) -> str:
-        """How results call it."""
-        return self.agent.name
 
 
 def episode_id(agent: str, cell: Cell) -> str:

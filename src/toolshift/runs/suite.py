@@ -7,11 +7,13 @@ from itertools import product
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.names import unknown
 from toolshift.core.scene import Applied
-from toolshift.core.shift import TIERS, find_shift, shifts, unknown
+from toolshift.core.shift import TIERS
 from toolshift.core.world import POOLS
 from toolshift.runs.cell import Stack
-from toolshift.worlds import find_world, stored_name
+from toolshift.shifts.registry import find_shift, shifts
+from toolshift.worlds.registry import find_world, stored_name
 
 
 class Arm(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Any
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Param, Tool
-from toolshift.episode.grade import effects_of
+from toolshift.episode.grading_rules import effects_of
 from toolshift.shifts.rewiring import (
     Guarded,
     Handle,

@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from toolshift.core import seed as seeds
-from toolshift.core.scene import Outcome, Scene, kind_of, make_scene, phrase, reword, settle
+from toolshift.core.scene import Outcome, Scene, kind_of, reword
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Param, Tool
 from toolshift.core.user import Ask
-from toolshift.episode.oracle import solve_in_truth
+from toolshift.episode.draw import make_scene, phrase, settle
+from toolshift.episode.truth import solve_in_truth
 from toolshift.shifts.dependency import used
 from toolshift.shifts.limits import TEXTS, Fatal, Policed, Withdrawn, said
 from toolshift.shifts.rewiring import Rewired
@@ -53,7 +54,7 @@ CHANGED_MIND = {
 )
 def unseen_domain(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Ask for a task of another domain; severity is the length of its chain."""
-    from toolshift.worlds import find_world
+    from toolshift.worlds.registry import find_world
 
     if scene.task.world == "medical" or scene.shifts:
         raise NotApplicable("this is the unseen domain" if not scene.shifts else "must come first")

@@ -30,13 +30,15 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.form import facts, show
 from toolshift.core.layer import Layer, Session
+from toolshift.core.names import unknown
 from toolshift.core.scene import Applied, Outcome, Scene, Task
-from toolshift.core.shift import NotApplicable, apply, find_shift, unknown
+from toolshift.core.shift import NotApplicable
+from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool, error
 from toolshift.core.world import Truth, World
-from toolshift.episode.episode import Step
 from toolshift.interop.schema import sample
 from toolshift.interop.tools import Toolbox
+from toolshift.shifts.registry import apply, find_shift
 
 MOST_REHEARSED = 12
 MOST_HINTS = 6

@@ -15,8 +15,8 @@ from toolshift.core.form import facts
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import MOST_ATTEMPTS
+from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
-from toolshift.episode.episode import Step
 
 T = TypeVar("T")
 MOST_CALLS = 20

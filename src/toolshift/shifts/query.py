@@ -13,12 +13,13 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from toolshift.core.fact import Fact, Goal
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.user import Ask
 from toolshift.core.user import answer as user_answers
-from toolshift.core.world import Fact, Goal, Request
-from toolshift.episode.episode import Budget
+from toolshift.core.world import Request
+from toolshift.episode.budget import Budget
 from toolshift.shifts import wording
 from toolshift.shifts.action import described, padded, reach
 from toolshift.shifts.surface import Surface

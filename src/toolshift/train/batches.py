@@ -16,7 +16,7 @@ from torch.utils.data import Sampler
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.episode.contract import Turn
+from toolshift.core.message import Turn
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 POOL_OF_BATCHES = 16

@@ -16,8 +16,8 @@ from typing import Any, TextIO
 
 from transformers import TrainerCallback
 
-from toolshift.agents.local import RECORD
 from toolshift.core.errors import UsageError
+from toolshift.lm.checkpoint import RECORD
 from toolshift.train.presets import Settings, check_kept
 
 CURVES = "curves.jsonl"

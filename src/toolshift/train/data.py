@@ -14,11 +14,12 @@ from typing import Any
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
+from toolshift.core.message import protocol_tools
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Known, Solver
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Result, Tool, as_openai
-from toolshift.episode.contract import protocol_tools
-from toolshift.episode.episode import Episode, Step, messages
+from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import EpisodeDesk, OracleAgent
 from toolshift.runs.cell import write_stack

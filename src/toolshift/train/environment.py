@@ -24,9 +24,9 @@ from hashlib import blake2b
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import PROTOCOL_NAMES, Reply, ToolCall
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.lm.prompt import render_call

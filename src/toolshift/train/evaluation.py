@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from toolshift.agents.contestant import Contestant
 from toolshift.agents.local import LocalAgent
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.lm.prompt import Layout
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Memory
-from toolshift.runs.study import Contestant, run_cells
+from toolshift.runs.study import run_cells
 from toolshift.train.batches import Encoder, collate, encode_rows
 from toolshift.train.callbacks import Evaluate
 from toolshift.train.model import Base

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.train import presets, reward
 from toolshift.train.presets import SCRATCH, Settings, processes
 from toolshift.train.reward import Weights

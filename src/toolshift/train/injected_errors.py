@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
+from toolshift.core.message import REASONS, REFUSE, Reply, ToolCall
 from toolshift.core.scene import Scene
 from toolshift.core.tool import Tool, invalid_arguments
-from toolshift.episode.contract import REASONS, REFUSE, Reply, ToolCall
 from toolshift.episode.episode import Episode
 from toolshift.runs.cell import write_stack
 from toolshift.shifts.wording import UNRELATED

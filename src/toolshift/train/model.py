@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolshift.agents.local import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.core.errors import UsageError
+from toolshift.lm.checkpoint import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.lm.weights import check_model, load_weights, quiet, readable, skeleton

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.lm.prompt import LAYOUTS, Layout
 
 SCRATCH = "scratch"

@@ -17,10 +17,10 @@ from typing import Any
 
 import msgspec
 
-from toolshift.agents.local import RECORD, training_record
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold, write
 from toolshift.core.tool import JSON
+from toolshift.lm.checkpoint import RECORD, training_record
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
 from toolshift.train.callbacks import (

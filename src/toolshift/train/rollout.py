@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from toolshift.core import seed as seeds
+from toolshift.core.message import Reply, Turn, Usage
 from toolshift.core.scene import Scene
-from toolshift.episode.contract import Reply, Turn, Usage
 from toolshift.episode.episode import Episode
 from toolshift.lm.prompt import Layout, parse_reply, to_plain_messages
 

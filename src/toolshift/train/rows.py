@@ -19,9 +19,9 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import draft, opened
-from toolshift.core.shift import unknown
+from toolshift.core.message import Turn
+from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Turn
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")

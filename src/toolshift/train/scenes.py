@@ -10,12 +10,15 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Scene, make_scene
-from toolshift.core.shift import SEVERITIES, TIERS, NotApplicable, compose, find_shift, unknown
-from toolshift.core.shift import shifts as registered
+from toolshift.core.names import unknown
+from toolshift.core.scene import Scene
+from toolshift.core.shift import SEVERITIES, TIERS, NotApplicable
+from toolshift.episode.draw import make_scene
 from toolshift.runs.cell import Stack
 from toolshift.runs.suite import check_entities, read_arms
-from toolshift.worlds import find_world
+from toolshift.shifts.registry import compose, find_shift
+from toolshift.shifts.registry import shifts as registered
+from toolshift.worlds.registry import find_world
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "EFP": ("transient_error", "permanent_error", "redirect"),

@@ -21,10 +21,11 @@ from inspect_ai.tool import ToolDef, ToolInfo, ToolParams
 
 from toolshift.connect.inspect.schema import simplify
 from toolshift.core.errors import UsageError
+from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, Usage
 from toolshift.core.scene import Scene
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import PROTOCOL_NAMES, Reply, ToolCall, Usage
-from toolshift.episode.episode import End, Episode, Step
+from toolshift.episode.episode import End, Episode
 from toolshift.runs.cell import Cell, build
 
 STORE = "toolshift"

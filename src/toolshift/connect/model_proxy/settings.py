@@ -7,10 +7,11 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
-from toolshift.core.shift import NotApplicable, find_shift
+from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Result
 from toolshift.interop.tools import Toolbox, from_openai
 from toolshift.shifts.live import Live, LiveScene, live_scene, shifted
+from toolshift.shifts.registry import find_shift
 
 
 @dataclass(frozen=True)

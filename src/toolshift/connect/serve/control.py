@@ -20,15 +20,15 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolshift.api import read_task
+from toolshift.connect.serve.responses import _json, refusal
 from toolshift.connect.serve.session import Heard, House, Seat
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import NotApplicable, unknown
-from toolshift.core.tool import JSON
-from toolshift.episode.contract import REASONS
+from toolshift.core.message import REASONS
+from toolshift.core.names import unknown
+from toolshift.core.shift import NotApplicable
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell, build, read_task
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,7 +39,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request to open an episode; see `toolshift.api.read_task`."""
+    """A request to open an episode; see `toolshift.runs.cell.read_task`."""
 
     task: str
     shifts: str = ""
@@ -218,14 +218,6 @@ def trace_of(episode: Episode) -> dict[str, Any]:
     }
 
 
-def refusal(status: int, why: str) -> Response:
-    """An answer that says what was wrong."""
-    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    response = _json({"error": {"code": status, "message": why}}, status)
-    response.headers.update(headers)
-    return response
-
-
 def _finished(seat: Seat, asked: Finish) -> Heard:
     if asked.answer is not None:
         return seat.answer(asked.answer)
@@ -243,7 +235,3 @@ async def _read(request: Request, form: type[Body]) -> Body | Response:
         return msgspec.json.decode(body, type=form)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as wrong:
         return refusal(400, f"the body cannot be read: {wrong}")
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(JSON.encode(value), status, media_type="application/json")

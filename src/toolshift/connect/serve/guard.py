@@ -46,7 +46,7 @@ class Guard:
             return
         from starlette.datastructures import Headers
 
-        from toolshift.connect.serve.control import refusal
+        from toolshift.connect.serve.responses import refusal
 
         status, why = self._wrong(Headers(scope=scope))
         if status:

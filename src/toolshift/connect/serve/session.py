@@ -15,9 +15,10 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, protocol_tools
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON, as_openai
-from toolshift.episode.contract import PROTOCOL_NAMES, Reply, ToolCall, protocol_tools
-from toolshift.episode.episode import Episode, Over, Step
+from toolshift.episode.episode import Episode, Over
 
 DEEPEST = 32
 """How deep the arguments of a call may nest; no tool of ours needs more than three levels."""
@@ -111,7 +112,7 @@ class Seat:
         return self._act(lambda: self._turn(lambda: self.episode.answer(writable(text))))
 
     def refuse(self, reason: str, said: str = "") -> Heard:
-        """Refuses for one of `toolshift.episode.contract.REASONS`."""
+        """Refuses for one of `toolshift.core.message.REASONS`."""
         return self._act(lambda: self.episode.refuse(reason, writable(said)))
 
     def say(self, prose: str) -> Heard:

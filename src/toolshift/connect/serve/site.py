@@ -13,9 +13,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from toolshift.connect.serve.control import Control, refusal
+from toolshift.connect.serve.control import Control
 from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.mcp_server import Offer
+from toolshift.connect.serve.responses import refusal
 from toolshift.connect.serve.session import House, Seat
 from toolshift.core.loopback import LOOPBACK
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import FILES, Shift, know_files
+from toolshift.core.shift import Shift
 from toolshift.core.tool import JSON
+from toolshift.shifts.files import FILES, know_files
 from toolshift.shifts.release.inputs import Side, side_of
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.release import Release

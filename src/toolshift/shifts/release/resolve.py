@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.names import unknown
 from toolshift.core.tool import Tool
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.release.inputs import Side

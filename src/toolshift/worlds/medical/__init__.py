@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolshift.core.fact import Fact
 from toolshift.core.tool import Field, Param
-from toolshift.core.world import Fact, World, declare, plain, quantity
+from toolshift.core.world import World, declare, plain, quantity
 from toolshift.worlds.medical import actions
 from toolshift.worlds.medical.hospital import SPECIALTIES, Hospital, build
 from toolshift.worlds.medical.tasks import KINDS

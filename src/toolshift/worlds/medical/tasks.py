@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from toolshift.core.fact import Goal
 from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.world import Goal, Solve, TaskKind, read_requests
+from toolshift.core.world import Solve, TaskKind, read_requests
 from toolshift.worlds.medical.hospital import DOSES, SPECIALTIES, Hospital, Patient
 
 # -- goals -------------------------------------------------------------------------------------

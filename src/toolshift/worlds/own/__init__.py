@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from toolshift.core.errors import UsageError
-from toolshift.worlds import OWN, is_file
+from toolshift.worlds.names import OWN, is_file
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.world import OwnWorld
 

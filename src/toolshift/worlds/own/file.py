@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
-from toolshift.episode.contract import REASONS
+from toolshift.core.message import REASONS
+from toolshift.core.names import unknown
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {

@@ -20,9 +20,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from toolshift.agents.catalog import import_attribute
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import unknown
+from toolshift.core.importing import import_attribute
+from toolshift.core.names import unknown
 from toolshift.core.tool import Result, error
 from toolshift.interop.schema import inlined
 from toolshift.worlds.own.file import Place, WorldFile

@@ -15,12 +15,14 @@ from hashlib import blake2b
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.fact import Fact
 from toolshift.core.layer import Session
+from toolshift.core.names import unknown
 from toolshift.core.scene import Outcome, Scene, Task
-from toolshift.core.shift import Shift, unknown
+from toolshift.core.shift import Shift
 from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool
 from toolshift.core.user import Ask
-from toolshift.core.world import Fact, Request, TaskKind, Truth, World
+from toolshift.core.world import Request, TaskKind, Truth, World
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
 from toolshift.worlds.own.file import Given, WorldFile

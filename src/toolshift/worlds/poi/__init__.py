@@ -11,8 +11,9 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
+from toolshift.core.fact import Fact
 from toolshift.core.tool import Field, Param, ToolFailure
-from toolshift.core.world import Fact, State, World, declare, plain, quantity, text
+from toolshift.core.world import State, World, declare, plain, quantity, text
 from toolshift.worlds.poi.tasks import KINDS
 
 CATEGORIES = ("museum", "cafe", "gallery", "park", "theatre", "market")

@@ -8,8 +8,9 @@ exchange takes an order, its return authorisation and a product. Entities live i
 
 from __future__ import annotations
 
+from toolshift.core.fact import Fact
 from toolshift.core.tool import Field, Param
-from toolshift.core.world import Fact, World, declare, plain, quantity, text
+from toolshift.core.world import World, declare, plain, quantity, text
 from toolshift.worlds.retail import actions
 from toolshift.worlds.retail.shop import Shop, build
 from toolshift.worlds.retail.tasks import KINDS, PAYOUTS

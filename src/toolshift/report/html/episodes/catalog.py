@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import find_shift
 from toolshift.episode.causes import CAUSES
 from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import tier_of
 from toolshift.report.words import cause_in_words, outcome_of
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.shifts.registry import find_shift
 
 _ID = re.compile("[0-9a-f]{10}")
 OUTCOMES = ("passed", "failed", "void")

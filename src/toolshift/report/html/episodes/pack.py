@@ -9,9 +9,9 @@ from typing import Any
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
 from toolshift.episode.causes import guilty_step
-from toolshift.episode.episode import Step
 from toolshift.report.align import align, first_divergence, matched_tools
 from toolshift.report.html.episodes.catalog import Row
 from toolshift.report.words import cause_in_words, verdict

@@ -1,0 +1,21 @@
+"""An agent that takes part in a run, with how it was named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An agent in a study, and the spec it was made from ("" for an object of the caller's)."""
+
+    agent: Agent | ScriptedAgent | OutsideAgent
+    spec: str = ""
+    concurrency: int = 1
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        return self.agent.name

@@ -1,0 +1,53 @@
+"""One thing that happened in an episode, as a trace keeps it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+StepKind = Literal["call", "ask", "answer", "refuse", "failure", "budget"]
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that happened, as it is stored in a trace.
+
+    Attributes:
+        turn: the agent's turn, counted from 0; several calls may share one.
+        name: of the tool called, or the reason of a refusal.
+        arguments: of the call; a string where it was malformed.
+        text: what came back to the agent: a result, the user's reply or next turn.
+        said: what the agent said: an answer, a question, an explanation, or the words beside the
+            first call of a turn.
+        ok: the call succeeded.
+        error: the code of a failed call.
+        provoked: the failure was made by the interface, not by the agent's call.
+        hint: what the result asked for (see `tool.Hint`).
+        true: the true calls behind it: name and arguments.
+        effects: the writes that it made, in terms of entities.
+        slot: what a question to the user was about; "" where he did not understand it.
+        prose: said outside the protocol, and read by the rule of `agent.read_prose`.
+        touched: what came back is not what the bare truth would have said.
+        evidence: the reason for a refusal that came to light in this step.
+        tools: the names on offer after this step, where they changed.
+        notice: the system message that came with the user's next turn.
+    """
+
+    kind: StepKind
+    turn: int
+    name: str = ""
+    arguments: dict[str, Any] | str = {}
+    text: str = ""
+    said: str = ""
+    ok: bool = True
+    error: str = ""
+    provoked: bool = False
+    hint: str = ""
+    true: tuple[tuple[str, dict[str, Any]], ...] = ()
+    effects: tuple[tuple[Any, ...], ...] = ()
+    slot: str = ""
+    prose: bool = False
+    touched: bool = False
+    evidence: str = ""
+    tools: tuple[str, ...] = ()
+    notice: str = ""

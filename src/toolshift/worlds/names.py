@@ -1,0 +1,19 @@
+"""How a world, or a task of one, is named."""
+
+from __future__ import annotations
+
+OWN = "TOOLSHIFT_WORLDS"  # files of the user's own worlds, as PATH lists folders
+
+
+def is_file(name: str) -> bool:
+    """Whether a world is named by a file."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def split_task(task: str) -> tuple[str, str]:
+    """The world, which may be a file in a folder, and the rest of `world/kind/index`."""
+    file, mark, rest = task.rpartition("ml/")
+    if mark and is_file(f"{file}ml"):
+        return f"{file}ml", rest
+    world, _, rest = task.partition("/")
+    return world, rest
