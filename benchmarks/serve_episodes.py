@@ -37,9 +37,10 @@ from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import Episode
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
+from toolshift.runs.suite import read_task
 
 ERAS = ("auto", "legacy")
 KINDS = ("poi/visit", "retail/bin", "medical/prescribe", "poi/look_then_book", "retail/refund")

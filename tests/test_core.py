@@ -18,8 +18,9 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
+from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
-from toolshift.episode.episode import Episode, converse, messages
+from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import exploration, grade, regrade
 from toolshift.episode.grading_rules import states
 from toolshift.episode.oracle import OracleAgent

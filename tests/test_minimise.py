@@ -9,8 +9,9 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
-from toolshift.runs.cell import Cell, read_task
+from toolshift.runs.cell import Cell
 from toolshift.runs.minimise import find_smallest
+from toolshift.runs.suite import read_task
 
 CELL = read_task("poi/listing", "identity_erasure:2")
 

@@ -6,10 +6,13 @@ import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
@@ -18,16 +21,33 @@ from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade
-from toolshift.runs.cell import build, read_task
+from toolshift.episode.with_tools import with_tools
+from toolshift.measure.report import Report, make_report
+from toolshift.report.terminal import as_text
+from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import FORMAT, Manifest, Memory, RunFolder
 from toolshift.runs.study import episode_id, play, run_cells
-from toolshift.runs.suite import select
-
-if TYPE_CHECKING:
-    from toolshift.measure.report import Report
+from toolshift.runs.suite import read_task, select
 
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
+
+
+class Evaluation(Report, frozen=True):
+    """The report of a run: `summary` is its text, `to_dict` its data."""
+
+    def summary(self, width: int = 100, only_distinguishable: bool = False) -> str:
+        """The report as text, as the terminal shows it.
+
+        Args:
+            width: characters a line.
+            only_distinguishable: leaves out what is not significant.
+        """
+        return as_text(self, width, only_distinguishable)
+
+
+def _shown(report: Report) -> Evaluation:
+    return Evaluation(**{name: getattr(report, name) for name in report.__struct_fields__})
 
 
 def evaluate(
@@ -49,7 +69,7 @@ def evaluate(
     workers: int = 1,
     concurrency: int | None = None,
     **options: Any,
-) -> Report:
+) -> Evaluation:
     """Measures what happens to an agent when the world moves.
 
         report = toolshift.evaluate(my_function, suite="quick")
@@ -105,14 +125,12 @@ def run_plan(
     out: str | Path | None = None,
     workers: int = 1,
     progress: Progress = lambda done, total: None,
-) -> Report:
+) -> Evaluation:
     """Runs a plan, or what is left of it, and reports.
 
     Raises:
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
-    from toolshift.measure.report import make_report
-
     about = [describe(each) for each in those]
     store: RunFolder | Memory = Memory()
     if out is not None:
@@ -140,7 +158,7 @@ def run_plan(
     finally:
         if isinstance(store, RunFolder):
             store.close()
-    report = make_report(plan, store.records(), about)
+    report = _shown(make_report(plan, store.records(), about))
     if isinstance(store, RunFolder):
         save_report(store, report)
     return report
@@ -160,23 +178,17 @@ def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:
 
 def save_report(folder: RunFolder, report: Report) -> None:
     """Writes `report.json` and `report.txt` into a run folder."""
-    import msgspec
-
     folder.write("report.json", msgspec.json.format(JSON.encode(report), indent=2) + b"\n")
-    folder.write("report.txt", report.summary().encode())
+    folder.write("report.txt", as_text(report).encode())
 
 
-def report_of(folder: RunFolder) -> Report:
+def report_of(folder: RunFolder) -> Evaluation:
     """The report of a stored run, made again from its episodes."""
-    from toolshift.measure.report import make_report
-
-    return make_report(folder.plan, folder.records(), folder.manifest.agents)
+    return _shown(make_report(folder.plan, folder.records(), folder.manifest.agents))
 
 
 def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
     """What a run folder says of itself."""
-    from datetime import UTC, datetime
-
     return Manifest(
         format=FORMAT,
         toolshift=_version("toolshift") or "unknown",
@@ -221,8 +233,6 @@ def attempt(
     cell = read_task(task, shifts, seed, pool, size, trial)
     scene = build(cell)
     if tools:
-        from toolshift.episode.with_tools import with_tools
-
         scene = with_tools(scene, tools)
     return play(contestants([agent])[0], cell, scene).grade
 

@@ -20,7 +20,8 @@ from toolshift.core.scene import Scene
 from toolshift.core.solver import Known, Solver
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
-from toolshift.episode.episode import Episode, Over, converse
+from toolshift.episode.contract import converse
+from toolshift.episode.episode import Episode, Over
 from toolshift.episode.oracle import EpisodeDesk, OracleAgent
 
 EXPECTED: dict[str, str] = {

@@ -20,11 +20,11 @@ from toolshift.agents.catalog import contestants, describe
 from toolshift.api import evaluate
 from toolshift.connect.program import CommandAgent
 from toolshift.core.errors import UsageError
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
-from toolshift.runs.suite import select
+from toolshift.runs.suite import read_task, select
 
 SMALL: dict[str, Any] = {
     "worlds": ["poi"], "tasks": 2, "shifts": ["identity_erasure:1"], "placebo": False,

@@ -19,9 +19,10 @@ from toolshift.agents.catalog import contestants
 from toolshift.api import evaluate
 from toolshift.connect.program import UrlAgent
 from toolshift.core.errors import UsageError
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
+from toolshift.runs.suite import read_task
 
 TASK = read_task("poi/look_then_book")
 

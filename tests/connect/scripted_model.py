@@ -21,7 +21,8 @@ from toolshift.agents.catalog import make_agent
 from toolshift.connect.serve.session import Seat
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
+from toolshift.runs.suite import read_task
 
 DONE = "Done."
 

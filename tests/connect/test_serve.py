@@ -21,9 +21,10 @@ from toolshift.connect.serve.mcp_server import spoken
 from toolshift.connect.serve.session import Heard
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
+from toolshift.runs.suite import read_task
 
 SHIFTS = ("", "identity_erasure:2", "format_drift:2", "tool_removed_midway:2", "merged_tools:2")
 PLAYERS = ("oracle", "gives_up", "memorises_names", "never_refuses")

@@ -29,7 +29,7 @@ from toolshift.connect.serve.guard import hosts_of
 from toolshift.connect.serve.session import DEEPEST, House, Seat, readable
 from toolshift.core.errors import UsageError
 from toolshift.core.step import Step
-from toolshift.runs.cell import read_task
+from toolshift.runs.suite import read_task
 
 TODAY = {
     "content-type": "application/json",

@@ -7,9 +7,10 @@ import pytest
 from toolshift.agents.catalog import contestants
 from toolshift.episode.causes import guilty_step
 from toolshift.report.align import Pair, align, first_divergence, matched_tools
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
+from toolshift.runs.suite import read_task
 
 
 def episode(agent: str, task: str, shifts: str = "") -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def _as_data(report: Report, wanted: Wanted) -> Any:
     return {each.name: groups_of(each, wanted.grouping) for each in agents}
 
 
-def _print(reports: list[Report], wanted: Wanted) -> None:
+def _print(reports: Sequence[Report], wanted: Wanted) -> None:
     from toolshift.report.terminal import print_report
 
     paper = console(record=wanted.svg is not None)
@@ -68,7 +69,9 @@ def _print(reports: list[Report], wanted: Wanted) -> None:
         save_svg(paper, wanted.svg)
 
 
-def _write_page(folders: list[RunFolder], reports: list[Report], out: Path, wanted: Wanted) -> None:
+def _write_page(
+    folders: list[RunFolder], reports: Sequence[Report], out: Path, wanted: Wanted
+) -> None:
     """Writes the HTML page; a run without an episode has none."""
     if not any(report.agents for report in reports):
         return

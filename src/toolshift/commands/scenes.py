@@ -12,9 +12,10 @@ from toolshift.commands.runs import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, progress
-from toolshift.runs.cell import build, read_task
+from toolshift.runs.cell import build
 from toolshift.runs.minimise import as_test, find_smallest
 from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import read_task
 
 
 def show_command(

@@ -86,7 +86,7 @@ def stdio_command(single: Single, protocol: bool) -> None:
     from toolshift.connect.serve.control import open_episode, trace_of
     from toolshift.connect.serve.session import Seat
     from toolshift.connect.serve.stdio import serve_stdio
-    from toolshift.runs.cell import read_task
+    from toolshift.runs.suite import read_task
 
     if not single.task:
         raise UsageError("--stdio serves one episode: name its --task, as in poi/visit/3")

@@ -60,7 +60,7 @@ def record_command(path: Path, out: Path, agents: tuple[str, ...], options: dict
 def init_command(source: Mapping[str, str], out: Path) -> None:
     """Writes a skeleton with the tools of a source listed."""
     from toolshift.worlds.own.file import SYSTEM, WorldFile
-    from toolshift.worlds.own.sources import find_source
+    from toolshift.worlds.own.world import find_source
 
     if len(source) != 1:
         raise UsageError("say where the tools come from: --mcp, --mcp-url, --openapi or --python")

@@ -53,7 +53,7 @@ def open_seat(
         UsageError: for anything unknown.
         NotApplicable: where a shift cannot be applied truthfully to this task.
     """
-    from toolshift.runs.cell import read_task
+    from toolshift.runs.suite import read_task
 
     return Seat(Episode(build(read_task(task, shifts, seed, pool, size, trial)), trial=trial))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -60,9 +61,32 @@ class Applied(msgspec.Struct, frozen=True):
     severity: int
 
 
+class Declared(Protocol):
+    """What a scene needs to know of a shift to say whether it fits."""
+
+    @property
+    def name(self) -> str:
+        """Of the shift."""
+        ...
+
+    @property
+    def level(self) -> int:
+        """1 the surface, 2 the interface over time, 3 the truth."""
+        ...
+
+    @property
+    def preserves(self) -> str:
+        """ "end_state", "solvability" or "nothing"."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A task as one agent will meet it. Scenes are values: a shift makes a new one."""
+    """A task as one agent will meet it. Scenes are values: a shift makes a new one.
+
+    `rehearse` gives the steps of a sound agent through a scene. It is given, so that a scene knows
+    no agent.
+    """
 
     task: Task
     world: World
@@ -70,6 +94,7 @@ class Scene:
     asks: tuple[Ask, ...]
     outcome: Outcome
     system: str
+    rehearse: Callable[[Scene], tuple[Step, ...]] = field(repr=False)
     layers: tuple[Layer, ...] = ()
     shifts: tuple[Applied, ...] = ()
     origin: Scene | None = field(default=None, repr=False)
@@ -88,9 +113,13 @@ class Scene:
         """A live interface of this scene, in its first state."""
         return Session(self.truth.open(), self.layers)
 
-    def begin(self) -> Session:
+    def open_live(self) -> Session:
         """A live interface for an agent; another than `open` where the tools are real."""
         return self.open()
+
+    def not_applicable_reason(self, shift: Declared) -> str:
+        """Why a shift cannot be truthful in this scene; "" where it may be."""
+        return ""
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
@@ -100,9 +129,7 @@ class Scene:
     @cached_property
     def rehearsal(self) -> tuple[Step, ...]:
         """The oracle's steps through this scene; a shift picks its targets from the calls."""
-        from toolshift.episode.oracle import rehearse
-
-        return rehearse(self)
+        return self.rehearse(self)
 
     @cached_property
     def calls(self) -> tuple[Step, ...]:
@@ -134,3 +161,14 @@ def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
 def kind_of(scene: Scene) -> TaskKind:
     """The task kind that a scene was made from."""
     return scene.world.kinds[scene.task.kind]
+
+
+@runtime_checkable
+class GivenTasks(Protocol):
+    """A world whose tasks are given, not drawn: it makes its clean scenes itself."""
+
+    counts: Mapping[str, int]
+
+    def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
+        """The clean scene of a task that is given."""
+        ...

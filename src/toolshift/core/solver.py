@@ -9,7 +9,7 @@ split or reversed, as long as the documentation says so; that is what proves a s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from toolshift.core.fact import Fact, Goal
@@ -330,3 +330,7 @@ class Solver:
         return {"not_found": "not_found", "unknown_tool": "tool_unavailable"}.get(
             code, "service_failure"
         )
+
+
+Solve = Callable[[Solver, Known], str]
+"""Works out the answer to a request from what is known at its start."""

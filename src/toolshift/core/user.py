@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolshift.core.fact import Fact, Goal
-from toolshift.core.world import Solve
+from toolshift.core.solver import Solve
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolshift.core import seed as seeds
 from toolshift.core.fact import Fact, Goal
+from toolshift.core.solver import Solve
 from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
 
 if TYPE_CHECKING:
-    from toolshift.core.scene import Scene
-    from toolshift.core.shift import Shift
-    from toolshift.core.solver import Known, Solver
+    pass
 
 POOLS = ("train", "dev", "test")
 Action = Callable[["State", dict[str, Any]], Any]
-Solve = Callable[["Solver", "Known"], str]
 
 
 class State:
@@ -123,7 +121,7 @@ class TaskKind:
 class World:
     """A domain. Subclasses set the class attributes and `build`; see `worlds/poi.py`.
 
-    A world whose tasks are given, not drawn, sets `counts` and makes its clean scenes itself.
+    A world whose tasks are given, not drawn, sets `counts` and is a `GivenTasks` (`core.scene`).
 
     Attributes:
         counts: how many tasks each kind has, where they are given; empty where they are drawn.
@@ -138,14 +136,6 @@ class World:
     kinds: Mapping[str, TaskKind]
     counts: Mapping[str, int] = {}
     traceable: bool = True
-
-    def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
-        """The clean scene of a task that is given."""
-        raise NotImplementedError(f"the tasks of {type(self).__name__} are drawn")
-
-    def unfit(self, scene: Scene, shift: Shift) -> str:
-        """Why a shift cannot be truthful in a scene of this world; "" where it may be."""
-        return ""
 
     def build(self, seed: int, size: int, pool: str) -> Any:
         """Generates the entities: `size` of them, named by the generator of the pool.

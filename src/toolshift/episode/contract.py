@@ -12,11 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from toolshift.core.message import Reply, Turn
+from toolshift.episode.episode import Episode
 
 if TYPE_CHECKING:
     from threading import Event
-
-    from toolshift.episode.episode import Episode
 
 
 @runtime_checkable
@@ -71,3 +70,9 @@ class CallableAgent:
     def reply(self, turn: Turn) -> Reply:
         """Calls the function with the messages and the tools."""
         return Reply.of(self.function(list(turn.messages), list(turn.tools)))
+
+
+def converse(agent: Agent, episode: Episode) -> None:
+    """Lets an agent that answers turns act until the episode is over."""
+    while not episode.end:
+        episode.take(Reply.of(agent.reply(episode.observation)))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Outcome, Scene, Task
+from toolshift.core.scene import GivenTasks, Outcome, Scene, Task
 from toolshift.core.tool import JSON
 from toolshift.core.user import Ask
 from toolshift.core.world import Request, Truth, World
+from toolshift.episode.oracle import rehearse
 
 if TYPE_CHECKING:
     pass
@@ -31,7 +32,7 @@ def make_scene(
     Raises:
         UsageError: where the world cannot make a task of this kind at this size.
     """
-    if world.counts:
+    if isinstance(world, GivenTasks):
         return world.scene(kind, index, seed, pool, size)
     truth = world.truth(seed, size, pool)
     family = world.kinds[kind]
@@ -52,7 +53,7 @@ def make_scene(
     content = JSON.encode([lineage, goal, [(a.text, a.expected) for a in asks], effects])
     name = blake2b(content, digest_size=6).hexdigest()
     task = Task(world.name, kind, pool, seed, size, index, lineage, name)
-    return Scene(task, world, truth, asks, Outcome(effects), world.system)
+    return Scene(task, world, truth, asks, Outcome(effects), world.system, rehearse)
 
 
 def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> Ask:

@@ -35,7 +35,6 @@ from toolshift.core.tool import (
 )
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
-from toolshift.episode.contract import Agent
 from toolshift.episode.prose import read_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
@@ -54,7 +53,7 @@ class Episode:
         self.scene = scene
         self.trial = trial
         self.budget = budget or Budget.of(scene)
-        self.session = scene.begin() if live else scene.open()
+        self.session = scene.open_live() if live else scene.open()
         self.steps: list[Step] = []
         self.end: End = ""
         self.turn = 0
@@ -291,12 +290,6 @@ def _touched(result: Result, true: Result | None) -> bool:
     if true is None or result.provoked or result.notice or result.form != true.form:
         return True
     return result.data is not true.data and result.data != true.data
-
-
-def converse(agent: Agent, episode: Episode) -> None:
-    """Lets an agent that answers turns act until the episode is over."""
-    while not episode.end:
-        episode.take(Reply.of(agent.reply(episode.observation)))
 
 
 def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The report of a run; `report.summary()` is its text, `report.to_dict()` its data."""
+    """The report of a run, as data; `to_dict` gives it as plain values."""
 
     suite: str
     plan_hash: str
@@ -138,12 +138,6 @@ class Report(msgspec.Struct, frozen=True):
         """The whole report as plain values; what is undefined is None."""
         data: dict[str, Any] = msgspec.json.decode(JSON.encode(self))
         return data
-
-    def summary(self, width: int = 100, only_distinguishable: bool = False) -> str:
-        """The report as text, as the terminal shows it."""
-        from toolshift.report.terminal import as_text
-
-        return as_text(self, width, only_distinguishable)
 
 
 def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str, Any]]) -> Report:

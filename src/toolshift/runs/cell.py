@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from toolshift.core.errors import UsageError
-from toolshift.runs.suite import check_entities, read_stack
-
-if TYPE_CHECKING:
-    pass
-
 from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
 
+from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied, Scene
 from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import apply
@@ -96,27 +89,3 @@ def build(cell: Cell) -> Scene:
 
 def _digest(*parts: str) -> str:
     return blake2b("\x1f".join(parts).encode(), digest_size=5).hexdigest()
-
-
-def read_task(
-    task: str, shifts: str = "", seed: int = 0, pool: str = "dev", size: int = 200, trial: int = 0
-) -> Cell:
-    """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
-
-    Raises:
-        UsageError: for anything unknown.
-    """
-    from toolshift.core.names import unknown
-    from toolshift.worlds.names import split_task
-    from toolshift.worlds.registry import find_world, stored_name
-
-    world, rest = split_task(task)
-    world = stored_name(world)
-    kind, _, index = rest.partition("/")
-    kinds = find_world(world).kinds
-    if not kind or kind not in kinds:
-        raise UsageError(unknown("task kind", kind, kinds))
-    if index and not index.isdigit():
-        raise UsageError(f"task {task!r}: the index behind the kind is a number, not {index!r}")
-    check_entities(pool, size)
-    return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)

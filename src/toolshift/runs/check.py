@@ -31,8 +31,9 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Shift
 from toolshift.core.tool import JSON
 from toolshift.core.world import POOLS, World
+from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
-from toolshift.episode.episode import Episode, converse, messages
+from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.check_wording import wording_auc
 from toolshift.shifts.registry import apply, find_shift, shifts

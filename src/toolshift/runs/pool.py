@@ -1,4 +1,4 @@
-"""Scripted agents in several processes: the same results in the same order, sooner."""
+"""Work in several processes: the same results in the same order, sooner."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from functools import cache
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any
-
-from toolshift.runs.cell import Cell
+from typing import TypeVar
 
 CHUNK = 128
-Job = tuple[str, Cell]
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
-def in_processes(jobs: Iterable[Job], workers: int) -> Iterator[list[Any]]:
-    """Plays jobs (an agent's spec and a cell) and yields their results chunk by chunk, in order."""
+def in_processes(
+    work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], workers: int
+) -> Iterator[list[Result]]:
+    """Yields the results of jobs chunk by chunk, in order.
+
+    Args:
+        work: does one chunk of jobs; a function of a module, so that another process finds it.
+        jobs: what is done; each must be picklable.
+        workers: the number of processes.
+    """
     waiting = iter(jobs)
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (os.getpid(),))
-    under_way: deque[Future[list[Any]]] = deque()
+    under_way: deque[Future[list[Result]]] = deque()
     try:
         while True:
             while len(under_way) < 3 * workers and (chunk := list(islice(waiting, CHUNK))):
-                under_way.append(pool.submit(_play, chunk))
+                under_way.append(pool.submit(work, chunk))
             if not under_way:
                 return
             yield under_way.popleft().result()
@@ -46,16 +52,3 @@ def _start(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-@cache
-def _agent(spec: str) -> Any:
-    from toolshift.agents.catalog import make_agent
-
-    return make_agent(spec)
-
-
-def _play(jobs: list[Job]) -> list[Any]:
-    from toolshift.runs.study import _play_scripted
-
-    return [_play_scripted(_agent(spec), cell) for spec, cell in jobs]

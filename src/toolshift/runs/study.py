@@ -12,11 +12,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
+from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
@@ -26,6 +27,7 @@ from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import Cell, build
+from toolshift.runs.pool import in_processes
 from toolshift.runs.run_folder import Memory, Reading, Record, RunFolder
 
 CHUNK = 64
@@ -92,12 +94,21 @@ def _scripted(
     left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
     chunks = iter(lambda: list(islice(left, CHUNK)), [])
     if workers > 1 and contestants and all(c.spec for c in contestants):
-        from toolshift.runs.pool import in_processes
-
-        yield from in_processes(((c.spec, cell) for chunk in chunks for cell, c in chunk), workers)
+        jobs = ((c.spec, cell) for chunk in chunks for cell, c in chunk)
+        yield from in_processes(_play_chunk, jobs, workers)
         return
     for chunk in chunks:
         yield [_play_scripted(c.agent, cell) for cell, c in chunk]  # type: ignore[arg-type]
+
+
+@cache
+def _agent(spec: str) -> Any:
+    return make_agent(spec)
+
+
+def _play_chunk(jobs: list[tuple[str, Cell]]) -> list[Done]:
+    """Plays scripted agents, by spec, in another process."""
+    return [_play_scripted(_agent(spec), cell) for spec, cell in jobs]
 
 
 def _play_scripted(agent: ScriptedAgent, cell: Cell, scene: Scene | None = None) -> Done:

@@ -11,8 +11,9 @@ from toolshift.core.names import unknown
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS
 from toolshift.core.world import POOLS
-from toolshift.runs.cell import Stack
+from toolshift.runs.cell import Cell, Stack
 from toolshift.shifts.registry import find_shift, shifts
+from toolshift.worlds.names import split_task
 from toolshift.worlds.registry import find_world, stored_name
 
 
@@ -261,3 +262,23 @@ def _check_severity(severity: int, where: str) -> int:
     if severity not in (1, 2, 3):
         raise UsageError(f"severity {severity} of {where}: it goes from 1 to 3")
     return severity
+
+
+def read_task(
+    task: str, shifts: str = "", seed: int = 0, pool: str = "dev", size: int = 200, trial: int = 0
+) -> Cell:
+    """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
+
+    Raises:
+        UsageError: for anything unknown.
+    """
+    world, rest = split_task(task)
+    world = stored_name(world)
+    kind, _, index = rest.partition("/")
+    kinds = find_world(world).kinds
+    if not kind or kind not in kinds:
+        raise UsageError(unknown("task kind", kind, kinds))
+    if index and not index.isdigit():
+        raise UsageError(f"task {task!r}: the index behind the kind is a number, not {index!r}")
+    check_entities(pool, size)
+    return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jsonschema_rs
@@ -71,12 +70,13 @@ class LiveScene(Scene):
 
     needed: tuple[str, ...] = ()
 
-    @cached_property
-    def rehearsal(self) -> tuple[Step, ...]:
-        """A call of every tool (see the module), on made-up results."""
-        rehearsal = Rehearsal(self.open())
-        rehearsal.visit(_rehearsed(self, rehearsal.shown()))
-        return rehearsal.steps
+
+def _rehearse(scene: Scene) -> tuple[Step, ...]:
+    """A call of every tool (see the module), on made-up results."""
+    assert isinstance(scene, LiveScene)
+    rehearsal = Rehearsal(scene.open())
+    rehearsal.visit(_rehearsed(scene, rehearsal.shown()))
+    return rehearsal.steps
 
 
 def live_scene(
@@ -95,7 +95,7 @@ def live_scene(
     identity = f"{seeds.derive(seed, toolbox.hash):016x}"[:12]
     lineage = f"live/{toolbox.hash}/{pool}/{seed}"
     task = Task("live", "tools", pool, seed, len(toolbox.tools), 0, lineage, identity)
-    return LiveScene(task, LiveWorld(), truth, (), Outcome(), "", needed=needed)
+    return LiveScene(task, LiveWorld(), truth, (), Outcome(), "", _rehearse, needed=needed)
 
 
 def _answering(example: Any) -> Callable[[Any, dict[str, Any]], Any]:

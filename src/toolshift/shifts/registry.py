@@ -116,7 +116,7 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     if severity not in SEVERITIES:
         raise UsageError(f"severity {severity} of {name}: it goes from 1 to 3")
     _one_end_only(scene, found)
-    why = scene.world.unfit(scene, found)
+    why = scene.not_applicable_reason(found)
     if why:
         raise NotApplicable(why)
     rng = seeds.rng(draw or scene.task.id, name, severity, len(scene.shifts), "shift")

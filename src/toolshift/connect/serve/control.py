@@ -28,7 +28,8 @@ from toolshift.core.names import unknown
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
-from toolshift.runs.cell import Cell, build, read_task
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.suite import read_task
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,7 +40,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request to open an episode; see `toolshift.runs.cell.read_task`."""
+    """A request to open an episode; see `toolshift.runs.suite.read_task`."""
 
     task: str
     shifts: str = ""

@@ -55,25 +55,6 @@ class Source(Protocol):
         ...
 
 
-def find_source(file: WorldFile) -> Source:
-    """The source that a file names.
-
-    Raises:
-        UsageError: where it cannot be reached or read, with the line in the file.
-    """
-    if file.source == "python":
-        from toolshift.worlds.own.python import PythonSource
-
-        return PythonSource(file)
-    if file.source == "openapi":
-        from toolshift.interop.openapi import OpenAPISource
-
-        return OpenAPISource(file)
-    from toolshift.worlds.own.mcp import McpSource
-
-    return McpSource(file)
-
-
 def result_of(tool: str, data: Any) -> Result:
     """A result with its values as fields; a text stays a text, what is no record has no fields."""
     if isinstance(data, str):

@@ -18,17 +18,20 @@ from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
 from toolshift.core.layer import Session
 from toolshift.core.names import unknown
-from toolshift.core.scene import Outcome, Scene, Task
-from toolshift.core.shift import Shift
+from toolshift.core.scene import Declared, Outcome, Scene, Task
 from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool
 from toolshift.core.user import Ask
 from toolshift.core.world import Request, TaskKind, Truth, World
+from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
 from toolshift.worlds.own.file import Given, WorldFile
+from toolshift.worlds.own.mcp import McpSource
+from toolshift.worlds.own.openapi import OpenAPISource
+from toolshift.worlds.own.python import PythonSource
 from toolshift.worlds.own.recording import Head, Recording, read_recording
 from toolshift.worlds.own.reference_solution import Origins, Walk, right_answer, trace
-from toolshift.worlds.own.sources import Opened, Source, find_source
+from toolshift.worlds.own.sources import Opened, Source
 
 DRAWN = (
     "unseen_domain", "rule_update", "intent_change", "contradictory_request",
@@ -59,12 +62,17 @@ class OwnTruth(Truth):
 class OwnScene(Scene):
     """A task over tools of the user's; an agent meets the real ones."""
 
-    def begin(self) -> Session:
+    def open_live(self) -> Session:
         """The real tools in a first state of their own, or the recorded ones."""
         world, truth = self.world, self.truth
         assert isinstance(world, OwnWorld)
         assert isinstance(truth, OwnTruth)
         return Session(world.upstream(truth.setting), self.layers)
+
+    def not_applicable_reason(self, shift: Declared) -> str:
+        """What draws tasks or entities cannot be truthful here."""
+        assert isinstance(self.world, OwnWorld)
+        return self.world.not_applicable_reason(self, shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,9 +295,9 @@ class OwnWorld(World):
         content = JSON.encode([lineage, task.given.id, self.toolbox.hash, task.outcome.effects])
         identity = blake2b(content, digest_size=6).hexdigest()
         named = Task(self.name, kind, pool, seed, size, index, lineage, identity)
-        return OwnScene(named, self, truth, _asks(task), task.outcome, self.system)
+        return OwnScene(named, self, truth, _asks(task), task.outcome, self.system, rehearse)
 
-    def unfit(self, scene: Scene, shift: Shift) -> str:
+    def not_applicable_reason(self, scene: Scene, shift: Declared) -> str:
         """What draws tasks or entities cannot be truthful here."""
         if shift.name in DRAWN:
             return "it draws other tasks or entities, and the tasks of this world are given"
@@ -363,3 +371,16 @@ def _told(data: Any) -> dict[str, Any]:
 def _as_fact(slot: str) -> Fact:
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|\d+|[A-Z]+", slot)] or [slot]
     return Fact(" ".join(words), tuple(words))
+
+
+def find_source(file: WorldFile) -> Source:
+    """The source that a file names.
+
+    Raises:
+        UsageError: where it cannot be reached or read, with the line in the file.
+    """
+    sources: dict[str, Callable[[WorldFile], Source]] = {
+        "python": PythonSource,
+        "openapi": OpenAPISource,
+    }
+    return sources.get(file.source, McpSource)(file)

@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 from toolshift.core.fact import Goal
-from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.world import Solve, TaskKind, read_requests
+from toolshift.core.solver import Impossible, Known, Solve, Solver
+from toolshift.core.world import TaskKind, read_requests
 
 # -- goals -------------------------------------------------------------------------------------
 

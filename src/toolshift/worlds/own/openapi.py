@@ -1,0 +1,138 @@
+"""Tools of a real HTTP server, as its OpenAPI document lists them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import Result, error
+from toolshift.interop.openapi import BODY, Operation, read_openapi
+from toolshift.worlds.own.file import WorldFile
+from toolshift.worlds.own.sources import headers_of, result_of
+
+CODES = {400: "invalid_arguments", 404: "not_found", 410: "not_found", 422: "invalid_arguments"}
+TIMEOUT = 30.0
+
+
+class OpenAPISource:
+    """The operations of a real server."""
+
+    def __init__(self, file: WorldFile) -> None:
+        import yaml
+
+        self.file = file
+        path = file.path.parent / str(file.tools["openapi"])
+        place = ("tools", "openapi")
+        try:
+            document = yaml.safe_load(path.read_text())
+            self.operations = {each.shown["name"]: each for each in read_openapi(document)}
+        except OSError as fault:
+            raise file.near(place, f"cannot read {path.name} ({fault.strerror})") from None
+        except (yaml.YAMLError, UnicodeDecodeError):
+            raise file.near(place, f"{path.name} is neither JSON nor YAML") from None
+        except UsageError as wrong:
+            raise file.near(place, f"{path.name}: {wrong}") from None
+        self.listed = [each.shown for each in self.operations.values()]
+        servers = document.get("servers") or [{}]
+        self.base = str(file.tools.get("base_url") or servers[0].get("url") or "")
+        if not self.base.startswith(("http://", "https://")):
+            raise file.near(("tools",), "say where the server is: base_url: http://...")
+        self.headers = headers_of(file)
+        self.reset = str(file.tools.get("reset") or "")
+        if self.reset and not re.fullmatch(r"[A-Z]+ /\S*", self.reset):
+            raise file.near(("tools", "reset"), f"{self.reset!r} is not like POST /reset")
+        self.shared = (
+            "episodes share the server, which `reset` puts right before each: run one at a time"
+            if self.reset
+            else "the server runs on without a `reset`: what one episode changes another may see"
+        )
+
+    def open(self) -> HttpTools:
+        """A client of its own, after the reset if there is one."""
+        import httpx
+
+        client = httpx.Client(base_url=self.base, headers=self.headers, timeout=TIMEOUT)
+        tools = HttpTools(client, self.operations, self.base)
+        if self.reset:
+            answer = tools.send(*self.reset.split(" ", 1))
+            if answer.is_error:
+                why = f"{self.reset} answered {answer.status_code}"
+                raise self.file.near(("tools", "reset"), why)
+        return tools
+
+
+class HttpTools:
+    """A client of the server, for one episode."""
+
+    def __init__(self, client: Any, operations: Mapping[str, Operation], base: str) -> None:
+        self.client, self.operations, self.base = client, operations, base
+        self.state = self._ask
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Makes the request; an answer of 400 and above is the tool's failure."""
+        operation = self.operations[name]
+        path = operation.path
+        sent: dict[str, dict[str, Any]] = {"query": {}, "header": {}, BODY: {}, "whole": {}}
+        for key, value in arguments.items():
+            place, own = operation.places[key]
+            if place == "path":
+                path = path.replace("{" + own + "}", quote(str(value), safe=""))
+            else:
+                sent[place][own] = value
+        has_body = BODY in {place for place, _ in operation.places.values()}
+        body = sent["whole"].get(BODY, sent[BODY] if has_body else None)
+        answer = self.send(
+            operation.method.upper(),
+            path,
+            params=sent["query"],
+            headers={key: str(value) for key, value in sent["header"].items()},
+            **({"json": body} if body is not None else {}),
+        )
+        data = _content(answer)
+        if answer.is_error:
+            return error(CODES.get(answer.status_code, "tool_error"), _said(data, answer))
+        return result_of(name, data)
+
+    def send(self, method: str, path: str, **how: Any) -> Any:
+        """Sends a request.
+
+        Raises:
+            UsageError: where the server cannot be reached.
+        """
+        import httpx
+
+        try:
+            return self.client.request(method, path, **how)
+        except httpx.HTTPError as fault:
+            said = str(fault) or type(fault).__name__
+            raise UsageError(f"the server at {self.base} cannot be reached: {said}") from None
+
+    def _ask(self, name: str, **arguments: Any) -> Any:
+        """What a state check calls tools with."""
+        return self.call(name, arguments).data
+
+    def close(self) -> None:
+        """Closes the client."""
+        self.client.close()
+
+
+def _content(answer: Any) -> Any:
+    if "json" not in answer.headers.get("content-type", ""):
+        return str(answer.text)
+    try:
+        return answer.json()
+    except ValueError:
+        return str(answer.text)
+
+
+def _said(data: Any, answer: Any) -> str:
+    """What a failed answer says, in one line."""
+    if isinstance(data, Mapping):
+        for key in ("detail", "message", "error"):
+            if isinstance(data.get(key), str):
+                return str(data[key])
+        return str(dict(data))[:500]
+    return str(data)[:500] or f"HTTP {answer.status_code}"
