@@ -27,7 +27,7 @@ from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, ListToolsResult
 
 from toolshift.connect.mcp.proxy import in_process
-from toolshift.connect.mcp.shifted_server import Shifting
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.interop.mcp_client import Target
 from toolshift.runs.suite import read_stack
 
@@ -72,7 +72,7 @@ def direct(over: str) -> Any:
 def proxied(over: str, stack: str) -> Any:
     if over == "in process":
         return in_process(
-            Target(transport=InMemoryTransport(server())), Shifting(read_stack(stack))
+            Target(transport=InMemoryTransport(server())), ShiftOptions(read_stack(stack))
         )
     how = {"seed": 0, "pool": "dev", "needed": [], "skip": False, "may_write": False}
     asked = {"command": [sys.executable, __file__, "--serve"], "upstream_url": None, "headers": [],

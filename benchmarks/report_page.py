@@ -24,7 +24,7 @@ from toolshift.runs.plan import make_plan
 from toolshift.runs.suite import select
 
 AGENTS = ("oracle", "memorises_names", "never_refuses@0.5", "gives_up")
-MOST_SECONDS, MOST_BYTES, MOST_PAGE = 30.0, 1_000_000_000, 5_000_000
+MAX_SECONDS, MAX_BYTES, MAX_PAGE = 30.0, 1_000_000_000, 5_000_000
 
 MEASURED = """
 import json, resource, sys, time
@@ -62,9 +62,9 @@ def main() -> None:
         )
     found = json.loads(done.stdout)
     met = (
-        found["seconds"] <= MOST_SECONDS
-        and found["peak_bytes"] <= MOST_BYTES
-        and found["page_bytes"] <= MOST_PAGE
+        found["seconds"] <= MAX_SECONDS
+        and found["peak_bytes"] <= MAX_BYTES
+        and found["page_bytes"] <= MAX_PAGE
     )
     machine = {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
     print(json.dumps({**found, **machine, "within_limits": met}, indent=2))

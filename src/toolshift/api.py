@@ -16,7 +16,7 @@ import msgspec
 
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.cost import Purse
+from toolshift.agents.cost import CostLimit
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
@@ -26,7 +26,7 @@ from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.run_folder import FORMAT, Manifest, Memory, RunFolder
+from toolshift.runs.run_folder import FORMAT, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.study import episode_id, play, run_cells
 from toolshift.runs.suite import read_task, select
 
@@ -132,7 +132,7 @@ def run_plan(
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
     about = [describe(each) for each in those]
-    store: RunFolder | Memory = Memory()
+    store: RunFolder | InMemoryStore = InMemoryStore()
     if out is not None:
         store = RunFolder.start(Path(out), manifest(plan, about), plan)
         _take_up_spending(those, store)
@@ -166,14 +166,14 @@ def run_plan(
 
 def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:
     """The limit on the cost is one of the whole run, however often it is resumed."""
-    agents: dict[Purse, list[str]] = {}
+    agents: dict[CostLimit, list[str]] = {}
     for each in those:
-        purse = getattr(each.agent, "purse", None)
-        if isinstance(purse, Purse):
-            agents.setdefault(purse, []).append(each.name)
-    for purse, names in agents.items():
+        cost_limit = getattr(each.agent, "cost_limit", None)
+        if isinstance(cost_limit, CostLimit):
+            agents.setdefault(cost_limit, []).append(each.name)
+    for cost_limit, names in agents.items():
         of = ", ".join(names)
-        purse.take_up(folder.spent(of), partial(folder.keep_spent, of))
+        cost_limit.take_up(folder.spent(of), partial(folder.keep_spent, of))
 
 
 def save_report(folder: RunFolder, report: Report) -> None:

@@ -38,7 +38,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp.types import PromptReference
 
-from toolshift.connect.mcp.shifted_server import Shifting, shift_tools
+from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.core.errors import UsageError
 from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.runs.suite import read_stack
@@ -173,7 +173,7 @@ def guide(server: Server, stack: str) -> tuple[Live, Rehearsal]:
     Raises:
         UsageError: where the shift does not apply.
     """
-    how = Shifting(read_stack(stack), needed=tuple(server.work), may_write=True)
+    how = ShiftOptions(read_stack(stack), needed=tuple(server.work), may_write=True)
     live, _ = shift_tools(server.listed, how)
     given = {
         fact: arguments[name]

@@ -22,7 +22,7 @@ from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
 from toolshift.episode.contract import converse
 from toolshift.episode.episode import Episode, Over
-from toolshift.episode.oracle import EpisodeDesk, OracleAgent
+from toolshift.episode.oracle import EpisodeBackend, OracleAgent
 
 EXPECTED: dict[str, str] = {
     "tape": "no_recovery",
@@ -153,15 +153,15 @@ class Hammer(OracleAgent):
     name = "hammer"
 
     def play(self, episode: Episode) -> None:
-        desk = _HammersDesk(episode)
+        backend = _HammersBackend(episode)
         try:
             while not episode.end:
-                self.work(episode, desk)
+                self.work(episode, backend)
         except Over:
             return
 
 
-class _HammersDesk(EpisodeDesk):
+class _HammersBackend(EpisodeBackend):
     def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
         text, result = super().call(name, arguments)
         while not result.ok:
@@ -180,8 +180,8 @@ class OldKeys(OracleAgent):
 
     class solver(Solver):
         def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-            assert isinstance(self.desk, EpisodeDesk)
-            clean = self.desk.episode.scene.clean
+            assert isinstance(self.backend, EpisodeBackend)
+            clean = self.backend.episode.scene.clean
             old = {param.fact: param.name for shown in clean.tools for param in shown.params}
             fact = {param.name: param.fact for param in tool.params}
             return tool.name, {old.get(fact.get(k, ""), k): v for k, v in arguments.items()}

@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx
 
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.model_proxy.app import ModelProxy
-from toolshift.connect.model_proxy.settings import Shifting
 from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.server import bind, web_server
-from toolshift.connect.serve.session import Seat
+from toolshift.connect.serve.session import AgentSession
 from toolshift.core.loopback import LOOPBACK
 from toolshift.runs.suite import read_stack
 
@@ -26,7 +26,7 @@ def proxied(
     """A proxy on a free port: its address, and the records of its trace."""
     records: list[Any] = []
     stack = read_stack(shifts)
-    proxy = ModelProxy(upstream, Shifting(stack, **how), key, records.append)
+    proxy = ModelProxy(upstream, ShiftOptions(stack, **how), key, records.append)
     proxy.app = Guard(proxy.app, LOOPBACK, token)  # type: ignore[assignment]
     listener = bind("127.0.0.1", 0)
     server = web_server(proxy)  # type: ignore[arg-type]
@@ -70,7 +70,7 @@ def _put_together(stream: str) -> dict[str, Any]:
     return message | {"tool_calls": [calls[n] for n in sorted(calls)]} if calls else message
 
 
-def work(url: str, seat: Seat, stream: bool = False) -> list[dict[str, Any]]:
+def work(url: str, seat: AgentSession, stream: bool = False) -> list[dict[str, Any]]:
     """An agent with hard-wired tools: their list never changes."""
     tools = seat.tools()
     said: list[dict[str, Any]] = [{"role": "user", "content": seat.message}]

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from toolshift.agents.catalog import make_agent
-from toolshift.connect.serve.session import Seat
+from toolshift.connect.serve.session import AgentSession
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import build
@@ -98,7 +98,7 @@ class Reader(Part):
 
     def __init__(self, task: str) -> None:
         super().__init__("oracle", task)
-        tools = Seat(Episode(build(read_task(task)))).tools()
+        tools = AgentSession(Episode(build(read_task(task)))).tools()
         self.known = {tool["function"]["name"]: tool["function"] for tool in tools}
 
     def reply(self, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -13,7 +13,7 @@ import httpx2
 from mcp import Client
 
 from toolshift.connect.serve.server import bind, web_server
-from toolshift.connect.serve.session import House
+from toolshift.connect.serve.session import SessionStore
 from toolshift.connect.serve.site import Site
 from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.step import Step
@@ -24,10 +24,10 @@ SPOKEN = {"ask": (ASK_USER, "question"), "answer": (FINAL_ANSWER, "answer")}
 
 
 @contextlib.contextmanager
-def running(house: House | None = None, **site: Any) -> Iterator[str]:
+def running(store: SessionStore | None = None, **site: Any) -> Iterator[str]:
     """Serves in a thread until the block ends; yields the address."""
     listener = bind("127.0.0.1", 0)
-    server = web_server(Site(House() if house is None else house, **site))
+    server = web_server(Site(SessionStore() if store is None else store, **site))
     thread = threading.Thread(target=lambda: server.run(sockets=[listener]), daemon=True)
     thread.start()
     while not server.started:

@@ -26,8 +26,8 @@ from running import Run
 from serving import scripted_server, smol_server, status
 
 from toolshift.connect.callables import open_seat
-from toolshift.connect.model_proxy.app import MOST_ROUNDS
-from toolshift.connect.model_proxy.settings import Shifting, check_stack, prepare
+from toolshift.connect.model_proxy.app import MAX_ROUNDS
+from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
 from toolshift.core.errors import UsageError
 from toolshift.episode.grade import grade
 from toolshift.runs.suite import read_stack
@@ -107,7 +107,7 @@ def test_a_memorised_name_is_answered_without_the_agent(stream: bool) -> None:
         got = httpx.post(f"{url}/chat/completions", json=body, timeout=20)
     assert "tool_calls" not in got.text.replace('"tool_calls":null', "")
     assert '"finish_reason":"length"' in got.text
-    assert len(model.requests) == MOST_ROUNDS
+    assert len(model.requests) == MAX_ROUNDS
     assert "unknown_tool" in shown_results(model)[0]
     assert not records[-1]["carried"]
 
@@ -223,7 +223,7 @@ def test_shifts_of_the_truth_or_the_user_are_refused_at_the_start(shift: str) ->
 @pytest.mark.parametrize("shift", ["merged_tools:2", "truncation:1", "missing_values:1"])
 def test_what_is_not_truthful_on_these_tools_is_not_applicable(shift: str) -> None:
     with pytest.raises(UsageError, match="not applicable to the tools"):
-        prepare(open_seat(TASK).tools(), Shifting(read_stack(shift)))
+        prepare(open_seat(TASK).tools(), ShiftOptions(read_stack(shift)))
 
 
 def test_foreign_hosts_and_origins_are_refused() -> None:

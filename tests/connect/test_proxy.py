@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsResult, ResourceTemplateReference, Root
 
 from toolshift.connect.mcp.proxy import in_process
-from toolshift.connect.mcp.shifted_server import Shifting
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.scene import Applied
 from toolshift.interop.mcp_client import Target
@@ -25,14 +25,14 @@ Visit = Callable[[Client], Awaitable[Any]]
 CITED = {"customer": "Ada"}
 
 
-def shifting(*stack: str, **more: Any) -> Shifting:
+def shifting(*stack: str, **more: Any) -> ShiftOptions:
     applied = (one.split(":") for one in stack)
-    return Shifting(tuple(Applied(name, int(sev)) for name, sev in applied), **more)
+    return ShiftOptions(tuple(Applied(name, int(sev)) for name, sev in applied), **more)
 
 
 def visit(
     work: Visit,
-    how: Shifting | None = None,
+    how: ShiftOptions | None = None,
     shop: Shop | None = None,
     trace: Trace | None = None,
     mode: str = "auto",
@@ -114,7 +114,7 @@ async def transcript(client: Client) -> list[Any]:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_without_shifts_the_whole_transcript_is_the_same(mode: str) -> None:
-    assert visit(transcript, Shifting(), mode=mode) == visit(transcript, mode=mode)
+    assert visit(transcript, ShiftOptions(), mode=mode) == visit(transcript, mode=mode)
 
 
 def test_what_is_not_about_tools_passes_under_shifts_too() -> None:
@@ -132,7 +132,7 @@ def test_the_server_can_ask_the_client() -> None:
     async def consult(client: Client) -> list[str]:
         return texts(await client.call_tool("consult", {}))
 
-    for how in (Shifting(), shifting("schema_noise:1")):
+    for how in (ShiftOptions(), shifting("schema_noise:1")):
         heard = visit(consult, how, mode="legacy", list_roots_callback=roots)
         assert heard == ["file:///tmp/one"]
 
@@ -310,8 +310,8 @@ def test_calls_at_the_same_time_do_not_mix() -> None:
     assert heard == [[f"A note on n{n}."] for n in range(50)]
 
 
-@pytest.mark.parametrize("how", [Shifting(), shifting("schema_noise:2")])
-def test_a_call_that_is_given_up_is_given_up_behind_the_proxy(how: Shifting) -> None:
+@pytest.mark.parametrize("how", [ShiftOptions(), shifting("schema_noise:2")])
+def test_a_call_that_is_given_up_is_given_up_behind_the_proxy(how: ShiftOptions) -> None:
     shop = Shop()
 
     async def give_up(client: Client) -> list[str]:
@@ -333,8 +333,8 @@ def test_a_call_that_is_given_up_is_given_up_behind_the_proxy(how: Shifting) -> 
 
 
 @pytest.mark.parametrize("kind", ["big", "deep", "deep structured", "control", "link"])
-@pytest.mark.parametrize("how", [Shifting(), shifting("format_drift:3", "parameter_rename:1")])
-def test_hostile_results_leave_the_proxy_healthy(kind: str, how: Shifting) -> None:
+@pytest.mark.parametrize("how", [ShiftOptions(), shifting("format_drift:3", "parameter_rename:1")])
+def test_hostile_results_leave_the_proxy_healthy(kind: str, how: ShiftOptions) -> None:
     async def survive(client: Client) -> Any:
         tools = await all_tools(client)
         (param,) = tools["hostile"]["inputSchema"]["properties"]

@@ -10,7 +10,7 @@ import pytest
 from connect.test_proxy import shifting, visit
 from mcp import Client
 
-from toolshift.connect.mcp.shifted_server import Shifting
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Redactor, Trace
 from toolshift.core.errors import UsageError
 
@@ -22,7 +22,7 @@ def test_each_call_is_traced(tmp_path: Path) -> None:
         await client.call_tool("get_order", {"order_ref": "R-1001"})
         await client.call_tool("read_note", {"name": "Bearer abcdefgh12345678"})
 
-    for how in (Shifting(), shifting("format_drift:1")):
+    for how in (ShiftOptions(), shifting("format_drift:1")):
         visit(work, how, trace=Trace(file))
     records = [json.loads(line) for line in file.read_text().splitlines()]
     assert [record["tool"] for record in records] == ["get_order", "read_note"] * 2

@@ -23,7 +23,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from toolshift.commands.proxy import proxy_command
-from toolshift.connect.mcp.shifted_server import Shifting
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.mcp.web import application
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
@@ -219,7 +219,7 @@ def served(target: Target, *stack: Applied) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    app = application(target, Shifting(stack))
+    app = application(target, ShiftOptions(stack))
     server = uvicorn.Server(
         uvicorn.Config(app, "127.0.0.1", port, log_level="error", timeout_graceful_shutdown=1)
     )

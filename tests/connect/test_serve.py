@@ -18,7 +18,7 @@ from serve_site import ERAS, get, open_one, repeat, running, shared_http, web
 
 from toolshift.agents.catalog import contestants
 from toolshift.connect.serve.mcp_server import spoken
-from toolshift.connect.serve.session import Heard
+from toolshift.connect.serve.session import ActResult
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.runs.cell import build
@@ -277,5 +277,5 @@ def test_one_episode_over_standard_input_and_output(mode: str, tmp_path: Path) -
 
 
 def test_the_next_turn_reaches_a_client_with_its_notice() -> None:
-    heard = Heard("Delivered.", message="And now the other one.", notice="Rules have changed.")
+    heard = ActResult("Delivered.", message="And now the other one.", notice="Rules have changed.")
     assert spoken(heard) == "Delivered. Rules have changed.\nThe user says: And now the other one."

@@ -26,7 +26,7 @@ from serve_site import get, open_one, running, web
 
 from toolshift.connect.serve.control import open_episode
 from toolshift.connect.serve.guard import hosts_of
-from toolshift.connect.serve.session import DEEPEST, House, Seat, readable
+from toolshift.connect.serve.session import DEEPEST, AgentSession, SessionStore, readable
 from toolshift.core.errors import UsageError
 from toolshift.core.step import Step
 from toolshift.runs.suite import read_task
@@ -281,7 +281,7 @@ def test_arguments_that_no_request_could_carry_are_cut_too() -> None:
     for _ in range(DEEPEST + 1):
         nested = [nested]
     for given in ({"a": "x" * 10_000_000}, {"a": nested}, {"a": "\ud800"}, [1]):
-        seat = Seat(open_episode(read_task("poi/visit")))
+        seat = AgentSession(open_episode(read_task("poi/visit")))
         heard = seat.call("find_place", given)
         assert not heard.ok
         assert "malformed_arguments" in heard.text
@@ -315,12 +315,12 @@ def test_a_client_that_vanishes_leaves_the_server_healthy(url: str) -> None:
 
 
 def test_idle_episodes_expire_and_the_house_can_be_full() -> None:
-    with running(House(most=2)) as url, web(url) as client:
+    with running(SessionStore(most=2)) as url, web(url) as client:
         opened = [open_one(url) for _ in range(2)]
         assert client.post("/episodes", json={"task": "poi/visit"}).status_code == 503
         assert client.delete(opened[0]["control_url"]).status_code == 204
         open_one(url)
-    with running(House(idle=1.0)) as url, web(url) as client:
+    with running(SessionStore(idle=1.0)) as url, web(url) as client:
         opened = [open_one(url) for _ in range(2)]
         start = time.monotonic()
         while client.get(opened[0]["control_url"]).status_code == 200:
@@ -333,9 +333,9 @@ def test_idle_episodes_expire_and_the_house_can_be_full() -> None:
 
 
 def test_a_study_s_agent_cannot_look_into_its_episode() -> None:
-    house = House()
-    with running(house, own=False) as url, web(url) as client:
-        name = house.open(Seat(open_episode(read_task("poi/visit", "identity_erasure:2"))))
+    store = SessionStore()
+    with running(store, own=False) as url, web(url) as client:
+        name = store.open(AgentSession(open_episode(read_task("poi/visit", "identity_erasure:2"))))
         assert client.post("/episodes", json={"task": "poi/visit"}).status_code == 404
         here = client.get(f"/e/{name}")
         assert "identity_erasure" not in here.text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import input_schema, invalid_arguments
-from toolshift.interop.schema import MOST_NODES, inlined, properties_of, renamed, sample
+from toolshift.interop.schema import MAX_NODES, inlined, properties_of, renamed, sample
 from toolshift.interop.tools import from_mcp, from_openai
 from toolshift.shifts.surface import Surface
 
@@ -86,7 +86,7 @@ def test_a_schema_that_would_explode_is_cut() -> None:
     while level:
         nodes += len(level)
         level = [v for one in level for v in one.values() if isinstance(v, dict)]
-    assert nodes < 4 * MOST_NODES
+    assert nodes < 4 * MAX_NODES
 
 
 def test_a_rename_follows_wherever_the_document_speaks_of_the_parameter() -> None:

@@ -12,7 +12,7 @@ from toolshift.core.errors import UsageError
 from toolshift.shifts.registry import shifts
 from toolshift.train.data import expert_rows, make_rows
 from toolshift.train.rows import read_rows
-from toolshift.train.scenes import FAMILIES, Mix, check, draw
+from toolshift.train.scenes import TRAINING_FAMILIES, Mix, check, draw
 from toolshift.worlds.registry import find_world
 
 
@@ -35,13 +35,15 @@ def test_scenes_of_one_block_are_shown_the_same_tools():
 
 
 def test_every_family_names_registered_shifts():
-    texts = {part for family in FAMILIES.values() for text in family for part in text.split("+")}
+    texts = {
+        part for family in TRAINING_FAMILIES.values() for text in family for part in text.split("+")
+    }
     named = {text.partition(":")[0] for text in texts}
     assert named <= set(shifts())
 
 
 @settings(max_examples=40, deadline=None)
-@given(number=st.integers(0, 400), family=st.sampled_from(sorted(FAMILIES)))
+@given(number=st.integers(0, 400), family=st.sampled_from(sorted(TRAINING_FAMILIES)))
 def test_a_scene_depends_on_its_number_alone(number, family):
     mix = Mix(alpha=1, shifts=(family,), size=200)
     one, other = draw(mix, number), draw(mix, number)

@@ -138,11 +138,11 @@ def test_the_command_goes_on_in_the_layout_of_what_it_starts_from(model, tmp_pat
 def test_a_callback_of_ones_own_is_called(model, tmp_path):
     losses = []
 
-    class Heard(TrainerCallback):
+    class ActResult(TrainerCallback):
         def on_log(self, args, state, control, logs=None, **_):
             losses.append(logs.get("loss"))
 
-    train(tiny.rows(), lora(model, steps=2), tmp_path, callbacks=[Heard()])
+    train(tiny.rows(), lora(model, steps=2), tmp_path, callbacks=[ActResult()])
     assert all(losses[:2])
 
 

@@ -141,7 +141,7 @@ def test_a_resumed_run_is_the_same_run(model, tmp_path):
 
 
 def test_checkpoints_are_kept_where_the_command_says_and_callbacks_are_called(model, tmp_path):
-    class Heard(TrainerCallback):
+    class ActResult(TrainerCallback):
         steps: ClassVar[list[int]] = []
 
         def on_step_end(self, args, state, control, **_):
@@ -150,9 +150,9 @@ def test_checkpoints_are_kept_where_the_command_says_and_callbacks_are_called(mo
     kept = read_settings({"preset": "smoke", "save_at": "2,1"}).save_at
     assert kept == (1, 2)
     asked = settings(model, steps=3, save_at=kept, save_every=0, eval_every=0)
-    train(MIX, asked, tmp_path / "run", pay=letters, callbacks=[Heard()])
+    train(MIX, asked, tmp_path / "run", pay=letters, callbacks=[ActResult()])
     assert [path.name for path in checkpoints(tmp_path / "run")] == ["checkpoint-1", "checkpoint-2"]
-    assert Heard.steps == [1, 2, 3]
+    assert ActResult.steps == [1, 2, 3]
 
 
 def test_the_learning_rate_rises_from_the_first_step_on(model, tmp_path):

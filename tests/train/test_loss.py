@@ -71,7 +71,7 @@ def test_attention_weights_that_are_not_kept_are_computed_again(model, monkeypat
     monkeypatch.setattr(loss_module, "_attend", count)
     loss_and_gradients(model, share=True, rows=tiny.rows()[:4])
     once = len(again)
-    monkeypatch.setattr(loss_module, "MOST_KEPT", 0)
+    monkeypatch.setattr(loss_module, "MAX_KEPT", 0)
     loss, gradients = loss_and_gradients(model, share=True, rows=tiny.rows()[:4])
     assert len(again) > 2 * once  # forward as before, and backward once more
     assert loss == kept[0]

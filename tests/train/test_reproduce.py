@@ -22,7 +22,7 @@ from toolshift.reproduce.experiments import SCALES, STUDIES, find_study
 from toolshift.reproduce.reproduce import stages
 from toolshift.runs import cell
 from toolshift.train.presets import PRESETS
-from toolshift.train.scenes import FAMILIES, check, draw
+from toolshift.train.scenes import TRAINING_FAMILIES, check, draw
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -124,10 +124,10 @@ def test_arms_share_the_draws_of_the_families_that_they_share():
         )
         for name in ("paft", "refuses", "paft-without-limits")
     }
-    for limit in FAMILIES["limits"]:
+    for limit in TRAINING_FAMILIES["limits"]:
         assert counts["paft"][limit] == pytest.approx(counts["refuses"][limit], abs=4)
         assert not counts["paft-without-limits"][limit]
-    for error in FAMILIES["EFP"]:
+    for error in TRAINING_FAMILIES["EFP"]:
         assert counts["paft"][error] == pytest.approx(counts["paft-without-limits"][error], abs=4)
 
 

@@ -113,9 +113,9 @@ def contestants(
     Raises:
         UsageError: for what is no agent, and for two agents of one name.
     """
-    from toolshift.agents.cost import Purse
+    from toolshift.agents.cost import CostLimit
 
-    options = {"purse": Purse(options.get("max_cost")), **options}  # one for all of them
+    options = {"cost_limit": CostLimit(options.get("max_cost")), **options}  # one for all of them
     found = [_contestant(agent, concurrency, options) for agent in agents]
     names = [contestant.name for contestant in found]
     for name in names:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from toolshift.agents.cost import Purse
+from toolshift.agents.cost import CostLimit
 from toolshift.agents.endpoint import (
     PATH,
     completions_url,
@@ -97,7 +97,7 @@ class ChatAgent:
         price_in: dollars per million input tokens; give both prices or none.
         price_out: dollars per million output tokens.
         max_cost: dollars that this instance may spend; needs prices.
-        purse: one that several agents share, instead of `max_cost` for this one alone.
+        cost_limit: one that several agents share, instead of `max_cost` for this one alone.
         headers: extra headers.
         options: extra fields of the request (`seed`, `response_format`); None removes one.
         name: how reports call the agent; the model's name where None.
@@ -124,7 +124,7 @@ class ChatAgent:
         price_in: float | None = None,
         price_out: float | None = None,
         max_cost: float | None = None,
-        purse: Purse | None = None,
+        cost_limit: CostLimit | None = None,
         headers: Mapping[str, str] | None = None,
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
@@ -155,7 +155,7 @@ class ChatAgent:
         self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
         self._max_tokens = max_tokens
         self.decoding = "constrained" if self._fixed.get("response_format") else ""
-        self.purse = purse or Purse(max_cost)
+        self.cost_limit = cost_limit or CostLimit(max_cost)
         self._backoff, self._sleep = backoff, sleep
         self._reached = False
         sent = headers_of(api_key, headers or {}, self._place)
@@ -180,7 +180,7 @@ class ChatAgent:
     @property
     def spent(self) -> float:
         """Dollars charged to the limit so far, all threads together."""
-        return self.purse.spent
+        return self.cost_limit.spent
 
     def close(self) -> None:
         """Closes the connections."""
@@ -200,7 +200,7 @@ class ChatAgent:
         body = msgspec.json.encode(self._body(turn))
         worst = estimate(1, len(body) // _BYTES_PER_TOKEN, self._max_tokens, *self._prices)
         for attempt in range(self.retries + 1):
-            self.purse.hold(worst)
+            self.cost_limit.hold(worst)
             cost = 0.0
             try:
                 completion = self._attempt(body)
@@ -212,7 +212,7 @@ class ChatAgent:
                 cost = cost or (worst if setback.billed else 0.0)
                 failure = setback
             finally:
-                self.purse.settle(worst, cost)
+                self.cost_limit.settle(worst, cost)
             if failure.wait is None or attempt == self.retries:
                 break
             wait = self._wait(body, attempt, failure.wait)

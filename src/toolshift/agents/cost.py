@@ -8,7 +8,7 @@ from collections.abc import Callable
 from toolshift.core.errors import BudgetSpent
 
 
-class Purse:
+class CostLimit:
     """A running total that agents and threads share, with money held for requests under way.
 
     Args:
@@ -31,7 +31,7 @@ class Purse:
             keep: is given the total after each change of it.
         """
         with self._lock:
-            if self._keep is None:  # else the same purse goes on, and knows it already
+            if self._keep is None:  # else the same cost_limit goes on, and knows it already
                 self.spent += spent
             self._keep = keep
 

@@ -15,7 +15,7 @@ from toolshift.core.message import CODE
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Hint, Result, Tool
 from toolshift.episode.episode import Episode, Over
-from toolshift.episode.oracle import EpisodeDesk
+from toolshift.episode.oracle import EpisodeBackend
 
 
 class PlantedSolver(Solver):
@@ -172,8 +172,8 @@ class PlantedAgent:
             return
 
     def _work(self, episode: Episode, make: Any) -> None:
-        desk = EpisodeDesk(episode, strict=False)
-        solver = make(desk, episode.scene.world.facts, episode.ask_now.goal)
+        backend = EpisodeBackend(episode, strict=False)
+        solver = make(backend, episode.scene.world.facts, episode.ask_now.goal)
         answer, reason = None, ""
         try:
             solver.begin()

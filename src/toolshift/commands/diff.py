@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolshift.shifts.release.mapping import Answers
     from toolshift.shifts.release.resolve import Settled
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 
 
 def from_diff_command(
@@ -185,12 +185,12 @@ def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
     changed = [row for row in rows if row.what != "same"]
     table = [
         (row.old or "-", row.new or "-", row.what, ", ".join(row.changes), "; ".join(row.partly))
-        for row in changed[:MOST_ROWS]
+        for row in changed[:MAX_ROWS]
     ]
     columns = ("old tool", "new tool", "what", "changes", "not carried")
     print_table(f"{shift.name}: {file.old.origin} becomes {file.new.origin}", columns, table)
-    if len(changed) > MOST_ROWS:
-        click.echo(f"... and {len(changed) - MOST_ROWS} more; --json has them all.")
+    if len(changed) > MAX_ROWS:
+        click.echo(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
     said = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())
     click.echo(f"{said}. Tier {shift.tier}, dimension {shift.dimension}.")
     for question in settled.questions:

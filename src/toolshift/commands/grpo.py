@@ -21,7 +21,7 @@ from toolshift.train.presets import first_process
 from toolshift.train.reward import TERMS, Weights
 from toolshift.train.scenes import draws
 
-MOST_LOOKED_AT = 64
+MAX_LOOKED_AT = 64
 """Scenes that are drawn beforehand, to see whether shifts can be applied to them."""
 _OURS = ("out", "resume", "as_json", "preset", "reward")
 
@@ -31,7 +31,7 @@ def grpo_command(alpha: float, mixed: dict[str, Any], asked: dict[str, Any]) -> 
     require_training()
     settings = read_settings(asked)
     mix = read_mix(alpha, mixed)
-    played = min(MOST_LOOKED_AT, settings.steps * settings.groups)
+    played = min(MAX_LOOKED_AT, settings.steps * settings.groups)
     if mix.alpha * played >= 1:  # of fewer, none need be among the first
         check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
     from toolshift.train.grpo import train

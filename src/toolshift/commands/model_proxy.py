@@ -50,7 +50,7 @@ def model_proxy_command(wanted: Wanted, listen: Listen) -> None:
 
     require()
     from toolshift.connect.model_proxy.app import ModelProxy
-    from toolshift.connect.model_proxy.settings import Shifting, check_stack
+    from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack
     from toolshift.connect.trace import Trace
     from toolshift.core.loopback import is_loopback
     from toolshift.runs.suite import check_entities, read_stack
@@ -60,7 +60,7 @@ def model_proxy_command(wanted: Wanted, listen: Listen) -> None:
     check_entities(wanted.pool, 10)
     stack = read_stack("+".join(wanted.shifts))
     check_stack(stack)
-    how = Shifting(stack, wanted.seed, wanted.pool, wanted.needed, wanted.may_write)
+    how = ShiftOptions(stack, wanted.seed, wanted.pool, wanted.needed, wanted.may_write)
     if wanted.tools is not None:
         _try(wanted.tools, how)
     token = listen.token

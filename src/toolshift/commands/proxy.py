@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.core.errors import UsageError
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
 
 if TYPE_CHECKING:
-    from toolshift.connect.mcp.shifted_server import Shifting
     from toolshift.core.scene import Scene
     from toolshift.interop.mcp_client import Target
 
@@ -77,8 +77,7 @@ def _first(fault: BaseException) -> BaseException:
 # -- what is asked -----------------------------------------------------------------------------
 
 
-def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> Shifting:
-    from toolshift.connect.mcp.shifted_server import Shifting
+def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> ShiftOptions:
 
     check_entities(how["pool"], 200)
     stack = tuple(applied for text in shifts for applied in read_stack(text))
@@ -86,7 +85,7 @@ def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> Shifting:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UsageError(f"shift {twice} is given twice: once is all that it can be applied")
-    return Shifting(stack, **how)
+    return ShiftOptions(stack, **how)
 
 
 def _target(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) -> Target:
@@ -114,7 +113,7 @@ def _header(text: str) -> tuple[str, str]:
 # -- serving -----------------------------------------------------------------------------------
 
 
-async def _over_stdio(target: Target, how: Shifting, trace: Path | None) -> None:
+async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
@@ -137,7 +136,7 @@ async def _over_stdio(target: Target, how: Shifting, trace: Path | None) -> None
             written.close()
 
 
-def _over_http(target: Target, how: Shifting, trace: Path | None, port: int) -> None:
+def _over_http(target: Target, how: ShiftOptions, trace: Path | None, port: int) -> None:
     import uvicorn
 
     from toolshift.connect.mcp.web import application
@@ -179,7 +178,7 @@ def _list(target: Target) -> list[dict[str, Any]]:
         raise UsageError(f"{target.name} did not list its tools: {fault}") from None
 
 
-def _print_tools(listed: list[dict[str, Any]], how: Shifting, as_json: bool) -> None:
+def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool) -> None:
     from toolshift.connect.mcp.shifted_server import shift_tools
     from toolshift.core.terminal import print_json, print_table
     from toolshift.shifts.live import altered

@@ -16,7 +16,7 @@ from toolshift.report.words import cause_in_words, outcome_of, verdict, visible
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
 
-MOST_LISTED = 60
+MAX_LISTED = 60
 """Episodes that `toolshift trace RUN` prints; --json has them all."""
 
 
@@ -124,7 +124,7 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
             row["shifts"] or "clean",
             row["scene"],
         ]
-        for row in found[:MOST_LISTED]
+        for row in found[:MAX_LISTED]
     ]
     columns = ("episode", "outcome", "cause", "agent", "shifts", "scene")
     print_table(f"{len(found)} episodes, failures first", columns, rows)

@@ -53,7 +53,7 @@ def serve_command(listen: Listen, protocol: bool) -> None:
     from toolshift.core.loopback import is_loopback
 
     require()
-    from toolshift.connect.serve.session import House
+    from toolshift.connect.serve.session import SessionStore
     from toolshift.connect.serve.site import Site
 
     if listen.idle <= 0:
@@ -65,7 +65,7 @@ def serve_command(listen: Listen, protocol: bool) -> None:
         click.echo(f"Token (shown this once): {token}", err=True)
     listener = bind(listen.host, listen.port)
     port = listener.getsockname()[1]
-    site = Site(House(listen.idle), protocol=protocol, hosts=hosts, token=token)
+    site = Site(SessionStore(listen.idle), protocol=protocol, hosts=hosts, token=token)
     shown = f"[{listen.host}]" if ":" in listen.host else listen.host
     click.echo(f"Serving on http://{shown}:{port}: POST /episodes opens one. Ctrl-C stops.")
     with suppress(KeyboardInterrupt):  # that is how it is stopped
@@ -84,7 +84,7 @@ def stdio_command(single: Single, protocol: bool) -> None:
     import anyio
 
     from toolshift.connect.serve.control import open_episode, trace_of
-    from toolshift.connect.serve.session import Seat
+    from toolshift.connect.serve.session import AgentSession
     from toolshift.connect.serve.stdio import serve_stdio
     from toolshift.runs.suite import read_task
 
@@ -92,7 +92,7 @@ def stdio_command(single: Single, protocol: bool) -> None:
         raise UsageError("--stdio serves one episode: name its --task, as in poi/visit/3")
     shifts = "+".join(single.shifts)
     cell = read_task(single.task, shifts, single.seed, single.pool, single.size)
-    seat = Seat(open_episode(cell), protocol)
+    seat = AgentSession(open_episode(cell), protocol)
     anyio.run(serve_stdio, seat)
     episode = seat.episode
     if not seat.over:

@@ -20,12 +20,12 @@ from keyword import iskeyword
 from operator import or_
 from typing import Any, Literal
 
-from toolshift.connect.serve.session import Heard, Seat
+from toolshift.connect.serve.session import ActResult, AgentSession
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.runs.cell import build
 
-__all__ = ["Grade", "Seat", "grade", "open_seat", "reply", "tools_of"]
+__all__ = ["AgentSession", "Grade", "grade", "open_seat", "reply", "tools_of"]
 
 PLAIN = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
 
@@ -38,7 +38,7 @@ def open_seat(
     pool: str = "dev",
     size: int = 200,
     trial: int = 0,
-) -> Seat:
+) -> AgentSession:
     """Begins an episode for a program that brings its own loop.
 
     Args:
@@ -55,10 +55,12 @@ def open_seat(
     """
     from toolshift.runs.suite import read_task
 
-    return Seat(Episode(build(read_task(task, shifts, seed, pool, size, trial)), trial=trial))
+    return AgentSession(
+        Episode(build(read_task(task, shifts, seed, pool, size, trial)), trial=trial)
+    )
 
 
-def tools_of(seat: Seat | Episode) -> list[Callable[..., str]]:
+def tools_of(seat: AgentSession | Episode) -> list[Callable[..., str]]:
     """The tools on offer now as functions that return what came back, protocol tools included.
 
     Each has the name, the docstring (Google style) and the annotations of its tool. What an
@@ -67,13 +69,14 @@ def tools_of(seat: Seat | Episode) -> list[Callable[..., str]]:
     name is none in Python ("data-id", "from") is spelled with underscores.
 
     A call counts as one turn. After the end every function says that the episode is over. A
-    framework may call from several threads; two lists of one episode share a `Seat` for that.
+    framework may call from several threads; two lists of one episode share an `AgentSession`
+    for that.
     """
-    seat = Seat(seat) if isinstance(seat, Episode) else seat
+    seat = AgentSession(seat) if isinstance(seat, Episode) else seat
     return [_function(seat, tool["function"]) for tool in seat.tools()]
 
 
-def reply(seat: Seat, text: str) -> str:
+def reply(seat: AgentSession, text: str) -> str:
     """Says to the user what the program says without a call, which may end the episode.
 
     Returns:
@@ -88,7 +91,7 @@ def reply(seat: Seat, text: str) -> str:
 # -- one tool ----------------------------------------------------------------------------------
 
 
-def _function(seat: Seat, shown: dict[str, Any]) -> Callable[..., str]:
+def _function(seat: AgentSession, shown: dict[str, Any]) -> Callable[..., str]:
     schema = shown["parameters"]
     names = _python_names(schema["properties"])
 
@@ -164,7 +167,7 @@ def _docstring(description: str, properties: dict[str, Any], names: dict[str, st
     return "\n".join([description, *(["", "Args:", *told] if told else [])]).strip()
 
 
-def _told(heard: Heard) -> str:
+def _told(heard: ActResult) -> str:
     """What came of a call as one text, the user's next turn included."""
     user = f"The user says: {heard.message}" if heard.message else ""
     return "\n".join(filter(None, [heard.text, heard.notice, user]))

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolshift.connect.process import Process
 from toolshift.connect.serve.server import Background, require
-from toolshift.connect.serve.session import Heard, Seat
+from toolshift.connect.serve.session import ActResult, AgentSession
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.episode.episode import Episode
@@ -202,14 +202,14 @@ class _Visit:
     def __init__(self, episode: Episode, background: Background) -> None:
         self.episode = episode
         self.background = background
-        self.seat = Seat(episode, watch=self.hear)
+        self.seat = AgentSession(episode, watch=self.hear)
         self.id = background.open(self.seat)
         self.control_url = f"{background.url}/e/{self.id}"
         self.mcp_url = f"{self.control_url}/mcp"
         self.message = self.seat.message
         self._secrets = sorted(_secrets(), key=len, reverse=True)
 
-    def hear(self, heard: Heard, process: Process | None = None) -> None:
+    def hear(self, heard: ActResult, process: Process | None = None) -> None:
         """Passes on what an act has brought about: changed tools, the user's next turn, the end."""
         if heard.changed:
             self.background.tell(self.id)
@@ -221,7 +221,7 @@ class _Visit:
         if process and heard.over:
             process.close_input()
 
-    def say(self, prose: str, process: Process | None = None) -> Heard:
+    def say(self, prose: str, process: Process | None = None) -> ActResult:
         """Ends the program's turn in prose; it hears what the user replies."""
         heard = self.seat.say(self.strike(prose))
         if not heard.over and not heard.message:  # it was a question
@@ -257,7 +257,7 @@ def _seated(episode: Episode) -> Iterator[_Visit]:
     try:
         yield visit
     finally:
-        visit.background.house.close(visit.id)
+        visit.background.store.close(visit.id)
 
 
 def _conclude(visit: _Visit, process: Process, before: int) -> None:
@@ -278,7 +278,7 @@ def _conclude(visit: _Visit, process: Process, before: int) -> None:
         visit.crash("it ended without an answer", process)
 
 
-def _take(visit: _Visit, answer: Any) -> Heard | None:
+def _take(visit: _Visit, answer: Any) -> ActResult | None:
     """Does what a posted reply says; None where it says nothing, or nothing that can be read."""
     seat = visit.seat
     told = answer if isinstance(answer, dict) else {}

@@ -16,7 +16,7 @@ from toolshift.core.fact import Fact, Goal
 from toolshift.core.form import facts, read
 from toolshift.core.tool import JSON, Hint, Result, Tool
 
-MOST_ATTEMPTS = 8
+MAX_ATTEMPTS = 8
 
 
 class Impossible(Exception):
@@ -31,7 +31,7 @@ class Untraceable(Exception):
     """The solver was about to use something that no shown text supports: a broken scene."""
 
 
-class Desk(Protocol):
+class SolverBackend(Protocol):
     """Where a solver acts: an episode, or the bare truth."""
 
     def tools(self) -> tuple[Tool, ...]:
@@ -84,10 +84,10 @@ class Known:
 
 
 class Solver:
-    """Solves one request at a desk. Planted agents override its steps to plant a weakness."""
+    """Solves one request at a backend. Planted agents override its steps to plant a weakness."""
 
-    def __init__(self, desk: Desk, vocabulary: Mapping[str, Fact], goal: Goal) -> None:
-        self.desk = desk
+    def __init__(self, backend: SolverBackend, vocabulary: Mapping[str, Fact], goal: Goal) -> None:
+        self.backend = backend
         self.vocabulary = vocabulary
         self.goal = goal
         self.confirmed: set[str] = set()
@@ -124,7 +124,7 @@ class Solver:
         """A value of the goal, once it is plain that the user has said it; asks if need be."""
         value = self.goal[slot]
         if slot not in self.confirmed:
-            if isinstance(value, tuple) or not self.desk.user_said(value):
+            if isinstance(value, tuple) or not self.backend.user_said(value):
                 value = self._look_up_or_ask(slot, value)
             self.confirmed.add(slot)
             self.goal = {**self.goal, slot: value}
@@ -137,7 +137,7 @@ class Solver:
     ) -> Tool | None:
         """The shown tool that brings a fact at the least cost, the authoritative one first."""
         best: tuple[tuple[int, int], Tool] | None = None
-        for tool in self.desk.tools():
+        for tool in self.backend.tools():
             if tool.many is not many or tool.name in without or not tool.yields(fact):
                 continue
             cost = self._cost(tool, env, without | {tool.name})
@@ -162,8 +162,8 @@ class Solver:
         if key in self.seen:
             return self.seen[key]
         pages: list[Any] = []
-        for _ in range(MOST_ATTEMPTS):
-            text, result = self.desk.call(*self.speak(tool, arguments))
+        for _ in range(MAX_ATTEMPTS):
+            text, result = self.backend.call(*self.speak(tool, arguments))
             hint = self.notice(result)
             if hint is None:
                 if not result.ok:
@@ -200,7 +200,7 @@ class Solver:
             raise Impossible("service_failure")
         if hint.kind == "use":
             self._evident(hint.tool, text)
-            successor = next((t for t in self.desk.tools() if t.name == hint.tool), None)
+            successor = next((t for t in self.backend.tools() if t.name == hint.tool), None)
             if successor is None:
                 raise Impossible("tool_unavailable")
             return successor, self._carry_over(tool, successor, arguments)
@@ -246,14 +246,14 @@ class Solver:
 
     def _call_for(self, fact: str, env: Known, many: bool) -> tuple[Tool, list[dict[str, Any]]]:
         """Routes, gathers the arguments and calls; routes again if that has changed the tools."""
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             tool = self.route(fact, env, many, without=frozenset(self.gathering))
             if tool is None:
                 break
             self.gathering.append(tool.name)  # what it needs must come from another tool
             arguments = self.arguments(tool, env)
             self.gathering.pop()
-            if any(t.name == tool.name and t.params == tool.params for t in self.desk.tools()):
+            if any(t.name == tool.name and t.params == tool.params for t in self.backend.tools()):
                 return tool, self.read(*self.perform(tool, arguments))
         raise Impossible("tool_unavailable")
 
@@ -290,11 +290,11 @@ class Solver:
         return cost
 
     def _look_up_or_ask(self, slot: str, value: Any) -> Any:
-        profile = (t for t in self.desk.tools() if not t.needs and not t.many and t.yields(slot))
+        profile = (t for t in self.backend.tools() if not t.needs and not t.many and t.yields(slot))
         if not isinstance(value, tuple) and any(profile):
             return self._fetch(slot, self.root)
         label = self.vocabulary[slot].label
-        reply = self.desk.ask(slot, f"What is the {label}?")
+        reply = self.backend.ask(slot, f"What is the {label}?")
         if isinstance(value, tuple):
             named = [one for one in value if self._names(reply, one)]
             if len(named) != 1:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     pass
 
 
-MOST_DRAWS = 200
+MAX_DRAWS = 200
 
 
 def make_scene(
@@ -37,7 +37,7 @@ def make_scene(
     truth = world.truth(seed, size, pool)
     family = world.kinds[kind]
     goal = None
-    for draw in range(MOST_DRAWS):
+    for draw in range(MAX_DRAWS):
         goal = family.draw(truth.db, seeds.rng(seed, world.name, kind, pool, index, draw))
         if goal is not None:
             break

@@ -25,31 +25,31 @@ class OracleAgent:
         Raises:
             Untraceable: where the scene offers no evidence for a step: the scene is broken.
         """
-        desk = EpisodeDesk(episode, strict=episode.scene.world.traceable)
+        backend = EpisodeBackend(episode, strict=episode.scene.world.traceable)
         try:
             while not episode.end:
-                self.work(episode, desk)
+                self.work(episode, backend)
         except Over:
             return
 
-    def work(self, episode: Episode, desk: EpisodeDesk) -> None:
+    def work(self, episode: Episode, backend: EpisodeBackend) -> None:
         """Works on one request, to an answer or a refusal."""
-        solver = self.solver(desk, episode.scene.world.facts, episode.ask_now.goal)
+        solver = self.solver(backend, episode.scene.world.facts, episode.ask_now.goal)
         try:
             answer = episode.ask_now.solve(solver, solver.root)
         except Impossible as impossible:
             episode.refuse(impossible.reason)
             return
-        if desk.strict and not desk.was_shown(answer):
+        if backend.strict and not backend.was_shown(answer):
             raise Untraceable(f"the answer {answer!r} was never shown")
         episode.answer(answer)
         episode.next_turn()
 
 
-class EpisodeDesk:
-    """An episode as a solver's desk, one call a turn.
+class EpisodeBackend:
+    """An episode as a solver's backend, one call a turn.
 
-    A strict desk lets no string pass as an argument that has not been shown before.
+    A strict backend lets no string pass as an argument that has not been shown before.
     """
 
     def __init__(self, episode: Episode, strict: bool = True) -> None:

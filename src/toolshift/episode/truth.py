@@ -11,8 +11,8 @@ from toolshift.core.user import Ask
 from toolshift.core.world import Truth, TruthSession, World
 
 
-class TruthDesk:
-    """The bare truth as a desk: nothing is hidden, nobody needs to be asked."""
+class TruthBackend:
+    """The bare truth as a backend: nothing is hidden, nobody needs to be asked."""
 
     def __init__(self, session: TruthSession) -> None:
         self.session = session
@@ -39,9 +39,9 @@ def solve_in_truth(
 ) -> tuple[list[str], tuple[Any, ...]]:
     """The answers to requests, and the effects of solving them, on the bare truth."""
     session = truth.open()
-    desk = TruthDesk(session)
+    backend = TruthBackend(session)
     answers = []
     for ask in asks:
-        solver = Solver(desk, world.facts, ask.goal)
+        solver = Solver(backend, world.facts, ask.goal)
         answers.append(ask.solve(solver, Known(solver, {})))
     return answers, tuple(session.state.effects)

@@ -40,8 +40,8 @@ from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from toolshift.core.errors import UsageError
 
 Streams = tuple[Any, Any]
-MOST_PAGES = 1000
-MOST_EVENT = 64 * 1024 * 1024
+MAX_PAGES = 1000
+MAX_EVENT = 64 * 1024 * 1024
 """Bytes of one event that an HTTP upstream may send."""
 CLOSED = -32000
 UNREADABLE = -32603
@@ -87,7 +87,7 @@ class Target:
             client = create_mcp_http_client(headers=dict(self.headers))
             return _closing(
                 client,
-                streamable_http_client(self.url, http_client=client, max_sse_event_size=MOST_EVENT),
+                streamable_http_client(self.url, http_client=client, max_sse_event_size=MAX_EVENT),
             )
         program, *arguments = self.command
         if shutil.which(program) is None:
@@ -212,7 +212,7 @@ class Upstream:
         params: dict[str, Any] = {"_meta": own} if own else {}
         tools: list[Any] = []
         first: dict[str, Any] = {}
-        for number in range(MOST_PAGES):
+        for number in range(MAX_PAGES):
             page = await self.ask("tools/list", params)
             first = first if number else page
             tools += [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
@@ -222,7 +222,7 @@ class Upstream:
                 more = {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}
                 return tools, more
             params = {**params, "cursor": cursor}
-        raise MCPError(UNREADABLE, f"the pages of tools/list do not end after {MOST_PAGES}")
+        raise MCPError(UNREADABLE, f"the pages of tools/list do not end after {MAX_PAGES}")
 
     def _headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
         given = params or {}

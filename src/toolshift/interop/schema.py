@@ -1,7 +1,7 @@
 """JSON Schemas of foreign tools: read into parameters, shown under other names, and sampled.
 
 References are followed inside the document only, never over the network. One that leads back to
-itself, or a document that would grow past `MOST_NODES` when written out, is cut: what stands there
+itself, or a document that would grow past `MAX_NODES` when written out, is cut: what stands there
 accepts anything, so that no valid value is refused and nothing hangs.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 JSONSchema = dict[str, Any]
-MOST_NODES = 4000
+MAX_NODES = 4000
 DEEPEST = 32
 _MANY = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
 _LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
@@ -61,7 +61,7 @@ class _Inliner:
     """Writes references out, within bounds."""
 
     def __init__(self, root: Any) -> None:
-        self.root, self.left = root, MOST_NODES
+        self.root, self.left = root, MAX_NODES
 
     def write(self, node: Any, trail: tuple[str, ...] = (), depth: int = 0) -> Any:
         self.left -= 1

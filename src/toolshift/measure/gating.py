@@ -20,7 +20,7 @@ from toolshift.measure.statistics import Interval
 Verdict = Literal["pass", "fail", "inconclusive"]
 CONFIDENCE = 0.9
 CHANCE = 0.8
-MOST_TASKS = 20_000
+MAX_TASKS = 20_000
 
 
 def change_interval(changes: Floats, confidence: float = CONFIDENCE) -> Interval:
@@ -58,13 +58,13 @@ def more_tasks(changes: Floats, margin: float, confidence: float = CONFIDENCE) -
     """About how many tasks more would decide, with a chance of `CHANCE`; an estimate.
 
     Supposes that the tasks to come change as those seen do. None without any task, and where the
-    change is so near to the margin that `MOST_TASKS` would not do.
+    change is so near to the margin that `MAX_TASKS` would not do.
     """
     seen = changes.size
     if not seen:
         return None
     distance = float(changes.mean()) + margin
-    least, most = seen + 1, MOST_TASKS
+    least, most = seen + 1, MAX_TASKS
     if not _would_decide(changes, abs(distance), most, confidence):
         return None
     while least < most:

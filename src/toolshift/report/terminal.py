@@ -27,7 +27,7 @@ from toolshift.report.tables import (
     shift_table,
 )
 
-MOST_DETAILED = 3
+MAX_DETAILED = 3
 LEGEND = (
     "Change of accuracy in points against the same tasks clean, with its 95% interval. * told "
     "apart from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) and from the "
@@ -74,10 +74,10 @@ def print_report(
         if grouping:
             _print_group(each, console, grouping)
         else:
-            _print_agent(each, console, only_distinguishable, len(agents) <= MOST_DETAILED)
+            _print_agent(each, console, only_distinguishable, len(agents) <= MAX_DETAILED)
     if grouping:
         console.print(Text(f"\n{BEHAVIOUR}", style="dim"))
-    if len(agents) > MOST_DETAILED:
+    if len(agents) > MAX_DETAILED:
         console.print(
             Text("More tables: toolshift report RUN --agent NAME, or --table kinds", style="dim")
         )

@@ -41,8 +41,8 @@ from toolshift.worlds.names import is_file
 from toolshift.worlds.registry import find_world, world_names
 
 State = Literal["pass", "fail", "not tested"]
-MOST_AUC = 0.6
-FEWEST_TOOLS, FEWEST_KINDS, FEWEST_PHRASINGS = 8, 8, 12
+MAX_AUC = 0.6
+MIN_TOOLS, MIN_KINDS, MIN_PHRASINGS = 8, 8, 12
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -98,8 +98,8 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
         return
     yield from _check_scenes(name, scenes)
     lacking = [
-        *([f"{len(world.tools)} tools"] if len(world.tools) < FEWEST_TOOLS else []),
-        *([f"{len(world.kinds)} task kinds"] if len(world.kinds) < FEWEST_KINDS else []),
+        *([f"{len(world.tools)} tools"] if len(world.tools) < MIN_TOOLS else []),
+        *([f"{len(world.kinds)} task kinds"] if len(world.kinds) < MIN_KINDS else []),
         *([] if {t.effect for t in world.tools} >= {"read", "write"} else ["no reads or writes"]),
     ]
     few = min(
@@ -108,7 +108,7 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
         for request in kind.requests
         for pool in POOLS
     )
-    lacking += [f"a request with {few} phrasings in a pool"] if few < FEWEST_PHRASINGS else []
+    lacking += [f"a request with {few} phrasings in a pool"] if few < MIN_PHRASINGS else []
     yield _verdict(name, 5, "too little: " + ", ".join(lacking) if lacking else "")
     yield _verdict(name, 6, _shared_wording(bench, world))
 
@@ -338,7 +338,7 @@ def _wording(bench: Bench, name: str) -> Verdict:
     auc, why = wording_auc(texts, labels, groups)
     if auc is None:
         return Verdict(name, 7, "not tested", why)
-    state: State = "pass" if auc < MOST_AUC else "fail"
+    state: State = "pass" if auc < MAX_AUC else "fail"
     return Verdict(name, 7, state, f"AUC {auc:.2f} of words before the evidence")
 
 

@@ -19,7 +19,7 @@ from toolshift.shifts.registry import find_shift, shifts
 from toolshift.worlds.registry import find_world
 
 PLACEBO = "placebo"
-MOST_TRIES = 5
+MAX_TRIES = 5
 
 
 class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,7 +132,7 @@ def _limited(order: list[Cell], arm: Arm) -> Iterator[Planned]:
     """
     kinds: dict[str, None] = {}
     found = 0
-    for number in range(arm.tasks * MOST_TRIES):
+    for number in range(arm.tasks * MAX_TRIES):
         if found == arm.tasks:
             return
         if number >= len(order):

@@ -287,16 +287,16 @@ class RunFolder:
             )
         return self._cells[record.cell]
 
-    def spent(self, purse: str) -> float:
-        """Dollars that a purse has paid for this run so far."""
+    def spent(self, cost_limit: str) -> float:
+        """Dollars that a cost_limit has paid for this run so far."""
         path = self.path / "spent.json"
         if path.exists():
             self._spent = decode(read_bytes(path), dict[str, float], str(path))
-        return self._spent.get(purse, 0.0)
+        return self._spent.get(cost_limit, 0.0)
 
-    def keep_spent(self, purse: str, dollars: float) -> None:
-        """Keeps what a purse has paid, whether or not the episodes are ever finished."""
-        self._spent[purse] = round(dollars, 9)
+    def keep_spent(self, cost_limit: str, dollars: float) -> None:
+        """Keeps what a cost_limit has paid, whether or not the episodes are ever finished."""
+        self._spent[cost_limit] = round(dollars, 9)
         self.write("spent.json", JSON.encode(self._spent) + b"\n")
 
     # -- inside --------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ class RunFolder:
             self._lock = lock
 
 
-class Memory:
+class InMemoryStore:
     """A run that is kept in memory only; the same to add to as a `RunFolder`."""
 
     def __init__(self) -> None:

@@ -28,10 +28,10 @@ from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.pool import in_processes
-from toolshift.runs.run_folder import Memory, Reading, Record, RunFolder
+from toolshift.runs.run_folder import InMemoryStore, Reading, Record, RunFolder
 
 CHUNK = 64
-Store = RunFolder | Memory
+Store = RunFolder | InMemoryStore
 Done = tuple[Record, float]
 Watch = Callable[[int], None]
 

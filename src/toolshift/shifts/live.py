@@ -7,7 +7,7 @@
     live.call(name, arguments)                         # -> Spoken
 
 A live scene has no task and no user. Its rehearsal, from which shifts pick their targets, calls
-every tool once (of more than `MOST_REHEARSED`, a seeded choice; or those the user says that his
+every tool once (of more than `MAX_REHEARSED`, a seeded choice; or those the user says that his
 agent needs) on made-up results, never on the real ones. So severity 1 hits one tool, 2 those of the
 rehearsal, 3 all. A shift that needs a task, a user or declared data flow raises `NotApplicable`.
 
@@ -39,8 +39,8 @@ from toolshift.interop.schema import sample
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.registry import apply, find_shift
 
-MOST_REHEARSED = 12
-MOST_HINTS = 6
+MAX_REHEARSED = 12
+MAX_HINTS = 6
 Carry = Callable[[str, dict[str, Any]], Result]
 SPARING = ("tool_subset", "tool_gone_lookalike")
 """Shifts that take away what the task can spare."""
@@ -198,7 +198,7 @@ class Rehearsal:
 
     def _call(self, tool: Tool) -> None:
         more: dict[str, Any] = {}
-        for _ in range(MOST_HINTS):
+        for _ in range(MAX_HINTS):
             result = self._step(tool, {**self._arguments(tool), **more})
             hint = result.hint
             if hint is None or hint.kind == "fatal":
@@ -241,9 +241,9 @@ def _rehearsed(scene: LiveScene, shown: Mapping[str, Tool]) -> list[Tool]:
     if scene.needed:
         return [tool for tool in able if set(tool.origin) & set(scene.needed)]
     origins = list(dict.fromkeys(tool.origin for tool in able))
-    if len(origins) > MOST_REHEARSED:
+    if len(origins) > MAX_REHEARSED:
         rng = seeds.rng(scene.task.id, "rehearsal")
-        origins = rng.sample(sorted(origins), MOST_REHEARSED)
+        origins = rng.sample(sorted(origins), MAX_REHEARSED)
     return [tool for tool in able if tool.origin in origins]
 
 

@@ -34,7 +34,7 @@ from toolshift.shifts.oracle_trace import (
     wording,
 )
 
-MOST_PAGES = 1000
+MAX_PAGES = 1000
 
 
 # -- format_drift ------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Pages(Layer):
     def _start(self, cursor: Any) -> int | None:
         if cursor is None:
             return 0
-        offsets = range(self.size, self.size * MOST_PAGES, self.size)
+        offsets = range(self.size, self.size * MAX_PAGES, self.size)
         return next((offset for offset in offsets if self._cursor(offset) == cursor), None)
 
 

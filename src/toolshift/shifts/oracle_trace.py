@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from toolshift.core.form import facts
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
-from toolshift.core.solver import MOST_ATTEMPTS
+from toolshift.core.solver import MAX_ATTEMPTS
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
 
 T = TypeVar("T")
-MOST_CALLS = 20
+MAX_CALLS = 20
 """As many calls as the oracle may need in a shifted scene, of the 24 that an agent has."""
 
 with Path(__file__).with_name("observation.toml").open("rb") as file:
@@ -95,7 +95,7 @@ def replay(scene: Scene) -> Plays:
 
 def fits(load: Counter[int]) -> bool:
     """Whether the oracle can make so many calls, in so many runs."""
-    return load.total() <= MOST_CALLS and all(n <= MOST_ATTEMPTS for n in load.values())
+    return load.total() <= MAX_CALLS and all(n <= MAX_ATTEMPTS for n in load.values())
 
 
 def affordable(plays: Plays, priced: Iterable[tuple[T, Sequence[int]]]) -> list[T]:

@@ -21,7 +21,7 @@ from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Result, Tool, as_openai
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
-from toolshift.episode.oracle import EpisodeDesk, OracleAgent
+from toolshift.episode.oracle import EpisodeBackend, OracleAgent
 from toolshift.runs.cell import write_stack
 from toolshift.train.injected_errors import Slip
 from toolshift.train.rows import Row
@@ -76,7 +76,7 @@ class VariedOracle(OracleAgent):
         self.rng = rng
         self.slip = slip
 
-    def work(self, episode: Episode, desk: EpisodeDesk) -> None:
+    def work(self, episode: Episode, backend: EpisodeBackend) -> None:
         """Works on one request with a solver of its own variety."""
         rng = self.rng
 
@@ -86,10 +86,10 @@ class VariedOracle(OracleAgent):
                 return rng.sample(found, len(found))
 
         self.solver = Varied
-        super().work(episode, _VariedDesk(episode, desk, rng, self.slip))
+        super().work(episode, _VariedBackend(episode, backend, rng, self.slip))
 
 
-class _VariedDesk(EpisodeDesk):
+class _VariedBackend(EpisodeBackend):
     """Asks in one of several wordings, all of which name the detail by its label; may slip."""
 
     wordings = (
@@ -100,8 +100,8 @@ class _VariedDesk(EpisodeDesk):
         "Which {} do you mean?",
     )
 
-    def __init__(self, episode: Episode, desk: EpisodeDesk, rng: Random, slip: Slip) -> None:
-        super().__init__(episode, desk.strict)
+    def __init__(self, episode: Episode, backend: EpisodeBackend, rng: Random, slip: Slip) -> None:
+        super().__init__(episode, backend.strict)
         self.rng = rng
         self.slip = slip
 

@@ -12,7 +12,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.lm.prompt import Layout
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Memory
+from toolshift.runs.run_folder import InMemoryStore
 from toolshift.runs.study import run_cells
 from toolshift.train.batches import Encoder, collate, encode_rows
 from toolshift.train.callbacks import Evaluate
@@ -96,7 +96,7 @@ def _texts(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[str, ...]:
 
 def share_passed(agent: LocalAgent, scenes: Sequence[Scene]) -> float:
     """The share of scenes that an agent passes, decoded greedily."""
-    memory = Memory()
+    memory = InMemoryStore()
     run_cells([_cell(scene) for scene in scenes], [Contestant(agent)], memory)
     return sum(record.grade.passed for record in memory.records()) / len(scenes)
 

@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
 from transformers.cache_utils import DynamicCache
 
-MOST_KEPT = 2**25
+MAX_KEPT = 2**25
 """Attention weights of one layer that are kept for the gradient: 67 MB in bf16."""
 BLOCK = 128
 """Queries that are taken together in float32, so few that their scores stay in a cache."""
@@ -111,7 +111,7 @@ def plain_attention(
     """
     pairs = query.shape[:-1].numel() * key.shape[2]
     attend = _in_blocks if query.dtype == torch.float32 and not query.is_cuda else _attend
-    if pairs > MOST_KEPT and torch.is_grad_enabled():
+    if pairs > MAX_KEPT and torch.is_grad_enabled():
         mixed = checkpoint(attend, query, key, value, scaling, use_reentrant=False)
     else:
         mixed = attend(query, key, value, scaling)

@@ -20,7 +20,7 @@ from toolshift.shifts.registry import compose, find_shift
 from toolshift.shifts.registry import shifts as registered
 from toolshift.worlds.registry import find_world
 
-FAMILIES: dict[str, tuple[str, ...]] = {
+TRAINING_FAMILIES: dict[str, tuple[str, ...]] = {
     "EFP": ("transient_error", "permanent_error", "redirect"),
     "SBP": (
         "identity_erasure",
@@ -58,7 +58,7 @@ that no place in the list stands for a tool; `limits` pairs each unsolvable scen
 one like it; `diverse` leaves names, results and solvability alone."""
 
 PAFT = ("EFP", "SBP", "SRP", "limits")
-MOST_DRAWS = 20
+MAX_DRAWS = 20
 
 
 class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -217,14 +217,14 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
         UsageError: for an unknown name or severity.
     """
     name, colon, own = entry.partition(":")
-    if name not in FAMILIES:
-        known = {*FAMILIES, *TIERS, "all", *registered()}
+    if name not in TRAINING_FAMILIES:
+        known = {*TRAINING_FAMILIES, *TIERS, "all", *registered()}
         for text in entry.partition("*")[0].split("+"):
             part = text.partition(":")[0]
-            if part in FAMILIES:
+            if part in TRAINING_FAMILIES:
                 raise UsageError(
                     f"{part} in {entry} is a family, and + joins shifts: name its shifts "
-                    f"({', '.join(FAMILIES[part])}), or name families one by one"
+                    f"({', '.join(TRAINING_FAMILIES[part])}), or name families one by one"
                 )
             if part not in known and ".json" not in part:
                 raise UsageError(unknown("shift or family", part, known))
@@ -232,7 +232,7 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     if colon and own not in map(str, SEVERITIES):
         raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
     given = (int(own) if colon else severity,)
-    return tuple(arm.shifts for text in FAMILIES[name] for arm in read_arms(text, given))
+    return tuple(arm.shifts for text in TRAINING_FAMILIES[name] for arm in read_arms(text, given))
 
 
 def _shifted(scene: Scene, mix: Mix, rank: int, part: int) -> Scene:
@@ -247,7 +247,7 @@ def _shifted(scene: Scene, mix: Mix, rank: int, part: int) -> Scene:
     earlier = sum(mix.shifts[each] == entry for each in order[:place])
     shared = turn * mix.shifts.count(entry) + earlier
     alone = shared * mix.share + part
-    for attempt in range(MOST_DRAWS):
+    for attempt in range(MAX_DRAWS):
         stack, number = _drawn(mix, entry, shared, attempt), shared
         if not _changes_what_is_shown(stack):
             stack, number = _drawn(mix, entry, alone, attempt), alone

@@ -36,7 +36,7 @@ from serving import smol_server  # noqa: E402
 
 from toolshift.connect.callables import open_seat  # noqa: E402
 from toolshift.connect.serve.server import Background  # noqa: E402
-from toolshift.connect.serve.session import Seat  # noqa: E402
+from toolshift.connect.serve.session import AgentSession  # noqa: E402
 from toolshift.episode.grade import Grade, grade  # noqa: E402
 
 PROGRAMS = ROOT / "tests/connect/frameworks/programs"
@@ -194,7 +194,7 @@ def play(python: Path, name: str, by: str, scene: Scene, url: str, site: Backgro
     return Row(name, by, str(scene), "scripted", found or "not over", passed, 0, 0, took, note=note)
 
 
-def ended(seat: Seat, prose: str) -> str:
+def ended(seat: AgentSession, prose: str) -> str:
     """The grade of an episode over MCP; what the program printed is its last word."""
     if not seat.over and prose.strip():
         seat.say(prose.strip())

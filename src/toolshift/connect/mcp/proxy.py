@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
 
-from toolshift.connect.mcp.shifted_server import ShiftedTools, Shifting
+from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.interop.mcp_client import Streams, Target, Upstream
 
@@ -43,7 +43,7 @@ class Caller(Protocol):
 class Wire:
     """One client's connection to one real server."""
 
-    def __init__(self, upstream: Upstream, how: Shifting, trace: Trace | None = None) -> None:
+    def __init__(self, upstream: Upstream, how: ShiftOptions, trace: Trace | None = None) -> None:
         self.upstream, self.how = upstream, how
         self.tools = ShiftedTools(upstream, how, trace)
         self.front: Caller | None = None
@@ -190,7 +190,7 @@ class Wire:
 
 
 async def serve(
-    streams: Streams, target: Target, how: Shifting, trace: Trace | None = None, **started: Any
+    streams: Streams, target: Target, how: ShiftOptions, trace: Trace | None = None, **started: Any
 ) -> None:
     """Serves one client over open streams, with a connection to the real server of its own.
 
@@ -211,7 +211,7 @@ async def serve(
 
 @asynccontextmanager
 async def in_process(
-    target: Target, how: Shifting, trace: Trace | None = None
+    target: Target, how: ShiftOptions, trace: Trace | None = None
 ) -> AsyncIterator[Streams]:
     """The proxy as a transport: `mcp.Client(in_process(target, how))`."""
     async with (

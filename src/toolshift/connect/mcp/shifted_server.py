@@ -32,11 +32,11 @@ from toolshift.runs.cell import write_stack
 from toolshift.shifts.live import Live, Spoken, altered, live_scene, shifted
 
 INTERNAL = -32603
-MOST_AT_ONCE = 256
+MAX_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class Shifting:
+class ShiftOptions:
     """What the proxy is to change.
 
     Attributes:
@@ -56,7 +56,7 @@ class Shifting:
     may_write: bool = False
 
 
-def shift_tools(listed: list[dict[str, Any]], how: Shifting) -> tuple[Live, dict[str, str]]:
+def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, dict[str, str]]:
     """The shifted interface of a tool list, with no server behind it yet; and what did not apply.
 
     Raises:
@@ -100,7 +100,7 @@ _call: ContextVar[_Call] = ContextVar("_call")
 class ShiftedTools:
     """The tools of one connection, as its client is offered them and calls them."""
 
-    def __init__(self, upstream: Upstream, how: Shifting, trace: Trace | None) -> None:
+    def __init__(self, upstream: Upstream, how: ShiftOptions, trace: Trace | None) -> None:
         self.upstream, self.how, self.trace = upstream, how, trace
         self.stale = False
         self._live: Live | None = None
@@ -108,7 +108,7 @@ class ShiftedTools:
         self._page: dict[str, Any] = {}
         self._building = anyio.Lock()
         self._turn = threading.Lock()
-        self._limiter = anyio.CapacityLimiter(MOST_AT_ONCE)
+        self._limiter = anyio.CapacityLimiter(MAX_AT_ONCE)
 
     async def _shown(self, params: Mapping[str, Any]) -> Live:
         """The shifted interface, made when first needed and kept up with the server."""

@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from toolshift.connect.mcp.proxy import Wire, serve
-from toolshift.connect.mcp.shifted_server import Shifting
+from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK
@@ -38,8 +38,8 @@ from toolshift.interop.mcp_client import Target, Upstream
 SESSION = "mcp-session-id"
 IDLE = 1800.0
 """Seconds without a request after which a session ends."""
-MOST_SESSIONS = 200
-MOST_BODY = 16 * 1024 * 1024
+MAX_SESSIONS = 200
+MAX_BODY = 16 * 1024 * 1024
 _HERE = [f"[{name}]:*" if ":" in name else f"{name}:*" for name in LOOPBACK]
 SECURITY = TransportSecuritySettings(
     enable_dns_rebinding_protection=True,
@@ -51,7 +51,7 @@ SECURITY = TransportSecuritySettings(
 class Front:
     """The ASGI application at one path."""
 
-    def __init__(self, target: Target, how: Shifting, trace: Trace | None) -> None:
+    def __init__(self, target: Target, how: ShiftOptions, trace: Trace | None) -> None:
         self.target, self.how, self.trace = target, how, trace
         self._sessions: dict[str, StreamableHTTPServerTransport] = {}
         self._group: Any = None
@@ -60,7 +60,7 @@ class Front:
         server: Server[Any] = Server("toolshift")
         server.middleware.append(self._relay)
         self._newer = StreamableHTTPSessionManager(server, security_settings=SECURITY)
-        self._limited = RequestBodyLimitMiddleware(self._older, MOST_BODY)
+        self._limited = RequestBodyLimitMiddleware(self._older, MAX_BODY)
 
     @asynccontextmanager
     async def running(self, app: Any = None) -> AsyncIterator[None]:
@@ -94,7 +94,7 @@ class Front:
             self._sessions.pop(name, None)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._sessions) >= MOST_SESSIONS:
+        if len(self._sessions) >= MAX_SESSIONS:
             await _refuse(503, "too many sessions are open")(scope, receive, send)
             return
         name = token_urlsafe(24)
@@ -222,7 +222,7 @@ def _refuse(status: int, message: str) -> JSONResponse:
 
 
 def application(
-    target: Target, how: Shifting, trace: Trace | None = None, path: str = "/mcp"
+    target: Target, how: ShiftOptions, trace: Trace | None = None, path: str = "/mcp"
 ) -> Starlette:
     """The proxy as an ASGI application."""
     front = Front(target, how, trace)

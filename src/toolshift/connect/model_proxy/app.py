@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from toolshift.connect.model_proxy.conversation import Conversation, Message, Round, Said, Turn
-from toolshift.connect.model_proxy.settings import Shifting, prepare
+from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.connect.model_proxy.wire import DONE, Assembly, added, closing, event, events
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import is_loopback
@@ -22,9 +22,9 @@ from toolshift.core.tool import JSON
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import LiveScene
 
-MOST_ROUNDS = 8
+MAX_ROUNDS = 8
 """How often in a row a model is answered by the layers alone, before its turn is ended."""
-MOST_TOOL_LISTS = 256
+MAX_TOOL_LISTS = 256
 _HOP = frozenset(
     (
         "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade",
@@ -50,7 +50,7 @@ class ModelProxy:
     def __init__(
         self,
         upstream: str,
-        how: Shifting,
+        how: ShiftOptions,
         key: str = "",
         write: Write = lambda record: None,
         client: httpx.AsyncClient | None = None,
@@ -134,7 +134,7 @@ class ModelProxy:
         name = JSON.encode(listed)
         if name not in self._known:
             self._known[name] = prepare(listed, self.how)
-            while len(self._known) > MOST_TOOL_LISTS:
+            while len(self._known) > MAX_TOOL_LISTS:
                 self._known.popitem(last=False)
         return self._known[name]
 
@@ -250,7 +250,7 @@ class Exchange:
         """Takes the model's message; whether it is the agent's turn now."""
         found = self.conversation.carry(message)
         self.rounds.append(found)
-        if not found.hidden or len(self.rounds) == MOST_ROUNDS:
+        if not found.hidden or len(self.rounds) == MAX_ROUNDS:
             return True
         self._shown += [message, *found.heard]
         self._body["tools"] = _tools(self._body, self.conversation)

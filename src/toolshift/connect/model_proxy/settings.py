@@ -15,7 +15,7 @@ from toolshift.shifts.registry import find_shift
 
 
 @dataclass(frozen=True)
-class Shifting:
+class ShiftOptions:
     """The shifts of a proxy, and what they are derived from.
 
     Attributes:
@@ -54,7 +54,7 @@ def check_stack(stack: tuple[Applied, ...]) -> None:
             )
 
 
-def prepare(listed: list[dict[str, Any]], how: Shifting) -> tuple[Toolbox, LiveScene]:
+def prepare(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Toolbox, LiveScene]:
     """The tools of a request, and the scene that shows them shifted.
 
     Raises:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolshift.connect.serve.responses import _json, refusal
-from toolshift.connect.serve.session import Heard, House, Seat
+from toolshift.connect.serve.session import ActResult, AgentSession, SessionStore
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
@@ -70,15 +70,17 @@ class Control:
     """The routes of the control API.
 
     Args:
-        house: where the episodes are.
+        store: where the episodes are.
         tell: told of an episode whose tools have changed.
         own: episodes may be opened, closed and looked into; else only acted in, for the agent of
             a study must not see grades.
         protocol: whether the protocol's tools are among an episode's, where the opener is silent.
     """
 
-    def __init__(self, house: House, tell: Tell, own: bool = True, protocol: bool = True) -> None:
-        self.house, self.tell, self.own, self.protocol = house, tell, own, protocol
+    def __init__(
+        self, store: SessionStore, tell: Tell, own: bool = True, protocol: bool = True
+    ) -> None:
+        self.store, self.tell, self.own, self.protocol = store, tell, own, protocol
 
     def routes(self) -> list[Route]:
         """The routes, for an application."""
@@ -110,9 +112,9 @@ class Control:
             episode = await anyio.to_thread.run_sync(partial(open_episode, cell))
         except UsageError as wrong:
             return refusal(400, str(wrong))
-        name = self.house.open(Seat(episode, asked.protocol and self.protocol))
+        name = self.store.open(AgentSession(episode, asked.protocol and self.protocol))
         if name is None:
-            return refusal(503, f"{self.house.most} episodes are open: close some, or wait")
+            return refusal(503, f"{self.store.most} episodes are open: close some, or wait")
         base = str(request.base_url).rstrip("/")
         addresses = {"mcp_url": f"{base}/e/{name}/mcp", "control_url": f"{base}/e/{name}"}
         system, message = episode.scene.system, episode.ask_now.text
@@ -169,22 +171,22 @@ class Control:
         seat = self._seat(request)
         if isinstance(seat, Response):
             return seat
-        self.house.close(request.path_params["episode"])
+        self.store.close(request.path_params["episode"])
         return Response(status_code=204)
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _seat(self, request: Request) -> Seat | Response:
-        seat = self.house.find(request.path_params["episode"])
+    def _seat(self, request: Request) -> AgentSession | Response:
+        seat = self.store.find(request.path_params["episode"])
         return seat or refusal(404, "there is no such episode: it was closed, or has expired")
 
-    def _ended(self, request: Request) -> Seat | Response:
+    def _ended(self, request: Request) -> AgentSession | Response:
         seat = self._seat(request)
-        if isinstance(seat, Seat) and not seat.over:
+        if isinstance(seat, AgentSession) and not seat.over:
             return refusal(409, "the episode is not over yet: finish it, or spend its budget")
         return seat
 
-    async def _tell(self, request: Request, heard: Heard) -> Response:
+    async def _tell(self, request: Request, heard: ActResult) -> Response:
         if heard.changed:
             await self.tell(request.path_params["episode"])
         if heard.over and not heard.ok:
@@ -219,7 +221,7 @@ def trace_of(episode: Episode) -> dict[str, Any]:
     }
 
 
-def _finished(seat: Seat, asked: Finish) -> Heard:
+def _finished(seat: AgentSession, asked: Finish) -> ActResult:
     if asked.answer is not None:
         return seat.answer(asked.answer)
     if asked.reason is not None:

@@ -26,7 +26,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolshift.connect.serve.session import Heard, Seat
+from toolshift.connect.serve.session import ActResult, AgentSession
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession
@@ -37,7 +37,7 @@ Asked = ServerRequestContext[Any, Any]
 class Offer(Server[Any]):
     """The MCP server of one episode."""
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: AgentSession) -> None:
         self._seat = seat
         self._bus = InMemorySubscriptionBus()
         self._older: dict[str, ServerSession] = {}
@@ -89,7 +89,7 @@ class Offer(Server[Any]):
             self._older[_session_of(asked)] = asked.session
 
 
-def spoken(heard: Heard) -> str:
+def spoken(heard: ActResult) -> str:
     """What came of a call as one text, the user's next turn included."""
     notice = f" {heard.notice}" if heard.notice else ""
     message = f"\nThe user says: {heard.message}" if heard.message else ""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolshift.connect.serve.session import House, Seat
+from toolshift.connect.serve.session import AgentSession, SessionStore
 from toolshift.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class Background:
         require()
         from toolshift.connect.serve.site import Site
 
-        self.house = House(idle=24 * 3600.0)
-        self._site = Site(self.house, own=False)
+        self.store = SessionStore(idle=24 * 3600.0)
+        self._site = Site(self.store, own=False)
         self._socket = bind("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._server = web_server(self._site)
@@ -89,9 +89,9 @@ class Background:
         self._thread.start()
         self._ready.wait()
 
-    def open(self, seat: Seat) -> str:
+    def open(self, seat: AgentSession) -> str:
         """Opens an episode; returns its id."""
-        name = self.house.open(seat)
+        name = self.store.open(seat)
         assert name is not None, "more episodes at once than a study runs"
         return name
 

@@ -1,4 +1,4 @@
-"""A seat: one episode as an outside agent drives it, and the house that keeps many of them.
+"""A seat: one episode as an outside agent drives it, and the store that keeps many of them.
 
 Everything goes through the very `Episode` that agents in this process drive, one turn an act, so
 that grades and traces are the same however an agent has come in.
@@ -29,7 +29,7 @@ OVER = "The episode is over."
 SPENT = "The budget of this episode is spent: it is over."
 
 
-class Heard(msgspec.Struct, frozen=True):
+class ActResult(msgspec.Struct, frozen=True):
     """What came of one act.
 
     Attributes:
@@ -49,7 +49,7 @@ class Heard(msgspec.Struct, frozen=True):
     changed: bool = False
 
 
-class Seat:
+class AgentSession:
     """One episode, safe to drive from several threads.
 
     Args:
@@ -62,7 +62,7 @@ class Seat:
         self,
         episode: Episode,
         protocol: bool = True,
-        watch: Callable[[Heard], None] = lambda heard: None,
+        watch: Callable[[ActResult], None] = lambda heard: None,
     ) -> None:
         self.episode, self.protocol, self.watch = episode, protocol, watch
         self._lock = threading.Lock()
@@ -96,30 +96,30 @@ class Seat:
 
     # -- what an agent does --------------------------------------------------------------------
 
-    def call(self, name: str, arguments: Any) -> Heard:
+    def call(self, name: str, arguments: Any) -> ActResult:
         """Calls a tool, one of the protocol included where it is on offer."""
         name, given = writable(name)[:LONGEST_NAME], readable(arguments)
         if self.protocol or name not in PROTOCOL_NAMES:
             return self.take(Reply(calls=(ToolCall(name, given),)))
         return self._act(lambda: self._call_unknown(name, given))
 
-    def ask(self, question: str) -> Heard:
+    def ask(self, question: str) -> ActResult:
         """Asks the user."""
         return self._act(lambda: self._turn(lambda: self.episode.ask(writable(question))))
 
-    def answer(self, text: str) -> Heard:
+    def answer(self, text: str) -> ActResult:
         """Answers the user's request."""
         return self._act(lambda: self._turn(lambda: self.episode.answer(writable(text))))
 
-    def refuse(self, reason: str, said: str = "") -> Heard:
+    def refuse(self, reason: str, said: str = "") -> ActResult:
         """Refuses for one of `toolshift.core.message.REASONS`."""
         return self._act(lambda: self.episode.refuse(reason, writable(said)))
 
-    def say(self, prose: str) -> Heard:
+    def say(self, prose: str) -> ActResult:
         """Ends a turn in prose, which is read by the rule of `agent.read_prose`."""
         return self.take(Reply(text=writable(prose)))
 
-    def take(self, reply: Reply) -> Heard:
+    def take(self, reply: Reply) -> ActResult:
         """Carries out one reply, as for an agent in this process."""
         return self._act(lambda: self.episode.take(reply))
 
@@ -133,11 +133,11 @@ class Seat:
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _act(self, act: Callable[[], None]) -> Heard:
+    def _act(self, act: Callable[[], None]) -> ActResult:
         with self._lock:
             episode = self.episode
             if episode.end:
-                return Heard(OVER, ok=False, over=True)
+                return ActResult(OVER, ok=False, over=True)
             before, tools = len(episode.steps), episode.tools
             with suppress(Over):
                 act()
@@ -160,14 +160,14 @@ def _shown(tools: tuple[Any, ...]) -> list[Any]:
     return [(tool.name, tool.description, tool.params) for tool in tools]
 
 
-def _heard(step: Step, over: bool, changed: bool) -> Heard:
+def _heard(step: Step, over: bool, changed: bool) -> ActResult:
     if step.kind == "budget":
-        return Heard(SPENT, ok=False, over=True)
+        return ActResult(SPENT, ok=False, over=True)
     if step.kind in ("call", "ask"):
-        return Heard(step.text, step.ok, over, changed=changed)
+        return ActResult(step.text, step.ok, over, changed=changed)
     if step.kind == "answer" and step.text:
-        return Heard("Delivered.", True, over, step.text, step.notice, changed)
-    return Heard(f"Delivered. {OVER}", True, over)
+        return ActResult("Delivered.", True, over, step.text, step.notice, changed)
+    return ActResult(f"Delivered. {OVER}", True, over)
 
 
 def readable(arguments: Any) -> dict[str, Any] | str:
@@ -202,7 +202,7 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-class House:
+class SessionStore:
     """The open episodes of a server, each under an id that cannot be guessed.
 
     Args:
@@ -212,15 +212,15 @@ class House:
 
     def __init__(self, idle: float = 1800.0, most: int = 10_000) -> None:
         self.idle, self.most = idle, most
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, AgentSession] = {}
         self._used: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
         return name in self._seats
 
-    def open(self, seat: Seat) -> str | None:
-        """Takes a seat in; returns its id, None where the house is full."""
+    def open(self, seat: AgentSession) -> str | None:
+        """Takes a seat in; returns its id, None where the store is full."""
         name = secrets.token_urlsafe(18)
         with self._lock:
             if len(self._seats) >= self.most:
@@ -229,7 +229,7 @@ class House:
             self._used[name] = time.monotonic()
         return name
 
-    def find(self, name: str) -> Seat | None:
+    def find(self, name: str) -> AgentSession | None:
         """The seat of an id; being asked for keeps it from expiring."""
         with self._lock:
             seat = self._seats.get(name)

@@ -17,7 +17,7 @@ from toolshift.connect.serve.control import Control
 from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.mcp_server import Offer
 from toolshift.connect.serve.responses import refusal
-from toolshift.connect.serve.session import House, Seat
+from toolshift.connect.serve.session import AgentSession, SessionStore
 from toolshift.core.loopback import LOOPBACK
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ class _Hosted:
 
 
 class Site:
-    """An application that serves the episodes of a house.
+    """An application that serves the episodes of a store.
 
     Args:
-        house: where the episodes are; others may open and close them there at any time.
+        store: where the episodes are; others may open and close them there at any time.
         own: see `Control`.
         protocol: see `Control`.
         hosts: names by which the server may be called.
@@ -48,17 +48,17 @@ class Site:
 
     def __init__(
         self,
-        house: House,
+        store: SessionStore,
         own: bool = True,
         protocol: bool = True,
         hosts: Iterable[str] = LOOPBACK,
         token: str = "",
     ) -> None:
-        self.house = house
+        self.store = store
         self._hosted: dict[str, _Hosted] = {}
         self._tasks: TaskGroup | None = None
         self._starting = anyio.Lock()
-        control = Control(house, self.tell, own, protocol)
+        control = Control(store, self.tell, own, protocol)
         routes = [Route("/e/{episode}/mcp", _Endpoint(self)), *control.routes()]
         self.app = Guard(Starlette(routes=routes, lifespan=self._live), hosts, token)
 
@@ -71,7 +71,7 @@ class Site:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request to the MCP server of an episode."""
         name = scope["path_params"]["episode"]
-        seat = self.house.find(name)
+        seat = self.store.find(name)
         if seat is None:
             gone = refusal(404, "there is no such episode: it was closed, or has expired")
             await gone(scope, receive, send)
@@ -79,17 +79,17 @@ class Site:
         hosted = await self._host(name, seat)
         await hosted.sessions.handle_request(scope, receive, send)
 
-    async def _host(self, name: str, seat: Seat) -> _Hosted:
+    async def _host(self, name: str, seat: AgentSession) -> _Hosted:
         async with self._starting:
             if name not in self._hosted:
                 assert self._tasks is not None
                 self._hosted[name] = await self._tasks.start(self._run, seat)
             return self._hosted[name]
 
-    async def _run(self, seat: Seat, *, task_status: TaskStatus[_Hosted]) -> None:
+    async def _run(self, seat: AgentSession, *, task_status: TaskStatus[_Hosted]) -> None:
         """Keeps the sessions of one episode until it is closed."""
         offer = Offer(seat)
-        sessions = StreamableHTTPSessionManager(offer, session_idle_timeout=self.house.idle)
+        sessions = StreamableHTTPSessionManager(offer, session_idle_timeout=self.store.idle)
         with anyio.CancelScope() as scope:
             async with sessions.run():
                 task_status.started(_Hosted(offer, sessions, scope))
@@ -107,8 +107,8 @@ class Site:
         """Ends the sessions of episodes that have been closed, in whatever thread."""
         while True:
             await anyio.sleep(SWEEP_SECONDS)
-            self.house.expire()
-            for name in [name for name in self._hosted if name not in self.house]:
+            self.store.expire()
+            for name in [name for name in self._hosted if name not in self.store]:
                 self._hosted.pop(name).scope.cancel()
 
 

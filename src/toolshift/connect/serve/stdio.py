@@ -8,10 +8,10 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from toolshift.connect.serve.mcp_server import Offer
-from toolshift.connect.serve.session import Seat
+from toolshift.connect.serve.session import AgentSession
 
 
-async def serve_stdio(seat: Seat) -> None:
+async def serve_stdio(seat: AgentSession) -> None:
     """Serves an episode until the client leaves, or a signal ends it."""
     offer = Offer(seat)
 

@@ -38,7 +38,7 @@ from toolshift.report.html.marks import (
 )  # fmt: skip
 from toolshift.report.html.subjects import Subject
 
-MOST_PANELS = 24
+MAX_PANELS = 24
 
 
 def profile(subject: Subject) -> Spec:
@@ -126,7 +126,7 @@ def doses(subject: Subject) -> Spec | None:
     lowest = {name: min(height_of(row.accuracy) for row in rows) for name, rows in several.items()}
     order = sorted((name for name in several if lowest[name] < CEILING), key=lowest.__getitem__)
     values = []
-    for name in order[:MOST_PANELS]:
+    for name in order[:MAX_PANELS]:
         first = several[name][0]
         values.append({**measured("0", first.clean, False), "panel": words(name)})
         for row in sorted(several[name], key=lambda one: one.label):

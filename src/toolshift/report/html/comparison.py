@@ -18,7 +18,7 @@ from toolshift.measure.statistics import Interval
 from toolshift.report.html import charts
 from toolshift.report.html.subjects import Kept, Subject, run_name
 
-FEWEST_POINTS = 3
+MIN_POINTS = 3
 """Names that end in a number are taken for checkpoints of one training from this many on."""
 _STEP = re.compile(r"(?P<series>(?:.*?[^\d.])?)(?P<step>\d+)$")
 _ALPHA = re.compile(r"(?P<series>.*?)[-_@=]?(?:alpha|a)[-_=]?(?P<step>[01]?\.\d+|[01])$")
@@ -146,7 +146,7 @@ def _series(
     kept = [
         sorted(points, key=lambda point: point.step)
         for points in found.values()
-        if len({point.step for point in points}) >= FEWEST_POINTS
+        if len({point.step for point in points}) >= MIN_POINTS
     ]
     return [point for points in kept for point in points]
 

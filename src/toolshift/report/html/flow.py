@@ -16,7 +16,7 @@ from toolshift.measure.metrics import Measures
 from toolshift.report.html.figures import shown
 from toolshift.report.html.subjects import Subject
 
-MOST_SHIFTS = 14
+MAX_SHIFTS = 14
 OTHERS = "other shifts"
 SPREAD = 0.25
 """The share of the height that is left between the bands."""
@@ -37,7 +37,7 @@ class Source:
         return sum(self.causes.values())
 
 
-def sources(rows: Sequence[Measures], most: int = MOST_SHIFTS) -> list[Source]:
+def sources(rows: Sequence[Measures], most: int = MAX_SHIFTS) -> list[Source]:
     """The shifts with most failures, in the order of the table; the others added up."""
     failing = [
         Source(words(row.label), row.causes, row.told_apart and row.drop.estimate > 0)

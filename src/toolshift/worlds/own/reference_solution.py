@@ -9,17 +9,17 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from toolshift.core.formats import leaves
-from toolshift.core.solver import MOST_ATTEMPTS, Impossible, Known, Solver
+from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
-from toolshift.episode.oracle import EpisodeDesk
+from toolshift.episode.oracle import EpisodeBackend
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact
 
-Heard = dict[int, list[dict[str, Any]]]
+ActResult = dict[int, list[dict[str, Any]]]
 DONE = "Done."
-_heard: WeakKeyDictionary[Episode, Heard] = WeakKeyDictionary()
+_heard: WeakKeyDictionary[Episode, ActResult] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Walk:
 
     def __call__(self, solver: Solver, env: Known) -> str:
         """Makes the calls, and says what is to be answered."""
-        episode = cast("EpisodeDesk", solver.desk).episode
+        episode = cast("EpisodeBackend", solver.backend).episode
         heard = _heard.setdefault(episode, {})
         for place, call in calls_of(self.given, self.turn):
             tool = self.tools[call.name]
@@ -61,7 +61,7 @@ class Walk:
             raise Impossible(self.given.check.refuse)
         return right_answer(self.given, heard, [step.text for step in episode.steps])
 
-    def _value(self, place: int, key: str, heard: Heard, solver: Solver) -> Any:
+    def _value(self, place: int, key: str, heard: ActResult, solver: Solver) -> Any:
         """An argument: from an earlier result, from the user, or as it stands."""
         if (place, key) in self.slots:
             return solver.given(self.slots[place, key])
@@ -74,7 +74,7 @@ class Walk:
             return self._heard(heard, *whole.groups())
         return REFERENCE.sub(lambda each: str(self._heard(heard, *each.groups())), value)
 
-    def _heard(self, heard: Heard, call: str, record: str | None, path: str) -> Any:
+    def _heard(self, heard: ActResult, call: str, record: str | None, path: str) -> Any:
         """A value as it was read from an earlier result."""
         records = heard.get(int(call), [])
         place = int(record or 0)
@@ -94,12 +94,12 @@ def carry_out(solver: Solver, true: Tool, env: Known) -> list[dict[str, Any]]:
         Impossible: where no tool stands for it, or it fails for good.
     """
     solver.seen.clear()  # the same call may be wanted twice
-    for _ in range(MOST_ATTEMPTS):
-        tool = _standing_for(solver.desk.tools(), true)
+    for _ in range(MAX_ATTEMPTS):
+        tool = _standing_for(solver.backend.tools(), true)
         if tool is None:
             break
         arguments = solver.arguments(tool, env)
-        if any(t.name == tool.name and t.params == tool.params for t in solver.desk.tools()):
+        if any(t.name == tool.name and t.params == tool.params for t in solver.backend.tools()):
             return solver.read(*solver.perform(tool, arguments))
     raise Impossible("tool_unavailable")
 
@@ -114,7 +114,7 @@ def _standing_for(shown: tuple[Tool, ...], true: Tool) -> Tool | None:
     return max(whole or able, key=lambda tool: tool.authority, default=None)
 
 
-def right_answer(given: Given, heard: Heard, texts: list[str]) -> str:
+def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     """An answer that the check accepts: a value or words of a result, or the example."""
     pattern = given.check.answer
     if not pattern:

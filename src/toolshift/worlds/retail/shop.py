@@ -101,7 +101,7 @@ PRODUCTS = {
         "chi den ete gyo hei ike jin kon myo nu pei rei",
     ),
 }
-MOST_ORDERS = 5
+MAX_ORDERS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ def _ids(rng: Random, prefix: str, count: int) -> Iterator[str]:
 
 def _shares(rng: Random, size: int) -> Iterator[int]:
     while size > 0:
-        share = min(size, rng.randrange(2, MOST_ORDERS + 1))
+        share = min(size, rng.randrange(2, MAX_ORDERS + 1))
         size -= share
         yield share
 

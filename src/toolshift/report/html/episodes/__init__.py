@@ -20,7 +20,7 @@ KEEP = 1000
 """Episodes whose traces stay in the page; the clean ones beside them are not counted."""
 LONGEST = 4000
 """Characters of a text in the page; the rest is in the run folder only."""
-MOST_BYTES = 1_800_000
+MAX_BYTES = 1_800_000
 """Bytes of all traces together; with its charts a page then stays under 5 MB."""
 SCRIPTS = ("text.js", "tools.js", "steps.js", "list.js", "script.js")
 
@@ -41,7 +41,7 @@ def fragment(folders: Sequence[RunFolder], keep: int = KEEP) -> Fragment:
     Args:
         folders: the runs.
         keep: most episodes with a trace (and the clean ones beside them), in the order of
-            `choose` and within `MOST_BYTES`.
+            `choose` and within `MAX_BYTES`.
 
     Raises:
         UsageError: where a run folder is damaged.
@@ -71,7 +71,7 @@ def _pack(catalog: Catalog, rows: Sequence[Row], chosen: Sequence[Row]) -> Pack:
     partners = {row.key: clean_of(row) for row in chosen}
     wanted = {row.key for row in (*chosen, *filter(None, partners.values()))}
     records = _records(catalog, wanted)
-    pack = Pack(LONGEST, MOST_BYTES)
+    pack = Pack(LONGEST, MAX_BYTES)
     for row in chosen:
         partner = partners[row.key]
         clean = (partner, records[partner.key]) if partner else None

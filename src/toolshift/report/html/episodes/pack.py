@@ -22,7 +22,7 @@ Text = str | list[Any]
 """A text; one that was cut is its beginning and its full length in characters."""
 
 
-MOST_STEPS = 300
+MAX_STEPS = 300
 """Steps of a trace that are shown; budgets end an episode long before."""
 
 
@@ -58,7 +58,7 @@ class Pack:
             base, reason = _build(partner.cell)
             if partner.key not in self.traces:
                 added = {partner.key: self._trace(partner, before, base, reason), **added}
-            pairs = align(base, before.steps[:MOST_STEPS], scene, record.steps[:MOST_STEPS])
+            pairs = align(base, before.steps[:MAX_STEPS], scene, record.steps[:MAX_STEPS])
             trace["clean"] = partner.key
             trace["pairs"] = [[p.clean, p.shifted, p.same, p.note] for p in pairs]
             trace["diverges"] = first_divergence(pairs)
@@ -77,8 +77,8 @@ class Pack:
             "cause": cause_in_words(grade.cause),
             "guilty": guilty,
             "right": _right(scene) if scene else "",
-            "steps": [self._step(step) for step in record.steps[:MOST_STEPS]],
-            "more": max(0, len(record.steps) - MOST_STEPS),
+            "steps": [self._step(step) for step in record.steps[:MAX_STEPS]],
+            "more": max(0, len(record.steps) - MAX_STEPS),
         }
 
     def _scene(self, cell: Cell, scene: Scene | None, why: str) -> int:
