@@ -26,8 +26,7 @@ from toolshift.episode.grading_rules import states
 from toolshift.episode.oracle import OracleAgent
 from toolshift.episode.prose import read_prose
 from toolshift.shifts.registry import compose, shifts
-from toolshift.worlds import OURS
-from toolshift.worlds.registry import find_world
+from toolshift.worlds.registry import OURS, find_world
 
 EVERY_KIND = [(world, kind) for world in OURS for kind in find_world(world).kinds]
 

@@ -28,8 +28,7 @@ from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts.registry import compose, shifts
-from toolshift.worlds import OURS
-from toolshift.worlds.registry import find_world
+from toolshift.worlds.registry import OURS, find_world
 
 Job = tuple[str, str, int, int, tuple[tuple[str, int], ...]]
 REFLEXES = ("always_refuses", "parrots")

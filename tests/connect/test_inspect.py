@@ -7,8 +7,7 @@ import pytest
 
 from toolshift.connect.inspect.schema import KNOWN, simplify
 from toolshift.core.tool import input_schema
-from toolshift.worlds import OURS
-from toolshift.worlds.registry import find_world
+from toolshift.worlds.registry import OURS, find_world
 
 NESTED = {
     "type": "object",

@@ -19,8 +19,7 @@ from toolshift.runs.suite import read_arms
 from toolshift.shifts.dependency import TABLES
 from toolshift.shifts.registry import compose, shifts
 from toolshift.shifts.wording import TABLES as SYNONYMS
-from toolshift.worlds import OURS
-from toolshift.worlds.registry import find_world
+from toolshift.worlds.registry import OURS, find_world
 
 DEEP = sorted(
     name for name, shift in shifts().items() if shift.tier in ("reasoning", "internalization")
