@@ -90,7 +90,8 @@ def test_a_task_is_named_by_its_content() -> None:
 PRINT_TRACE = """
 import msgspec
 from toolshift.worlds.registry import find_world
-from toolshift.core.scene import Applied, make_scene
+from toolshift.core.scene import Applied
+from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import compose
 for shift in ("format_drift", "reversed_order", "identity_erasure"):
     scene = compose(make_scene(find_world("poi"), "visit", 3), [Applied(shift, 2)])
