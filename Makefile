@@ -29,10 +29,11 @@ demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO
 test: setup  ## every test, the ones with a real model included
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-check: setup  ## lint and types
+check: setup  ## lint, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/hot_path.py
