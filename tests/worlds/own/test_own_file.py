@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from connect.test_own import EXAMPLE
 from running import Run
+from worlds.own.test_own import EXAMPLE
 
 from toolshift.core.errors import UsageError
 from toolshift.worlds.own.file import read_file

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connect.test_own import EXAMPLE, called, played, reads, remembers, scenes
+from worlds.own.test_own import EXAMPLE, called, played, reads, remembers, scenes
 
 from toolshift.api import evaluate
 from toolshift.commands.world import check_command, init_command, record_command
@@ -102,8 +102,8 @@ def test_what_an_agent_calls_can_be_recorded_too(folder: Path) -> None:
     (folder / "real.yaml").write_text(LAMP.replace("SOURCE", "python: shop_tools"))
     (folder / "lamp.yaml").write_text(LAMP.replace("SOURCE", "recording: lamp.jsonl"))
     world = load(folder / "real.yaml")
-    (folder / "wandering.py").write_text("from connect.test_own_recording import wanders\n")
-    let_play(world, ["connect.test_own_recording:wanders"], {}, lambda done, total: None)
+    (folder / "wandering.py").write_text("from worlds.own.test_own_recording import wanders\n")
+    let_play(world, ["worlds.own.test_own_recording:wanders"], {}, lambda done, total: None)
     assert len(world.recording.answers) == 2
     world.recording.save(folder / "lamp.jsonl", world.head)
     verdict = evaluate(wanders, worlds=[str(folder / "lamp.yaml")], shifts=["clean"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from connect.test_diff import Listed, made
+from shifts.test_release import Listed, made
 
 from toolshift.core.tool import Result
 from toolshift.interop.tools import from_mcp, from_openai

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connect.own_server import OPENAPI, Site, ledger_site
-from connect.test_own import called, played, scenes
+from worlds.own.own_server import OPENAPI, Site, ledger_site
+from worlds.own.test_own import called, played, scenes
 
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connect.test_own import EXAMPLE, called
-from connect.test_own_file import GOOD
+from worlds.own.test_own import EXAMPLE, called
+from worlds.own.test_own_file import GOOD
 
 from toolshift.core.errors import UsageError
 from toolshift.episode.draw import make_scene

@@ -28,7 +28,7 @@ from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.suite import select
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TASKS = 80
 SHIFTS = ("identity_erasure:2", "redirect:2")
 Change = Callable[[Cell, Record], Record | None]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from connect.test_diff import edited, poi, rename
 from running import Run
+from shifts.test_release import edited, poi, rename
 
 from toolshift.shifts.files import FILES
 

@@ -27,7 +27,7 @@ from toolshift.shifts.registry import apply, shifts
 from toolshift.worlds.names import OWN
 from toolshift.worlds.own import OwnWorld, load
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "own_tools"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "own_tools"
 
 
 @pytest.fixture
