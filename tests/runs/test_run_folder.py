@@ -10,6 +10,8 @@ import pytest
 from running import Run
 
 from toolshift.core.errors import UsageError
+from toolshift.core.files import pack
+from toolshift.report.html.episode_index import Book
 from toolshift.runs.run_folder import RunFolder
 
 RUN = ("run", "--tasks", "2", "--shift", "fatal_error", "--no-placebo", "--agent")
@@ -173,3 +175,63 @@ def test_a_changed_agent_of_ones_own_is_noticed(toolshift: Run, tmp_path: Path) 
     code, _, err = toolshift(*words)
     assert code == 2
     assert "changed: own: source_sha256" in err
+
+
+# -- compressed ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def packed(out: Path) -> tuple[Path, str]:
+    """A finished run whose episodes are compressed, and the name of the first one."""
+    log = out / "episodes.jsonl"
+    content = log.read_bytes()
+    assert pack(content) == pack(content)
+    (out / "episodes.jsonl.gz").write_bytes(pack(content))
+    log.unlink()
+    return out, json.loads(content.splitlines()[0])["episode"]
+
+
+def test_compressed_episodes_are_read(toolshift: Run, packed: tuple[Path, str]) -> None:
+    out, episode = packed
+    for words in (("report", out), ("compare", out, out), ("regrade", out), ("trace", out)):
+        code, found, err = toolshift(*words)
+        assert code == 0, err
+    code, found, err = toolshift("regrade", out)
+    assert "4 episodes graded again: 0 verdicts changed" in found
+    assert episode in toolshift("trace", out, "--json")[1]
+    assert toolshift("trace", out, episode)[0] == 0
+
+
+def test_compressed_episodes_are_served(packed: tuple[Path, str]) -> None:
+    out, _ = packed
+    book = Book([RunFolder.read(out)])
+    rows = book.rows(0, "")
+    assert len(rows["rows"]) == rows["planned"] == 4
+    assert book.rows(4, rows["version"]) == {**rows, "rows": []}, "nothing is new"
+
+
+def test_verdicts_are_written_where_they_were(toolshift: Run, packed: tuple[Path, str]) -> None:
+    out, _ = packed
+    folder = RunFolder.read(out)
+    records = list(folder.records())
+    folder.rewrite(records[:1])
+    assert list(folder.records()) == records[:1]
+    assert not (out / "episodes.jsonl").exists()
+
+
+def test_a_compressed_run_can_go_on(toolshift: Run, packed: tuple[Path, str]) -> None:
+    out, _ = packed
+    folder = RunFolder.read(out)
+    records = list(folder.records())
+    folder.rewrite(records[:1])
+    assert toolshift(*ORACLE)[0] == 0
+    assert list(RunFolder.read(out).records()) == records
+    assert folder.episodes.name == "episodes.jsonl"
+
+
+def test_a_damaged_compressed_run_is_named(toolshift: Run, packed: tuple[Path, str]) -> None:
+    log = packed[0] / "episodes.jsonl.gz"
+    log.write_bytes(log.read_bytes()[:-20])
+    code, _, err = toolshift("trace", packed[0])
+    assert code == 2
+    assert "episodes.jsonl.gz is damaged" in err

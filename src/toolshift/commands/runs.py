@@ -10,7 +10,6 @@ import click
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, print_table
-from toolshift.core.tool import JSON
 from toolshift.episode.causes import guilty_step
 from toolshift.report.words import cause_in_words, outcome_of, verdict, visible
 from toolshift.runs.cell import Cell, build
@@ -45,8 +44,7 @@ def regrade_command(run: Path, write: bool, as_json: bool) -> None:
     with folder.held() if write else nullcontext():
         records, changed = regrade_run(folder)
         if write and changed:
-            content = b"".join(JSON.encode(record) + b"\n" for record in records)
-            folder.write("episodes.jsonl", content)
+            folder.rewrite(records)
             save_report(folder, report_of(folder))
     if as_json:
         print_json({"episodes": len(records), "changed": changed})

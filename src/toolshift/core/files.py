@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import msgspec
 
@@ -24,7 +26,7 @@ def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
     if not path.is_file():
         raise UsageError(f"{path} is missing: the run folder is incomplete")
     decoder = msgspec.json.Decoder(type_)
-    with opened(path) as file:
+    with opened(path) as file, sound(path):
         for number, line in enumerate(file, 1):
             if torn and not line.endswith(b"\n"):  # the run was killed here
                 return
@@ -34,6 +36,37 @@ def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
                 raise UsageError(
                     f"{path}, line {number} is damaged ({fault}): restore it, or delete the line"
                 ) from None
+
+
+def stored(path: Path) -> Path:
+    """Where a file is kept: at `path`, or compressed beside it as `path` with `.gz`.
+
+    Args:
+        path: of the file that is not compressed.
+
+    Returns:
+        The compressed one where it is the only one there; else `path`, whether or not it exists.
+    """
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.is_file() and not path.exists() else path
+
+
+def pack(content: bytes) -> bytes:
+    """Compresses, without a time or a name in it, so that the same content gives the same bytes."""
+    return gzip.compress(content, 9, mtime=0)
+
+
+@contextmanager
+def sound(path: Path) -> Iterator[None]:
+    """Says which file it is where compressed content cannot be read to its end.
+
+    Raises:
+        UsageError: where it cannot.
+    """
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+        raise UsageError(f"{path} is damaged ({fault}): restore it") from None
 
 
 def cut_torn_line(path: Path) -> None:
@@ -46,20 +79,20 @@ def cut_torn_line(path: Path) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Opens a file for reading.
+    """Opens a file for reading; one whose name ends in `.gz` is read as what it holds.
 
     Raises:
         UsageError: where it cannot be read.
     """
     try:
-        return path.open("rb")
+        return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
     except OSError as fault:
         raise UsageError(f"{path}: cannot read ({fault.strerror or fault})") from None
 
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file."""
-    with opened(path) as file:
+    with opened(path) as file, sound(path):
         return file.read()
 
 

@@ -88,7 +88,7 @@ class Stage:
     @property
     def measured(self) -> bool:
         """Whether its measurement is complete."""
-        return (self.run / "report.json").exists()
+        return (self.run / "report.txt").exists()  # the last file that a run leaves
 
     def report(self) -> AgentReport:
         """What was measured."""

@@ -2,7 +2,8 @@
 
     manifest.json    what was run: versions, agents, suite, seeds, the hash of the plan
     plan.jsonl       the cells, and those that were not applicable
-    episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock
+    episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock;
+                     a finished run may keep it compressed, as episodes.jsonl.gz
     timings.jsonl    seconds of each episode
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     report.json      the report, and report.txt, the same for reading
@@ -24,7 +25,17 @@ from typing import Any, BinaryIO
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import cut_torn_line, decode, draft, hold, lines, read_bytes, write
+from toolshift.core.files import (
+    cut_torn_line,
+    decode,
+    draft,
+    hold,
+    lines,
+    pack,
+    read_bytes,
+    stored,
+    write,
+)
 from toolshift.core.message import Usage
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
@@ -265,11 +276,22 @@ class RunFolder:
         except OSError as fault:
             raise UsageError(f"{self.path / name}: cannot write ({fault.strerror})") from None
 
+    def rewrite(self, records: Sequence[Record]) -> None:
+        """Puts these episodes in the place of those that are there, compressed where they were."""
+        content = b"".join(JSON.encode(record) + b"\n" for record in records)
+        path = self.episodes
+        self.write(path.name, pack(content) if path.suffix == ".gz" else content)
+
     # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def episodes(self) -> Path:
+        """The file of the finished episodes; compressed where only that is there."""
+        return stored(self.path / "episodes.jsonl")
 
     def records(self) -> Iterator[Record]:
         """The finished episodes, in the order of the file."""
-        path = self.path / "episodes.jsonl"
+        path = self.episodes
         if path.exists():
             yield from lines(path, Record, torn=True)
 
@@ -282,7 +304,7 @@ class RunFolder:
         self._cells = self._cells or {cell.id: cell for cell in self.plan.cells}
         if record.cell not in self._cells:
             raise UsageError(
-                f"{self.path}/episodes.jsonl: episode {record.episode} is of a scene that is not "
+                f"{self.episodes}: episode {record.episode} is of a scene that is not "
                 f"in plan.jsonl ({record.cell}): restore the line, or delete it"
             )
         return self._cells[record.cell]
@@ -303,9 +325,12 @@ class RunFolder:
 
     def _open(self) -> None:
         self._take()
+        episodes, packed = self.path / "episodes.jsonl", self.episodes
+        if packed != episodes:  # lines are appended, so it is kept plain from here on
+            write(episodes, read_bytes(packed))
+            packed.unlink()
         for name in ("episodes.jsonl", "timings.jsonl"):
             cut_torn_line(self.path / name)
-        episodes = self.path / "episodes.jsonl"
         self.done = {named.episode for named in lines(episodes, _Named)}
         self._episodes = episodes.open("ab")
         self._timings = (self.path / "timings.jsonl").open("ab")

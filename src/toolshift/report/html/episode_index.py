@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import decode, opened
+from toolshift.core.files import decode, opened, sound
 from toolshift.report.html.episodes.catalog import Catalog, Head, Row
 from toolshift.report.html.episodes.pack import Pack
 from toolshift.runs.run_folder import Record, RunFolder
@@ -47,7 +47,8 @@ class _Log:
         if not self.path.exists():
             return self.offset > 0
         now = self.path.stat()
-        return self.offset > 0 and (now.st_ino != self.file or now.st_size < self.offset)
+        cut = now.st_size < self.offset and self.path.suffix != ".gz"  # which is always smaller
+        return self.offset > 0 and (now.st_ino != self.file or cut)
 
     def news(self) -> list[tuple[Head, int, int]]:
         """The whole lines that have been added, with their places.
@@ -57,7 +58,7 @@ class _Log:
         """
         if not self.path.exists():
             return []
-        with opened(self.path) as file:
+        with opened(self.path) as file, sound(self.path):
             self.file = os.fstat(file.fileno()).st_ino
             file.seek(self.offset)
             content = file.read()
@@ -138,13 +139,13 @@ class Book:
 
     def _begin(self) -> None:
         folders = self.catalog.folders
-        self._logs = [_Log(folder.path / "episodes.jsonl") for folder in folders]
+        self._logs = [_Log(folder.episodes) for folder in folders]
         self._places: dict[str, Place] = {}
         self._by_scene: dict[tuple[int, str, str], str] = {}
 
     def _read(self, place: Place) -> Record:
         path = self._logs[place.row.run].path
-        with opened(path) as file:
+        with opened(path) as file, sound(path):
             file.seek(place.offset)
             line = file.read(place.length)
         try:
