@@ -24,6 +24,7 @@ from toolshift.connect.serve.session import ActResult, AgentSession
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.runs.cell import build
+from toolshift.runs.suite import read_task
 
 __all__ = ["AgentSession", "Grade", "grade", "open_seat", "reply", "tools_of"]
 
@@ -53,8 +54,6 @@ def open_seat(
         UsageError: for anything unknown.
         NotApplicable: where a shift cannot be applied truthfully to this task.
     """
-    from toolshift.runs.suite import read_task
-
     return AgentSession(
         Episode(build(read_task(task, shifts, seed, pool, size, trial)), trial=trial)
     )

@@ -21,6 +21,7 @@ from toolshift.api import run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold
 from toolshift.core.names import unknown
+from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
@@ -364,8 +365,6 @@ def _locked(path: Path) -> Iterator[None]:
 @contextmanager
 def _progress(config: pytest.Config) -> Iterator[Any]:
     """The bar of the command line, past pytest's capturing."""
-    from toolshift.core.terminal import progress
-
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is None:
         with progress("episodes") as watch:

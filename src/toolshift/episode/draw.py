@@ -13,6 +13,7 @@ from toolshift.core.tool import JSON
 from toolshift.core.user import Ask
 from toolshift.core.world import Request, Truth, World
 from toolshift.episode.oracle import rehearse
+from toolshift.episode.truth import solve_in_truth
 
 if TYPE_CHECKING:
     pass
@@ -66,8 +67,6 @@ def settle(
     world: World, truth: Truth, asks: tuple[Ask, ...]
 ) -> tuple[tuple[Ask, ...], tuple[Any, ...]]:
     """Works out the answers and the effects of requests on the bare truth."""
-    from toolshift.episode.truth import solve_in_truth
-
     answers, effects = solve_in_truth(world, truth, asks)
     settled = tuple(replace(ask, expected=text) for ask, text in zip(asks, answers, strict=True))
     return settled, effects

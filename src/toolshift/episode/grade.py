@@ -11,6 +11,7 @@ import msgspec
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import NOT_RECORDED
+from toolshift.episode.causes import cause_of
 from toolshift.episode.episode import End, Episode
 from toolshift.episode.grading_rules import effects_of, is_decisive, is_right
 
@@ -63,8 +64,6 @@ def grade(episode: Episode) -> Grade:
 
 def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     """Grades a stored trace; the same verdict as when it was made."""
-    from toolshift.episode.causes import cause_of
-
     calls = [step for step in steps if step.kind == "call"]
     last = steps[-1] if steps else None
     passed = _passed(scene, steps, end)

@@ -35,6 +35,7 @@ from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
+from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.check_wording import wording_auc
 from toolshift.shifts.registry import apply, find_shift, shifts
 from toolshift.worlds.names import is_file
@@ -189,8 +190,6 @@ def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
 
 
 def _oracle_fails(scene: Scene) -> str:
-    from toolshift.episode.oracle import OracleAgent
-
     episode = Episode(scene)
     try:
         OracleAgent().play(episode)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.catalog import is_free
+from toolshift.agents.chat import estimate
 from toolshift.core.message import PROTOCOL_TOOLS
 from toolshift.core.tool import JSON, as_openai
 from toolshift.episode.episode import messages
@@ -83,8 +84,6 @@ def _size(plan: Plan) -> tuple[int, int, int]:
 
 
 def _price(tokens_in: int, tokens_out: int, options: dict[str, Any]) -> float | None:
-    from toolshift.agents.chat import estimate
-
     price_in, price_out = options.get("price_in"), options.get("price_out")
     if price_in is None or price_out is None:
         return None

@@ -7,12 +7,15 @@ from typing import Any
 
 import msgspec
 
+from toolshift.agents.catalog import contestants
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import OracleAgent
+from toolshift.runs.cell import Cell
+from toolshift.runs.study import play
 from toolshift.shifts.registry import apply, shifts
 from toolshift.worlds.own.world import OwnWorld, Prepared
 
@@ -95,10 +98,6 @@ def let_play(world: OwnWorld, agents: Sequence[str], options: dict[str, Any], wa
     Raises:
         UsageError: for an agent that cannot work.
     """
-    from toolshift.agents.catalog import contestants
-    from toolshift.runs.cell import Cell
-    from toolshift.runs.study import play
-
     cells = [
         Cell(world.name, kind, place, 0, "dev", 200)
         for kind, count in world.counts.items()

@@ -23,6 +23,7 @@ from toolshift.episode.draw import make_scene, phrase, settle
 from toolshift.episode.truth import solve_in_truth
 from toolshift.shifts.dependency import used
 from toolshift.shifts.rewiring import Rewired
+from toolshift.worlds.registry import find_world
 
 TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
     "train": {
@@ -201,8 +202,6 @@ CHANGED_MIND = {
 )
 def unseen_domain(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Ask for a task of another domain; severity is the length of its chain."""
-    from toolshift.worlds.registry import find_world
-
     if scene.task.world == "medical" or scene.shifts:
         raise NotApplicable("this is the unseen domain" if not scene.shifts else "must come first")
     world, task = find_world("medical"), scene.task

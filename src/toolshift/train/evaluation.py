@@ -16,6 +16,7 @@ from toolshift.runs.run_folder import InMemoryStore
 from toolshift.runs.study import run_cells
 from toolshift.train.batches import Encoder, collate, encode_rows
 from toolshift.train.callbacks import Evaluate
+from toolshift.train.data import expert_rows
 from toolshift.train.model import Base
 from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix, dev_arms
@@ -111,8 +112,6 @@ def _cell(scene: Scene) -> Cell:
 def oracle_loss(model: Any, scenes: Sequence[Scene], encoder: Encoder, batch: int) -> float:
     """The mean loss of what the oracle says in the scenes, in nats per token."""
     import torch
-
-    from toolshift.train.data import expert_rows
 
     examples = encode_rows([row for scene in scenes for row in expert_rows(scene)], encoder)
     total = weight = 0.0

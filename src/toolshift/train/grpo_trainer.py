@@ -24,7 +24,7 @@ from toolshift.core.errors import UsageError
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
 from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent, read_curves
-from toolshift.train.generation import Voice
+from toolshift.train.generation import VllmVoice, Voice
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.logprobs import add_scores, pack
 from toolshift.train.loss import attends_plainly, use_plain_attention
@@ -251,8 +251,6 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
             UsageError: where the weights are spread over devices and nothing gathers them.
         """
         if self.use_vllm:
-            from toolshift.train.generation import VllmVoice
-
             if self._last_loaded_step != self.state.global_step:  # TRL's own note of it
                 self.vllm_generation.sync_weights()
                 self._last_loaded_step = self.state.global_step

@@ -18,6 +18,8 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
 from transformers.cache_utils import DynamicCache
 
+from toolshift.lm.decode import Decoder
+
 MAX_KEPT = 2**25
 """Attention weights of one layer that are kept for the gradient: 67 MB in bf16."""
 BLOCK = 128
@@ -145,6 +147,4 @@ def _attend(query: Any, key: Any, value: Any, scaling: float) -> torch.Tensor:
 
 def attends_plainly(model: Any) -> bool:
     """Whether every layer attends to all that came before, in the plain way."""
-    from toolshift.lm.decode import Decoder
-
     return Decoder.fits(model)

@@ -37,6 +37,7 @@ from toolshift.train.batches import (
     encode_rows,
 )
 from toolshift.train.callbacks import Checkpoints, Curves, Evaluate, Evaluations, Progress, Spent
+from toolshift.train.evaluation import evaluation
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.presets import Settings, check, first_process
@@ -128,8 +129,6 @@ def _evaluations(
             "a model in shards cannot play episodes: set --eval-every 0, keep checkpoints with "
             "--save-at, and measure those with `toolshift run`"
         )
-    from toolshift.train.evaluation import evaluation
-
     judge = (evaluate or evaluation(rows, trainer.settings))(base)
     return Evaluations(trainer.settings.eval_every, judge, trainer.curves)
 

@@ -22,7 +22,7 @@ from inspect_ai.solver import TaskState
 from toolshift.connect.inspect.episodes import kept_of, scene_of
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade, regrade
-from toolshift.measure.metrics import Arms, Scored
+from toolshift.measure.metrics import Arms, Scored, tier_of
 from toolshift.runs.cell import Cell
 
 CLUSTER, GROUP = "lineage", "arm"
@@ -49,8 +49,6 @@ def shift_drop() -> Metric:
 
 
 def _arm_of(cell: Cell) -> str:
-    from toolshift.measure.metrics import tier_of
-
     return tier_of(cell)
 
 

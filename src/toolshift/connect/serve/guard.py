@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from toolshift.connect.serve.responses import refusal
 from toolshift.connect.serve.session import LARGEST
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
@@ -45,8 +46,6 @@ class Guard:
             await self.app(scope, receive, send)
             return
         from starlette.datastructures import Headers
-
-        from toolshift.connect.serve.responses import refusal
 
         status, why = self._wrong(Headers(scope=scope))
         if status:

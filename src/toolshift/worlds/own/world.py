@@ -28,7 +28,7 @@ from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, res
 from toolshift.worlds.own.file import Given, WorldFile
 from toolshift.worlds.own.mcp import McpSource
 from toolshift.worlds.own.openapi import OpenAPISource
-from toolshift.worlds.own.python import PythonSource
+from toolshift.worlds.own.python import PythonSource, load_own
 from toolshift.worlds.own.recording import Head, Recording, read_recording
 from toolshift.worlds.own.reference_solution import Origins, Walk, right_answer, trace
 from toolshift.worlds.own.sources import Opened, Source
@@ -262,8 +262,6 @@ class OwnWorld(World):
     def _holds(self, given: Given) -> Holds | None:
         if not given.check.state or self.source is None:
             return None
-        from toolshift.worlds.own.python import load_own
-
         place = (*given.place, "check", "state")
         function = load_own(given.check.state, self.file, place)
 
