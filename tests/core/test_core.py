@@ -25,7 +25,7 @@ from toolshift.episode.grade import exploration, grade, regrade
 from toolshift.episode.grading_rules import states
 from toolshift.episode.oracle import OracleAgent
 from toolshift.episode.prose import read_prose
-from toolshift.shifts.registry import compose, shifts
+from toolshift.shifts.registry import apply, compose, shifts
 from toolshift.worlds.registry import OURS, find_world
 
 EVERY_KIND = [(world, kind) for world in OURS for kind in find_world(world).kinds]
@@ -205,11 +205,30 @@ def test_the_user_answers_one_question_at_a_time() -> None:
     assert user_answers("Colour?", ask, facts).slot == ""
 
 
-def test_an_unmatched_question_is_the_simulators_failure() -> None:
+def test_a_question_that_the_scene_does_not_need_voids_nothing() -> None:
     episode = Episode(scene_of("poi", "listing"))
     converse(Scripted(call("ask_user", question="Colour?"), "No idea."), episode)
     verdict = grade(episode)
-    assert (verdict.misunderstood, verdict.void, verdict.cause) == (1, True, "simulator")
+    assert (verdict.misunderstood, verdict.void, verdict.passed) == (1, False, False)
+
+
+def test_a_failure_after_a_question_is_the_agents() -> None:
+    scene = apply(scene_of("poi", "booking"), "query_underspecification", 2)
+    episode = Episode(scene)
+    converse(Scripted(call("ask_user", question="Colour?"), "No idea."), episode)
+    assert not grade(episode).void
+    crashed = Episode(scene)
+    crashed.take(Reply.of(call("ask_user", question="Colour?")))
+    crashed.crash("ValueError: no reply")
+    assert not grade(crashed).void
+
+
+def test_the_simulator_failed_where_it_kept_back_what_the_scene_needs() -> None:
+    episode = Episode(apply(scene_of("poi", "booking"), "query_underspecification", 2))
+    while not episode.end:
+        episode.take(Reply.of(call("ask_user", question="Colour?")))
+    verdict = grade(episode)
+    assert (episode.end, verdict.void, verdict.cause) == ("budget", True, "simulator")
 
 
 def test_a_trace_reads_as_a_conversation() -> None:

@@ -95,6 +95,19 @@ def test_a_weakness_fails_its_tier_and_no_other(baseline: RunFolder, tmp_path: P
     assert gate.exit_code() == 1
 
 
+def test_void_scenes_do_not_hide_what_even_the_best_case_fails(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    worse = changed(
+        baseline,
+        tmp_path / "new",
+        lambda cell, r: r if not cell.shifts else void(r) if cell.index % 3 == 0 else failed(r),
+    )
+    verdict = family(judge(baseline, worse, 5), "perception")
+    assert (verdict.verdict, verdict.scored < verdict.scenes) == ("fail", True)
+    assert "even if" in verdict.sentence
+
+
 def test_a_loss_of_clean_accuracy_alone_fails(baseline: RunFolder, tmp_path: Path) -> None:
     worse = changed(
         baseline,

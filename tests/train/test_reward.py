@@ -80,7 +80,7 @@ def test_a_question_that_nobody_understands_is_no_way_out():
     scene = apply(clean("booking"), "query_underspecification", 2)
     question = Reply(calls=(ToolCall("ask_user", {"question": "What colour is the sky?"}),))
     earned = earn(say(scene, question, answer()))
-    assert earned.grade.void  # in a measurement it is nobody's failure
+    assert not earned.grade.void
     assert earned.total == 0.0
     assert earn(say(scene, question, refuse()), Weights(over_refusal=0.5)).total == -0.5
 

@@ -51,6 +51,10 @@ _played = pytest.StashKey[dict[str, "Played | UsageError"]]()
 _session = pytest.StashKey[str]()
 
 
+VOIDS_SAID = 0.02
+"""The share of void episodes above which accuracy is given with its bounds."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What the markers of a test ask for.
@@ -116,12 +120,21 @@ class ShiftResult:
     _played: Played
 
     def __repr__(self) -> str:
-        return f"<{self.label}: {self.agent} passes {in_percent(self.accuracy) or 'nothing yet'}>"
+        told = f"{self.label}: {self.agent} passes {in_percent(self.accuracy) or 'nothing yet'}"
+        if self.measures.void > VOIDS_SAID * self.measures.episodes:
+            low, high = (in_percent(bound) for bound in self.bounds)
+            told += f" ({low} with void episodes as failures, {high} as passes)"
+        return f"<{told}>"
 
     @property
     def accuracy(self) -> float:
         """Passes among scored episodes."""
         return self.measures.accuracy.estimate
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Accuracy with void episodes as failures, and with them as passes."""
+        return self.measures.accuracy_all.estimate, self.measures.accuracy_best.estimate
 
     @property
     def drop(self) -> float:

@@ -22,9 +22,10 @@ class Grade(msgspec.Struct, frozen=True):
     Attributes:
         passed: answered rightly with the right effects, or, where the scene is unsolvable,
             refused after the evidence had come to light and without a write.
-        void: not the agent's doing: its infrastructure failed ("infrastructure"), it stopped at a
-            question that the simulated user did not understand ("simulator"), or it made a call
-            that a recording does not know ("unrecorded"). Counted, never scored as a failure.
+        void: not the agent's doing: its infrastructure failed ("infrastructure"), the scene needs
+            a detail from the user, who understood no question about it until the budget was spent
+            ("simulator"), or a call was made that a recording does not know ("unrecorded").
+            Counted, never scored as a failure.
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
         solvable: whether the right end was an answer.
@@ -71,7 +72,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     void = "infrastructure" if end == "infrastructure" else ""
     if last is not None and _is_open(last):
         passed, void = False, "unrecorded"
-    if not passed and len(steps) > 1 and _misunderstood(steps[-2]):
+    if not passed and misunderstood and _unheard(scene, steps, end):
         void = "simulator"
     refused = end == "refused"
     reason = last.name if last is not None and refused else ""
@@ -107,6 +108,19 @@ def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
 
 def _misunderstood(step: Step) -> bool:
     return step.kind == "ask" and not step.slot
+
+
+def _unheard(scene: Scene, steps: Sequence[Step], end: End) -> bool:
+    """Whether the simulated user kept back what the scene needs until the budget was spent.
+
+    A question that was not understood voids nothing by itself: an agent could ask one before each
+    failure. It counts only where the oracle has to ask the user too, and no such detail came.
+    """
+    if end != "budget":
+        return False
+    needed = {step.slot for step in scene.rehearsal if step.kind == "ask"}
+    told = {step.slot for step in steps if step.kind == "ask"}
+    return bool(needed) and not needed & told
 
 
 def _is_open(last: Step) -> bool:

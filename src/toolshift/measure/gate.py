@@ -32,7 +32,7 @@ MAX_VOID = 5.0
 LOW = 0.5
 """Under this accuracy of the baseline, a pass says little."""
 _GRAVEST: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
-Why = Literal["", "nothing", "void", "worst", "spread"]
+Why = Literal["", "nothing", "void", "worst", "best", "spread"]
 Inconclusive = Literal["pass", "fail", ""]
 GROUPINGS: dict[str, Callable[[Cell], str]] = {
     "tier": tier_of,
@@ -242,7 +242,11 @@ def _family(label: str, scenes: list[_Scene], rules: _Rules, gated: bool) -> Fam
     if len(known) > len(scored):
         first, second = _task_means(known)
         worst = change_interval(second - first)
-    verdict, why = _verdict(changes, worst, len(scenes) - len(scored), len(scenes), rules)
+    best = None
+    if len(scenes) > len(scored):
+        first, second = _task_means(known, void=1.0)
+        best = change_interval(second - first)
+    verdict, why = _verdict(changes, worst, best, len(scenes) - len(scored), len(scenes), rules)
     more = more_tasks(changes, rules.margin / 100) if why == "spread" else None
     lost = [s.after.episode for s in scored if s.after and _passed(s.before) > _passed(s.after)]
     family = Family(
@@ -265,13 +269,20 @@ def _family(label: str, scenes: list[_Scene], rules: _Rules, gated: bool) -> Fam
     return msgspec.structs.replace(family, sentence=_say(family, why, rules))
 
 
-def _task_means(scenes: Iterable[_Scene]) -> tuple[Floats, Floats]:
-    """Mean passes of each task in both runs, each of shape (tasks,); what is void has failed."""
+def _task_means(scenes: Iterable[_Scene], void: float = 0.0) -> tuple[Floats, Floats]:
+    """Mean passes of each task in both runs, each of shape (tasks,).
+
+    Args:
+        scenes: of the tasks.
+        void: what the candidate's void and missing episodes count as; 0 a failure, 1 a pass.
+    """
     import numpy as np
 
     tasks: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for scene in scenes:
-        tasks[scene.cell.lineage].append((_passed(scene.before), _passed(scene.after)))
+        tasks[scene.cell.lineage].append(
+            (_passed(scene.before), _passed(scene.after) if scene.scored else void)
+        )
     means = np.array([np.mean(pairs, axis=0) for pairs in tasks.values()], np.float64)
     first, second = means.reshape(-1, 2).T
     return first, second
@@ -282,9 +293,16 @@ def _passed(record: Record | None) -> float:
 
 
 def _verdict(
-    changes: Floats, worst: Interval | None, unscored: int, scenes: int, rules: _Rules
+    changes: Floats,
+    worst: Interval | None,
+    best: Interval | None,
+    unscored: int,
+    scenes: int,
+    rules: _Rules,
 ) -> tuple[Verdict, Why]:
-    """The verdict, and why it is inconclusive where it is."""
+    """The verdict, and why it is inconclusive or was found in spite of void scenes."""
+    if best is not None and best.n and best.high < -rules.margin / 100:
+        return "fail", "best"  # whatever the void scenes would have shown
     if not changes.size:
         return "inconclusive", "nothing"
     if 100 * unscored > rules.max_void * scenes:
@@ -322,6 +340,11 @@ def _say(family: Family, why: Why, rules: _Rules) -> str:
         return (
             f"inconclusive: {unscored} of {family.scenes} scenes are void or missing, more than "
             f"{rules.max_void:g}%: mend what failed and run it again"
+        )
+    if why == "best":
+        return (
+            f"fail: worse by more than {margin} points even if the {unscored} void or missing "
+            "scenes had passed"
         )
     if why == "worst":
         assert family.worst

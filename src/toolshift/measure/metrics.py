@@ -56,12 +56,12 @@ class Measures(msgspec.Struct, frozen=True):
 
     Attributes:
         label: the tier, shift, ... of the group.
-        void: episodes that infrastructure ended, or that failed after a question the simulated
-            user did not understand; counted, never scored. `void_kinds` counts them apart.
+        void: episodes that say nothing of the agent (see `episode.grade.Grade.void`); counted,
+            never scored. `void_kinds` counts them apart.
         accuracy: passes among scored episodes.
         accuracy_all: the same with void episodes as failures (intent to treat).
-        accuracy_best: the same with those that left a recording as passes; with `accuracy_all` it
-            bounds what the real tools would have shown.
+        accuracy_best: the same with void episodes as passes; with `accuracy_all` it bounds what
+            they could have shown.
         met: share of scored episodes in which the agent met what the shift changed.
         accuracy_met: passes among those.
         clean: accuracy on the same tasks, clean.
@@ -254,7 +254,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Score
         misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
         accuracy=_rate(mine),
         accuracy_all=_rate(scores(rows, void_fails=True)),
-        accuracy_best=_rate(_by_task(rows, lambda g: g.passed or g.cause == UNRECORDED)),
+        accuracy_best=_rate(_by_task(rows, lambda g: g.passed or g.void)),
         met=_share(row.grade.met for row in kept),
         accuracy_met=_rate(scores(met)),
         clean=before if partner else NOTHING,

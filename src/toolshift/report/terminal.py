@@ -182,14 +182,11 @@ def _quality(each: AgentReport) -> list[str]:
     if each.misunderstood:
         said.append(f"{each.misunderstood} episodes with a question the user did not understand")
     if each.everything.void:
-        strict = rate(each.everything.accuracy_all)
+        strict, best = rate(each.everything.accuracy_all), rate(each.everything.accuracy_best)
         said.append(
             f"{each.everything.void} episodes void: {kinds(each.everything.void_kinds)} "
-            f"({strict} accuracy if they were failures)"
+            f"(accuracy {strict} with them as failures, {best} as passes)"
         )
-    if "unrecorded" in each.everything.void_kinds:
-        best = rate(each.everything.accuracy_best)
-        said.append(f"with what was not recorded as passes {best}: the real figure lies between")
     if each.placebo is None:
         said.append("no placebo arm, so no noise floor")
     elif each.placebo.defined:
