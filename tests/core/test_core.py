@@ -212,6 +212,20 @@ def test_a_question_that_the_scene_does_not_need_voids_nothing() -> None:
     assert (verdict.misunderstood, verdict.void, verdict.passed) == (1, False, False)
 
 
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    scene = scene_of("poi", "booking")
+    made = next(step for step in scene.calls if "party_size" in step.arguments)
+    assert isinstance(made.arguments, dict)
+    size = made.arguments["party_size"]
+    session = scene.open()
+    shown = [
+        session.call(made.name, {**made.arguments, "party_size": kind(size)}).data
+        for kind in (int, float)
+    ]
+    assert shown[0] == shown[1]
+    assert session.upstream.effects[0] == session.upstream.effects[1]
+
+
 def test_a_failure_after_a_question_is_the_agents() -> None:
     scene = apply(scene_of("poi", "booking"), "query_underspecification", 2)
     episode = Episode(scene)

@@ -87,10 +87,19 @@ class TruthSession:
         if tool is None:
             return error("unknown_tool", f"There is no tool named {name}.")
         try:
-            data = self.truth.actions[name](self.state, arguments)
+            data = self.truth.actions[name](self.state, _whole(tool, arguments))
         except ToolFailure as failure:
             return error(failure.code, failure.message)
         return Result(True, data, tool.returns)
+
+
+def _whole(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with 7.0 as 7 where a whole number is asked for; both are valid JSON of it."""
+    whole = {param.name for param in tool.params if param.schema.get("type") == "integer"}
+    return {
+        name: int(value) if name in whole and isinstance(value, float) else value
+        for name, value in arguments.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
