@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench adapters frameworks clean
+.PHONY: setup demo test check bench docs adapters frameworks clean
 
 setup: .venv/.ready
 
@@ -40,6 +40,10 @@ bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/interval_coverage.py --runs 300
 	$(BIN)/python benchmarks/training_speed.py
 	$(BIN)/python benchmarks/rollout_speed.py
+
+docs: setup  ## the documentation as pages, with an API reference; links are checked
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 adapters: setup  ## trains the shipped adapters again, where their stage is not there
 	$(BIN)/python studies/adapters.py
