@@ -12,7 +12,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 SECTIONS = {
     "Measure": ("measure", "gate"),
-    "Train": ("train",),
+    "Train": ("train", "artifacts"),
     "Connect": ("world", "shift", "connect", "model_proxy"),
 }
 """What commands are for, and the modules of this package that define them."""

@@ -18,7 +18,7 @@ from toolshift.train.presets import PRESETS
 
 KINDS = ("listing", "hours", "route", "visit")
 """Chains of lookups. With `alert` and `booking`, which need a choice, static training reached 83%
-of clean scenes and not the 90% that the controls ask for: `studies/six_kinds`."""
+of clean scenes and not the 90% that the controls ask for: `studies/history.md`."""
 SCALES: dict[str, Scale] = {
     "smoke": Scale(("listing",), 12, 2, 2, evidence=False),
     # From its 100th step on, the loss of clean training is 0.0005 on average: it has learned all.

@@ -3,6 +3,7 @@
 A stage is one arm and one seed: its training run, and its measurement. Both are folders named by
 what decides them, so a stage that is there is not run again, whatever study asks for it, and a
 stage that was broken off goes on. The results of a study are read from the stages that are there.
+Stages that were made earlier are found through a table (`toolshift.reproduce.frozen`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from toolshift.lm.prompt import Layout, to_plain_messages
 from toolshift.lm.smol import SMOL
 from toolshift.measure.report import AgentReport
 from toolshift.reproduce.arm import Arm, Scale
+from toolshift.reproduce.artifacts import check_weights
 from toolshift.reproduce.experiments import SCALES, Study, find_scale
+from toolshift.reproduce.frozen import find_frozen
 from toolshift.reproduce.job import Job
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
@@ -66,6 +69,8 @@ class Stage:
         key: a hash of what decides its training: the mix, the settings, what it starts from.
         run: where it is measured, named by hashes of the plan, and of all that its scenes show.
         pool: of the tasks and wordings that it is measured on.
+        recipe: a hash of what the study declares of its training, without what the code does.
+        probed: the pool, and a hash of what the study declares of its measurement.
     """
 
     arm: Arm
@@ -75,6 +80,8 @@ class Stage:
     key: str
     run: Path
     pool: str
+    recipe: str
+    probed: str
 
     @property
     def trained(self) -> bool:
@@ -188,17 +195,46 @@ def _lineage(arm: Arm, known: dict[str, Arm]) -> Iterator[Arm]:
 
 
 def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str) -> Stage:
-    start = [_stage(each, study, scale, seed, work, pool).key for each in _starts(arm, study)]
-    parent = start[0] if start else ""
-    size = SCALES[scale]
-    mix = arm.mixed(size, seed)
-    decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(size), parent)
-    decoded = () if arm.decoding == "free" else (arm.decoding,)
-    key = _hash(*decides, *decoded, *_code(mix, arm, scale))
+    start = [_stage(each, study, scale, seed, work, pool) for each in _starts(arm, study)]
+    size, probes = SCALES[scale], arm.probes or study.probes
+    recipe = _recipe(arm, scale, seed, start[0].recipe if start else "")
+    probed = f"{pool} {_hash(probes, size.kinds, size.tasks)}"
+    kept = find_frozen(work, arm.name, scale, seed, recipe)
+    key = kept.folder[-8:] if kept else _key(arm, scale, seed, start[0].key if start else "")
     folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
-    probed = (arm.probes or study.probes, size, pool)
-    run = folder / f"run-{_plan(*probed).hash[:8]}-{_scenes(*probed)}"
-    return Stage(arm, seed, scale, folder, key, run, pool)
+    run = kept.runs.get(probed, "") if kept else ""
+    run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
+    return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed)
+
+
+def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
+    """A hash of what decides a training run: what is declared, and what the code makes of it."""
+    mix = arm.mixed(SCALES[scale], seed)
+    decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(SCALES[scale]), parent)
+    decoded = () if arm.decoding == "free" else (arm.decoding,)
+    return _hash(*decides, *decoded, *_code(mix, arm, scale))
+
+
+def _recipe(arm: Arm, scale: str, seed: int, parent: str) -> str:
+    """A hash of what is declared of a training run.
+
+    Defaults are left out, so that a new setting which changes nothing leaves it as it is.
+    """
+    declared = [
+        _declared(each) for each in (arm.mixed(SCALES[scale], seed), _settings(arm, scale, seed))
+    ]
+    return _hash(arm.method, *declared, arm.amount(SCALES[scale]), arm.decoding, parent)
+
+
+def _declared(settings: msgspec.Struct) -> dict[str, Any]:
+    """The fields that are not as by default."""
+    found = {}
+    for field in msgspec.structs.fields(settings):
+        made = field.default_factory
+        default = field.default if made is msgspec.NODEFAULT else made()
+        if (value := getattr(settings, field.name)) != default:
+            found[field.name] = value
+    return found
 
 
 def _starts(arm: Arm, study: Study) -> list[Arm]:
@@ -321,6 +357,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     mix = arm.mixed(scale, stage.seed)
     check(mix)
     for parent in _parents(stage, study):
+        check_weights(parent.folder / "model")
         changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
@@ -352,6 +389,8 @@ def _measure(stage: Stage, study: Study) -> None:
 
     settings = presets.PRESETS[stage.scale]
     model: Any = _made(stage, study)
+    if model:
+        check_weights(model)
     adapter = None
     if not model or not settings.full:
         adapter = model

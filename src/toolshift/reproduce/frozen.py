@@ -1,0 +1,96 @@
+"""Stages that were made earlier, found through a table and never through a key that is made anew.
+
+`studies/stages.toml` stands beside the folder of stages. A key depends on the code, which moves and
+changes; a finished stage does not. So it is found by what its study declares, and its folder and
+runs are named.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.files import read_bytes
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    """A finished stage.
+
+    Attributes:
+        arm: its arm, by name.
+        scale: the preset.
+        seed: of the training run.
+        recipe: a hash of what the study declared of its training; another recipe is another stage.
+        folder: its name in the folder of stages.
+        commit: that has its weights, or its measurement where it has none.
+        curves_sha256: of its curves as they were written, of which the tree has every tenth step;
+            "" where there are none.
+        runs: the folders in which it was measured, by pool and a hash of what the study declared
+            of the measurement, as "test 1a2b3c4d".
+    """
+
+    arm: str
+    scale: str
+    seed: int
+    recipe: str
+    folder: str
+    commit: str
+    curves_sha256: str = ""
+    runs: dict[str, str] = {}
+
+
+class _Table(msgspec.Struct):
+    stage: list[Frozen]
+
+
+def table_of(work: Path) -> Path:
+    """The file of the table of a folder of stages: `studies/stages.toml` of `studies/stages`.
+
+    Args:
+        work: the folder.
+    """
+    return work.with_name(f"{work.name}.toml")
+
+
+def frozen_stages(work: Path) -> list[Frozen]:
+    """The stages that the table lists; none where there is no table.
+
+    Args:
+        work: the folder of stages.
+
+    Raises:
+        UsageError: where the table is damaged.
+    """
+    file = table_of(work)
+    return list(_read(file, file.stat().st_mtime_ns)) if file.is_file() else []
+
+
+def find_frozen(work: Path, arm: str, scale: str, seed: int, recipe: str) -> Frozen | None:
+    """The finished stage of an arm and seed, if the table has one of this recipe.
+
+    Args:
+        work: the folder of stages.
+        arm: by name.
+        scale: the preset.
+        seed: of the training run.
+        recipe: a hash of what is declared of its training.
+
+    Raises:
+        UsageError: where the table is damaged.
+    """
+    wanted = (arm, scale, seed, recipe)
+    for each in frozen_stages(work):
+        if (each.arm, each.scale, each.seed, each.recipe) == wanted:
+            return each
+    return None
+
+
+@lru_cache(maxsize=4)
+def _read(file: Path, changed: int) -> tuple[Frozen, ...]:
+    try:
+        return tuple(msgspec.toml.decode(read_bytes(file), type=_Table).stage)
+    except msgspec.MsgspecError as fault:
+        raise UsageError(f"{file} is damaged ({fault}): restore it from the repository") from None

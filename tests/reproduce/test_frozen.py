@@ -1,0 +1,72 @@
+"""Stages that were made earlier are found by the table, whatever the code has become."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from toolshift.core.errors import UsageError
+from toolshift.reproduce import reproduce
+from toolshift.reproduce.experiments import STUDIES, find_study
+from toolshift.reproduce.frozen import frozen_stages, table_of
+from toolshift.reproduce.reproduce import stages
+
+STAGES = Path(__file__).parents[2] / "studies" / "stages"
+
+
+def test_all_stages_that_are_kept_are_in_the_table_and_the_other_way_round() -> None:
+    listed = frozen_stages(STAGES)
+    assert {each.folder for each in listed} == {each.name for each in STAGES.iterdir()}
+    for each in listed:
+        runs = {run.name for run in (STAGES / each.folder).glob("run-*")}
+        assert set(each.runs.values()) == runs
+
+
+def test_they_are_found_without_a_key_and_without_a_scene(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*given: object) -> str:
+        raise AssertionError("a key was made")
+
+    monkeypatch.setattr(reproduce, "_scenes", never)
+    monkeypatch.setattr(reproduce, "_plan", never)
+    monkeypatch.setattr(reproduce, "_key", never)
+    wanted = {("contrast", "dev"): 3, ("contrast", "test"): 3, ("copying", "test"): 3}
+    for (study, pool), seeds in wanted.items():
+        found = stages(find_study(study), "small", seeds, STAGES, ("static", "paft"), pool)
+        assert [stage.measured for stage in found] == [True] * len(found)
+
+
+@pytest.mark.parametrize("pool", ["dev", "test"])
+def test_every_run_is_that_of_a_study(pool: str) -> None:
+    found = {
+        (stage.folder.name, stage.run.name)
+        for study in STUDIES.values()
+        for stage in stages(study, "small", 3, STAGES, pool=pool)
+        if stage.measured
+    }
+    listed = {
+        (each.folder, run)
+        for each in frozen_stages(STAGES)
+        for probed, run in each.runs.items()
+        if probed.startswith(pool)
+    }
+    assert found == listed
+
+
+def test_another_recipe_is_another_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def static() -> str:
+        return stages(find_study("alpha"), "small", 1, STAGES, ("static",))[0].folder.name
+
+    before = static()
+    slower = reproduce.msgspec.structs.replace(reproduce.presets.PRESETS["small"], lr=1e-4)
+    monkeypatch.setitem(reproduce.presets.PRESETS, "small", slower)
+    assert static() != before
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    shutil.copy(table_of(STAGES), tmp_path / "work.toml")
+    with (tmp_path / "work.toml").open("a") as file:
+        file.write("[[stage]]\narm = 3\n")
+    with pytest.raises(UsageError, match=r"work\.toml is damaged"):
+        frozen_stages(tmp_path / "work")
