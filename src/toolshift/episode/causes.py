@@ -8,7 +8,9 @@ good is the root cause. Where there is none, the ending itself is the cause.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
 from toolshift.core.message import PROTOCOL_NAMES
@@ -23,6 +25,9 @@ CAUSES = (
     "wrong_tool",
     "bad_arguments",
     "ignored_result",
+    "ignored_update",
+    "missed_page",
+    "surplus_write",
     "no_recovery",
     "wrong_order",
     "repetition",
@@ -40,6 +45,9 @@ CAUSES = (
 - wrong_tool: called a tool that never was on offer, or that has no part in the task.
 - bad_arguments: an argument that nothing shown supports, or that misses what was shown narrowly.
 - ignored_result: had been told the value, or the answer, and used another.
+- ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
+- missed_page: left further pages of a result unread that the task needs.
+- surplus_write: made a write twice, or one that nobody had asked for.
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
 - repetition: made the same call again although nothing had asked for it.
@@ -51,6 +59,8 @@ CAUSES = (
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
 """
 
+LASTING = ("surplus_write", "missed_page")
+"""Slips that no later call of the same tool makes good."""
 WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
@@ -125,9 +135,16 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     answers = [step.said for step in steps if step.kind == "answer"]
     wanted = [ask.expected for ask in scene.asks if ask.expected]
     missed = [code for code in wanted if not any(code in answer for answer in answers)]
+    if _kept_to_an_earlier_turn(steps, answers):
+        return "ignored_update"
     if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
         return "ignored_result"
     return "no_recovery" if _stopped_short(scene, steps) else "forced_completion"
+
+
+def _kept_to_an_earlier_turn(steps: Sequence[Step], answers: Sequence[str]) -> bool:
+    """Whether the last answer says again what had been answered before the user's last turn."""
+    return len(answers) > 1 and answers[-1] in answers[:-1]
 
 
 def _picked_another(scene: Scene, steps: Sequence[Step]) -> bool:
@@ -145,11 +162,37 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
     for number, step in enumerate(steps):
         if step.kind == "call":
             after = steps[number + 1 :]
-            cause = watch.judge(step) or _passed_over(scene, step, after)
-            harmless = cause == "wrong_tool" and step.ok and not _made_use_of(step, after)
-            if cause and not harmless and not _made_good(after, step, scene):
+            cause = (
+                watch.judge(step)
+                or watch.judge_write(step)
+                or _left_unread(scene, step, after)
+                or _passed_over(scene, step, after)
+            )
+            harmless = cause == "wrong_tool" and _came_to_nothing(watch, step, after)
+            lasting = cause in LASTING or not _made_good(after, step, scene)
+            if cause and not harmless and lasting:
                 yield number, cause
         watch.hear(step)
+
+
+def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
+    """Whether a call of a tool without a part in the task did not lead the agent astray."""
+    went_on = any(s.kind == "call" and s.ok and s.name in watch.useful for s in after)
+    return not _made_use_of(step, after) and (step.ok or went_on)
+
+
+def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
+    """Whether further pages were left unread that the oracle reads."""
+    if step.hint != "page" or any(s.kind == "call" and s.name == step.name for s in after):
+        return ""
+    walk = scene.calls
+    read_on = any(
+        one.hint == "page"
+        and one.name == step.name
+        and step.name in {s.name for s in walk[n + 1 :]}
+        for n, one in enumerate(walk)
+    )
+    return "missed_page" if read_on else ""
 
 
 def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
@@ -202,6 +245,8 @@ class _Watch:
         self.results = ""
         self.made: list[Step] = []
         self.useful = _useful(scene)
+        self.wanted = _writes_by_name(scene.outcome.effects + scene.outcome.forgiven)
+        self.written: Counter[str] = Counter()
 
     def hear(self, step: Step) -> None:
         """Takes in what a step has shown."""
@@ -223,7 +268,14 @@ class _Watch:
             gone = (self.clean.keys() | self.once) - self.offered
             near = step.name in gone or get_close_matches(step.name, gone, cutoff=_ALIKE)
             return "memorised_name" if near else "wrong_tool"
-        return self._judge_arguments(step) or self._judge_choice(step)
+        return self._judge_choice(step) or self._judge_arguments(step)
+
+    def judge_write(self, step: Step) -> str:
+        """Whether a call wrote more often, or something else, than was asked for."""
+        before = self.written.copy()
+        self.written += _writes_by_name(step.effects)
+        over = [name for name, count in self.written.items() if count > self.wanted[name]]
+        return "surplus_write" if any(self.written[n] > before[n] for n in over) else ""
 
     def _repeats(self, step: Step) -> bool:
         same = [s for s in self.made if s.name == step.name and s.arguments == step.arguments]
@@ -231,12 +283,10 @@ class _Watch:
 
     def _judge_choice(self, step: Step) -> str:
         tool = self.tools.get(step.name)
-        if tool is None or not step.ok:
-            return ""
-        if step.name in self.useful:
+        if tool is None or step.name in self.useful:
             return ""
         meant = self.clean.get(step.name)
-        moved = meant is not None and (meant.origin != tool.origin or tool.authority < 0)
+        moved = meant is not None and meant.origin != tool.origin
         return "memorised_name" if moved else "wrong_tool"
 
     def _judge_arguments(self, step: Step) -> str:
@@ -250,9 +300,45 @@ class _Watch:
                 if self._documented(tool, value):
                     continue
                 return self._unsupported(tool, name, value)
+        if not step.ok and not step.provoked and self._outdated(tool, step.arguments):
+            return "ignored_update"
+        if self._invented_number(tool, step.arguments):
+            return "bad_arguments"
         if step.ok or step.provoked or step.error == "gone":
             return ""
         return "bad_arguments"
+
+    def _right_values(self, tool: Tool | None) -> Iterator[tuple[str, object]]:
+        """The arguments that the oracle gives to a tool or its equals, by name."""
+        for call in self.scene.calls:
+            same = tool is not None and (call.name == tool.name)
+            if same and isinstance(call.arguments, dict):
+                yield from call.arguments.items()
+
+    def _outdated(self, tool: Tool | None, arguments: dict[str, object]) -> bool:
+        """Whether a value was passed that a later word of a result or the user had replaced."""
+        return any(
+            name in arguments
+            and arguments[name] != right
+            and -1
+            < self.heard.rfind(str(arguments[name]).lower())
+            < self.heard.rfind(str(right).lower())
+            for name, right in self._right_values(tool)
+            if isinstance(right, str)
+        )
+
+    def _invented_number(self, tool: Tool | None, arguments: dict[str, object]) -> bool:
+        """Whether a number was passed that nobody had said, where the right one had been said."""
+        right = {
+            name: value
+            for name, value in self._right_values(tool)
+            if _is_number(value) and _said(value, self.heard)
+        }
+        return any(
+            _is_number(value) and value != right[name] and not _said(value, self.heard)
+            for name, value in arguments.items()
+            if name in right
+        )
 
     def _out_of_order(self, tool: Tool, arguments: dict[str, object]) -> bool:
         """Whether a call comes before what it needs, or stands where the tool used to stand.
@@ -306,6 +392,18 @@ class _Watch:
                     if matcher.quick_ratio() >= _NEAR and matcher.ratio() >= _NEAR:
                         return True
         return False
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _said(number: object, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(f'{number:g}')}(?!\w|\.\d)", text) is not None
+
+
+def _writes_by_name(effects: Iterable[Sequence[object]]) -> Counter[str]:
+    return Counter(str(effect[0]) for effect in effects)
 
 
 def _useful(scene: Scene) -> set[str]:
