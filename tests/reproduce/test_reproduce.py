@@ -16,13 +16,22 @@ from train import tiny
 from toolshift.commands.data import read_mix
 from toolshift.commands.train import _settings
 from toolshift.core.errors import UsageError
-from toolshift.lm.prompt import LAYOUTS
+from toolshift.core.message import Turn
+from toolshift.lm.prompt import to_plain_messages
 from toolshift.reproduce import reproduce
 from toolshift.reproduce.experiments import SCALES, STUDIES, find_study
 from toolshift.reproduce.reproduce import stages
 from toolshift.runs import cell
 from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import TRAINING_FAMILIES, check, draw
+
+KEPT_PROMPTS = {
+    "description-first": "40efe099",
+    "name-first": "1c9f1032",
+    "json": "ed6f300b",
+    "spaced": "c9af1745",
+    "spaced-texts": "65ff36df",
+}
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -81,17 +90,63 @@ def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
     assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
 
 
+def static_key():
+    reproduce._behaviour.cache_clear()
+    return stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
+
+
 def test_a_change_of_how_prompts_are_written_is_in_the_key(monkeypatch):
-    before = stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
+    before = static_key()
     monkeypatch.setattr("toolshift.lm.prompt._INTRODUCTION", "Call a tool:")
-    reproduce._written.cache_clear()
-    assert stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key != before
-    reproduce._written.cache_clear()
+    assert static_key() != before
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_prompts_are_written_as_for_the_stages_that_are_kept(layout):
-    assert not reproduce._written(layout), "or what was trained before is no longer what it was"
+def _of_loss(patch):
+    patch.setattr("toolshift.train.loss._sum", lambda logits, ids, weights: logits.mean())
+
+
+def _of_the_mask(patch):
+    patch.setattr("toolshift.train.batches._spread", lambda mask, said: mask)
+
+
+def _of_a_library(patch):
+    patch.setattr("toolshift.train.fingerprint.version", lambda package: "0")
+
+
+def _of_the_arithmetic(patch):
+    patch.setattr("toolshift.train.fingerprint.computes_in", lambda precision: "int4")
+
+
+@pytest.mark.parametrize("change", [_of_loss, _of_the_mask, _of_a_library, _of_the_arithmetic])
+def test_a_change_of_what_training_does_is_in_the_key(monkeypatch, change):
+    before = static_key()
+    change(monkeypatch)
+    assert static_key() != before
+
+
+@pytest.mark.parametrize(("layout", "written"), KEPT_PROMPTS.items())
+def test_prompts_are_written_as_for_the_stages_that_are_kept(layout, written):
+    tool = {
+        "name": "find_place",
+        "description": "Find a place.",
+        "parameters": {
+            "properties": {
+                "name": {"type": "string", "description": "Its name as people say it."},
+                "city": {"type": "string", "enum": ["Lyon", "Rio"]},
+                "n": {"type": "integer"},
+            },
+            "required": ["name"],
+        },
+    }
+    call = {"name": "find_place", "arguments": '{"name":"Quiet Fox","n":2}'}
+    messages = [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Where is Quiet Fox?"},
+        {"role": "assistant", "tool_calls": [{"function": call}]},
+        {"role": "tool", "content": '{"id":"PL-1"}'},
+    ]
+    found = reproduce._hash(to_plain_messages(Turn(messages, [tool]), layout))
+    assert found == written, "the shipped adapters were trained on prompts that are written so"
 
 
 def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):

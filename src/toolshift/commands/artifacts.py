@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json
 from toolshift.reproduce.artifacts import bring_back, choose, present, read_artifacts, repository
 
 
@@ -18,11 +18,9 @@ def list_command(here: Path, as_json: bool) -> None:
     if as_json:
         print_json([{**msgspec.to_builtins(each), "present": there} for each, there in listed])
         return
-    rows = [
-        (each.path, "present" if there else "absent", f"{each.bytes / 2**20:.1f}", each.commit[:7])
-        for each, there in listed
-    ]
-    print_table("weights of the studies", ("path", "in the tree", "MiB", "commit"), rows)
+    for each, there in listed:
+        said = "present" if there else "absent "
+        click.echo(f"{said}  {each.bytes / 2**20:.1f} MiB  {each.commit[:7]}  {each.path}")
     absent = sum(not there for _, there in listed)
     click.echo(f"{absent} of {len(listed)} absent; `toolshift artifacts get PATH` brings one back.")
 

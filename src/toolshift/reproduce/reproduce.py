@@ -21,11 +21,10 @@ import msgspec
 
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
 from toolshift.lm.checkpoint import training_record
-from toolshift.lm.prompt import Layout, to_plain_messages
+from toolshift.lm.prompt import Layout
 from toolshift.lm.smol import SMOL
 from toolshift.measure.report import AgentReport
 from toolshift.reproduce.arm import Arm, Scale
@@ -40,6 +39,7 @@ from toolshift.runs.suite import select
 from toolshift.train import grpo_settings, presets
 from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows
+from toolshift.train.fingerprint import fingerprint
 from toolshift.train.model import find_base
 from toolshift.train.presets import Settings
 from toolshift.train.record import alone_in
@@ -50,14 +50,6 @@ WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
 SAMPLE = 64
 """Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
-WRITTEN: dict[str, str] = {
-    "description-first": "40efe099",
-    "name-first": "1c9f1032",
-    "json": "ed6f300b",
-    "spaced": "c9af1745",
-    "spaced-texts": "65ff36df",
-}
-"""A hash of how each layout writes a conversation: another one makes other stages."""
 
 
 @dataclass(frozen=True)
@@ -269,8 +261,20 @@ def _layout(arm: Arm, scale: str) -> Layout:
 
 
 def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
-    """What the code and the base model contribute: how prompts are written, data, weights."""
-    return (*_data(mix, arm, scale), *_written(_layout(arm, scale)))
+    """What the code and the base model contribute: data, weights, and how it is trained."""
+    data = _data(mix, arm, scale)
+    return data if arm.method == "none" else (*data, _behaviour(_settings(arm, scale, 0)))
+
+
+@lru_cache(maxsize=32)
+def _behaviour(settings: Settings) -> str:
+    """A hash of what the training code does to fixed conversations, and of what it runs on.
+
+    The base model of the preset paper is on training machines only, so there the tokens are those
+    of the tiny model.
+    """
+    here = presets.PRESETS["smoke" if settings.preset == "paper" else settings.preset]
+    return _hash(fingerprint(settings, find_base(here)))
 
 
 def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
@@ -281,33 +285,6 @@ def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
     numbers = range(0, drawn, max(1, drawn // SAMPLE))
     sample = [make_rows(mix, 1, begin=number) for number in numbers]
     return (_hash(sample), _base_hash(scale))
-
-
-@lru_cache(maxsize=8)
-def _written(layout: Layout) -> tuple[str, ...]:
-    """A hash of how a conversation is written out, where that is not as it was when prompts had no
-    part in the keys of stages, so that those are still found."""
-    tool = {
-        "name": "find_place",
-        "description": "Find a place.",
-        "parameters": {
-            "properties": {
-                "name": {"type": "string", "description": "Its name as people say it."},
-                "city": {"type": "string", "enum": ["Lyon", "Rio"]},
-                "n": {"type": "integer"},
-            },
-            "required": ["name"],
-        },
-    }
-    call = {"name": "find_place", "arguments": '{"name":"Quiet Fox","n":2}'}
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You help."},
-        {"role": "user", "content": "Where is Quiet Fox?"},
-        {"role": "assistant", "tool_calls": [{"function": call}]},
-        {"role": "tool", "content": '{"id":"PL-1"}'},
-    ]
-    found = _hash(to_plain_messages(Turn(messages, [tool]), layout))
-    return () if found == WRITTEN.get(layout) else (found,)
 
 
 @lru_cache(maxsize=8)
