@@ -21,6 +21,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from toolshift.agents.cost import CostLimit
+from toolshift.agents.kind import AgentKind
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
 
@@ -297,6 +298,35 @@ class ChatAgent:
                 "to leave them out. Use protocol='text', or a template that shows tools.",
                 stacklevel=3,
             )
+
+
+class _Chat(AgentKind):
+    forms = {"chat:MODEL": "a model behind an OpenAI-compatible endpoint"}
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> ChatAgent:
+        """Takes every option."""
+        return ChatAgent(_model_of(spec), **options)
+
+    def is_free(self, spec: str) -> bool:
+        """It is taken to be paid, wherever it runs."""
+        _model_of(spec)
+        return False
+
+
+KIND = _Chat()
+
+
+def _model_of(spec: str) -> str:
+    model = spec.partition(":")[2]
+    if not model:
+        raise UsageError("chat: needs the name of a model, as in chat:gpt-4.1-mini")
+    name, _, rest = model.partition(",")
+    if "=" in rest:  # as a `local:` agent has it; else it is part of a name, and OpenAI is asked
+        raise UsageError(
+            f"chat:{name} takes no settings behind a comma ({rest}): they are options, such as "
+            f"--base-url URL, in Python base_url=URL"
+        )
+    return model
 
 
 def estimate(

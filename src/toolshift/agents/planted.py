@@ -6,12 +6,15 @@ the episodes, chosen by a hash of the task), `never_refuses+gives_up`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from toolshift.agents.kind import AgentKind
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.message import CODE
+from toolshift.core.names import unknown
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Hint, Result, Tool
 from toolshift.episode.episode import Episode, Over
@@ -193,8 +196,6 @@ def planted(spec: str) -> PlantedAgent:
         UsageError: for an unknown weakness (the nearest names are offered), or a strength that
             is not between 0 and 1.
     """
-    from toolshift.core.names import unknown
-
     weaknesses = {}
     for part in spec.split("+"):
         name, _, share = part.partition("@")
@@ -207,6 +208,19 @@ def planted(spec: str) -> PlantedAgent:
         if not 0 <= weaknesses[name] <= 1:
             raise UsageError(f"planted agent {part!r}: the strength goes from 0 to 1")
     return PlantedAgent(weaknesses, spec)
+
+
+class _Planted(AgentKind):
+    forms = {
+        name: (made.__doc__ or "").strip().partition("\n")[0] for name, (made, _) in PLANTED.items()
+    }
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> PlantedAgent:
+        """The weaknesses of the spec, put together."""
+        return planted(spec)
+
+
+KIND = _Planted()
 
 
 def _recalled(value: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolshift.agents.catalog import FORMS, planted_names
+from toolshift.agents.catalog import forms
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table
@@ -83,5 +83,4 @@ def _shifts() -> Table:
 
 
 def _agents() -> Table:
-    named = [{"agent": form, "what": what} for form, what in FORMS.items()]
-    return named + [{"agent": name, "what": what} for name, what in planted_names().items()]
+    return [{"agent": form, "what": what} for form, what in forms().items()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from toolshift.agents.catalog import shipped_adapter
+from toolshift.agents.local import shipped_adapter
 from toolshift.commands.data import check_share, read_mix, shifted_of
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, progress

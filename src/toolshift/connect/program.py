@@ -13,7 +13,7 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
+from toolshift.agents.kind import AgentKind
 from toolshift.connect.process import Process
 from toolshift.connect.serve.server import Background, require
 from toolshift.connect.serve.session import ActResult, AgentSession
@@ -194,6 +195,35 @@ class UrlAgent:
             )
         else:
             visit.crash(what)
+
+
+class _Program(AgentKind):
+    private = True
+
+    def __init__(
+        self, maker: Callable[..., CommandAgent | UrlAgent], form: str, about: str
+    ) -> None:
+        self._maker = maker
+        self.forms = {form: about}
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> CommandAgent | UrlAgent:
+        """Takes the options `timeout` and `concurrency`."""
+        taken = {name: options[name] for name in ("timeout", "concurrency") if name in options}
+        return self._maker(spec.partition(":")[2], **taken)
+
+    def is_free(self, spec: str) -> bool:
+        """It may well ask a paid model."""
+        return False
+
+
+COMMAND_KIND = _Program(
+    CommandAgent,
+    "command:PROGRAM ARGUMENTS",
+    "your own program, started for each episode, over MCP",
+)
+URL_KIND = _Program(
+    UrlAgent, "url:http://HOST:PORT/PATH", "your own agent, which runs already, over MCP"
+)
 
 
 class _Visit:

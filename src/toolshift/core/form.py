@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import msgspec
 
+from toolshift.core import formats
 from toolshift.core.tool import JSON, Field, Result
 
 
@@ -24,7 +24,15 @@ def _write_json(data: Any) -> str:
     return JSON.encode(data).decode()
 
 
-FORMS: dict[str, Form] = {"json": Form(_write_json, msgspec.json.decode)}
+FORMS: dict[str, Form] = {
+    "json": Form(_write_json, msgspec.json.decode),
+    "yaml": Form(formats.write_yaml, formats.read_yaml),
+    "xml": Form(formats.write_xml, formats.read_xml),
+    "csv": Form(formats.write_csv, formats.read_csv),
+    "pairs": Form(formats.write_pairs, formats.read_pairs),
+    "table": Form(formats.write_table, formats.read_table),
+    "prose": Form(formats.write_prose, formats.read_prose),
+}
 
 
 def register(name: str, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
@@ -33,9 +41,7 @@ def register(name: str, write: Callable[[Any], str], read: Callable[[str], Any])
 
 
 def form(name: str) -> Form:
-    """The form of this name; those beside JSON are loaded when one is first needed."""
-    if name not in FORMS:
-        import_module("toolshift.core.formats")
+    """The form of this name."""
     return FORMS[name]
 
 

@@ -13,8 +13,6 @@ from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
-from toolshift.core.form import register
-
 Record = dict[str, Any]
 Path = tuple[str, ...]
 _DECODE = json.JSONDecoder().raw_decode
@@ -357,11 +355,3 @@ def _read_path(text: str, place: int) -> tuple[Path, int]:
         if text.startswith(" is ", place):
             return tuple(keys), place + len(" is ")
         place += len(" of the ")
-
-
-register("yaml", write_yaml, read_yaml)
-register("xml", write_xml, read_xml)
-register("csv", write_csv, read_csv)
-register("pairs", write_pairs, read_pairs)
-register("table", write_table, read_table)
-register("prose", write_prose, read_prose)

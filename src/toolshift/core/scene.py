@@ -75,6 +75,11 @@ class Declared(Protocol):
         ...
 
     @property
+    def file(self) -> bytes:
+        """The content of the file that it was made from; empty for one that is code."""
+        ...
+
+    @property
     def preserves(self) -> str:
         """ "end_state", "solvability" or "nothing"."""
         ...

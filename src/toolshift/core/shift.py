@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Literal, get_args
 
+from toolshift.core.errors import UsageError
 from toolshift.core.layer import Layer
 from toolshift.core.scene import Outcome, Scene, Task
 from toolshift.core.user import Ask
@@ -60,6 +61,7 @@ class Shift:
         order: where it stands in a composition: the deeper change is made first, so that a layer
             of the surface covers what a change of the graph has made.
         imitates: a changelog entry of the kind that causes this in the real world.
+        file: the content of the file that it was made from; such a shift has one severity.
     """
 
     name: str
@@ -72,9 +74,11 @@ class Shift:
     imitates: str
     summary: str
     rule: Rule
+    file: bytes = b""
 
 
-_registry: dict[str, Shift] = {}
+declared: dict[str, Shift] = {}
+"""What `shift` has registered in this process; `toolshift.shifts.registry` finds shifts."""
 
 
 def shift(
@@ -90,13 +94,21 @@ def shift(
     """Registers a function of (scene, rng, severity) as a shift under its own name.
 
     The function returns a `Change`, and raises `NotApplicable` where it cannot be truthful.
+
+    Raises:
+        UsageError: where another module has a shift of this name.
     """
 
     def register(rule: Rule) -> Rule:
         name = rule.__name__
         summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
         place = 4 - level if order is None else order
-        _registry[name] = Shift(
+        if name in declared and declared[name].rule.__module__ != rule.__module__:
+            raise UsageError(
+                f"shift {name!r} of {rule.__module__}: {declared[name].rule.__module__} has a "
+                "shift of this name already; choose another"
+            )
+        declared[name] = Shift(
             name, version, tier, dimension, level, preserves, place, imitates, summary, rule
         )
         return rule

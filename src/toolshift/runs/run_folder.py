@@ -153,7 +153,7 @@ class RunFolder:
                 f"{FORMAT}): upgrade to read it"
             )
         manifest = decode(raw, Manifest, f"{path}/manifest.json")
-        know_files(path / f"{name}.json" for name in manifest.shifts if "@" in name)
+        know_files(path / f"{name}.json" for name in manifest.shifts)
         rows = tuple(lines(path / "plan.jsonl", Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)
         if plan.hash != manifest.plan_hash:
@@ -216,7 +216,7 @@ class RunFolder:
     def discard(self) -> None:
         """Takes away again what this very object has made, where nothing has been run."""
         with suppress(OSError):
-            ours = {*EMPTY, *(f"{name}.json" for name in self.manifest.shifts if "@" in name)}
+            ours = {*EMPTY, *(f"{name}.json" for name in self.manifest.shifts)}
             if not self._made or self.done or _names(self.path) - ours:
                 return
             for name in ours:

@@ -249,7 +249,7 @@ def _names(raw: str) -> list[str]:
 
 def _severities(name: str, severities: tuple[int, ...]) -> tuple[int, ...]:
     """Those of a shift that names none; one that is made from a file is always the same."""
-    return severities[:1] if "@" in name else severities
+    return severities[:1] if find_shift(name).file else severities
 
 
 def _severity(text: str, where: str) -> int:

@@ -5,30 +5,70 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.names import unknown
+from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied, Scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, Shift, _registry
+from toolshift.core.shift import SEVERITIES, NotApplicable, Shift, declared
 
 PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH lists folders
 
 
-FAMILIES = ("query", "action", "observation", "interruption", "dependency", "sources", "domain")
+OURS = {
+    "tool_name_noise": "toolshift.shifts.action:tool_name_noise",
+    "semantic_rename": "toolshift.shifts.action:semantic_rename",
+    "identity_erasure": "toolshift.shifts.action:identity_erasure",
+    "semantic_trap": "toolshift.shifts.action:semantic_trap",
+    "parameter_rename": "toolshift.shifts.action:parameter_rename",
+    "schema_noise": "toolshift.shifts.action:schema_noise",
+    "description_paraphrase": "toolshift.shifts.action:description_paraphrase",
+    "description_removal": "toolshift.shifts.action:description_removal",
+    "distractor_tools": "toolshift.shifts.action:distractor_tools",
+    "tool_subset": "toolshift.shifts.action:tool_subset",
+    "query_paraphrase": "toolshift.shifts.query:query_paraphrase",
+    "query_typos": "toolshift.shifts.query:query_typos",
+    "query_ambiguity": "toolshift.shifts.query:query_ambiguity",
+    "query_underspecification": "toolshift.shifts.query:query_underspecification",
+    "query_redundancy": "toolshift.shifts.query:query_redundancy",
+    "placebo": "toolshift.shifts.query:placebo",
+    "format_drift": "toolshift.shifts.observation:format_drift",
+    "missing_values": "toolshift.shifts.observation:missing_values",
+    "truncation": "toolshift.shifts.observation:truncation",
+    "verification_change": "toolshift.shifts.observation:verification_change",
+    "transient_error": "toolshift.shifts.interruption:transient_error",
+    "permanent_error": "toolshift.shifts.interruption:permanent_error",
+    "redirect": "toolshift.shifts.interruption:redirect",
+    "tool_removed_midway": "toolshift.shifts.interruption:tool_removed_midway",
+    "tool_added": "toolshift.shifts.interruption:tool_added",
+    "tool_migrated": "toolshift.shifts.interruption:tool_migrated",
+    "merged_tools": "toolshift.shifts.dependency:merged_tools",
+    "split_tools": "toolshift.shifts.dependency:split_tools",
+    "reversed_order": "toolshift.shifts.dependency:reversed_order",
+    "new_precondition": "toolshift.shifts.dependency:new_precondition",
+    "conflicting_sources": "toolshift.shifts.sources:conflicting_sources",
+    "incomplete_information": "toolshift.shifts.sources:incomplete_information",
+    "unseen_domain": "toolshift.shifts.domain:unseen_domain",
+    "rule_update": "toolshift.shifts.domain:rule_update",
+    "intent_change": "toolshift.shifts.domain:intent_change",
+    "fatal_error": "toolshift.shifts.domain:fatal_error",
+    "fatal_error_lookalike": "toolshift.shifts.domain:fatal_error_lookalike",
+    "tool_gone": "toolshift.shifts.domain:tool_gone",
+    "tool_gone_lookalike": "toolshift.shifts.domain:tool_gone_lookalike",
+    "contradictory_request": "toolshift.shifts.domain:contradictory_request",
+    "contradictory_request_lookalike": "toolshift.shifts.domain:contradictory_request_lookalike",
+    "no_such_entity": "toolshift.shifts.domain:no_such_entity",
+    "no_such_entity_lookalike": "toolshift.shifts.domain:no_such_entity_lookalike",
+    "*.json": "toolshift.shifts.release.file:find_file_shift",
+    "*@*": "toolshift.shifts.release.file:find_file_shift",
+}
+"""Every shift that ships with ToolShift, and what reads those that are files."""
 
 
-@cache
-def _load() -> None:
-    for family in FAMILIES:
-        import_module(f"toolshift.shifts.{family}")
-    for entry in entry_points(group="toolshift.shifts"):
-        entry.load()
+def _load_plugins() -> None:
     for plugin in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
         _load_plugin(plugin)
 
@@ -58,10 +98,12 @@ def _load_plugin(plugin: str) -> None:
         ) from error
 
 
+SHIFTS: Registry[Shift] = Registry("shift", OURS, "toolshift.shifts", declared, _load_plugins)
+
+
 def shifts() -> dict[str, Shift]:
     """Every shift by name: ours, and those of installed plugins."""
-    _load()
-    return dict(_registry)
+    return SHIFTS.all()
 
 
 def find_shift(name: str) -> Shift:
@@ -73,14 +115,7 @@ def find_shift(name: str) -> Shift:
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
-    if name.endswith(".json") or "@" in name:
-        from toolshift.shifts.release.file import find_file_shift
-
-        return find_file_shift(name)
-    _load()
-    if name not in _registry:
-        raise UsageError(unknown("shift", name, _registry))
-    return _registry[name]
+    return SHIFTS.find(name)
 
 
 def file_contents(names: Iterable[str]) -> dict[str, bytes]:
@@ -89,12 +124,8 @@ def file_contents(names: Iterable[str]) -> dict[str, bytes]:
     Raises:
         UsageError: where one is gone or has changed.
     """
-    stored = [name for name in names if "@" in name]
-    if not stored:
-        return {}
-    from toolshift.shifts.release.file import content_of
-
-    return {name: content_of(name) for name in stored}
+    contents = {name: find_shift(name).file for name in names}
+    return {name: content for name, content in contents.items() if content}
 
 
 def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:

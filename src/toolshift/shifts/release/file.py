@@ -96,7 +96,7 @@ def read_shift_file(path: Path) -> ShiftFile:
     return found
 
 
-_known: dict[str, tuple[Shift, bytes]] = {}
+_known: dict[str, Shift] = {}
 
 
 def find_file_shift(name: str) -> Shift:
@@ -105,19 +105,6 @@ def find_file_shift(name: str) -> Shift:
     Raises:
         UsageError: where the file is gone, has changed, or is none.
     """
-    return _found(name)[0]
-
-
-def content_of(name: str) -> bytes:
-    """The content of the file of a shift.
-
-    Raises:
-        UsageError: as for `find_file_shift`.
-    """
-    return _found(name)[1]
-
-
-def _found(name: str) -> tuple[Shift, bytes]:
     if name in _known:
         return _known[name]
     if "@" not in name or Path(name).is_file():
@@ -128,9 +115,9 @@ def _found(name: str) -> tuple[Shift, bytes]:
         if not file.is_file():
             continue
         found = _take_in(file)
-        if found[0].name == name:
+        if found.name == name:
             return found
-        others.append(found[0].name)
+        others.append(found.name)
     stem = name.partition("@")[0]
     changed = next((other for other in others if other.partition("@")[0] == stem), "")
     if changed:
@@ -144,12 +131,12 @@ def _found(name: str) -> tuple[Shift, bytes]:
     )
 
 
-def _take_in(path: Path) -> tuple[Shift, bytes]:
+def _take_in(path: Path) -> Shift:
     """Reads a file, and lets its shift be found by name."""
     file = read_shift_file(path)
     know_files([path])
     shift = as_shift(file)
-    return _known.setdefault(shift.name, (shift, file.encode()))
+    return _known.setdefault(shift.name, shift)
 
 
 def as_shift(file: ShiftFile) -> Shift:
@@ -172,4 +159,5 @@ def as_shift(file: ShiftFile) -> Shift:
         imitates=f"{file.old.origin} becomes {file.new.origin}.",
         summary=f"The change from {file.old.origin} to {file.new.origin}, exactly.",
         rule=release,
+        file=file.encode(),
     )

@@ -306,7 +306,7 @@ class OwnWorld(World):
         silent = [call.name for call in calls if not truth.by_name[call.name].returns]
         if shift.name == "conflicting_sources" and silent:
             return f"{silent[0]} does not declare what its results hold"
-        keeps = shift.preserves == "end_state" or "@" in shift.name  # a change of tools says itself
+        keeps = shift.preserves == "end_state" or shift.file  # a change of tools says itself
         if scene.clean.outcome.refusal and not keeps:
             return "the right end is a refusal already"
         return ""

@@ -1,0 +1,130 @@
+"""Kinds of agents: what stands behind the beginning of a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from toolshift.core.errors import UsageError
+from toolshift.core.importing import import_attribute
+from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
+
+AnyAgent: TypeAlias = Agent | ScriptedAgent | OutsideAgent
+
+
+class AgentKind:
+    """Agents whose specs begin alike. Subclasses override what differs.
+
+    Attributes:
+        forms: how its specs are written, and what each means, for `toolshift list agents`.
+        private: whether specs may hold a private path or a key, so that none is stored.
+    """
+
+    forms: Mapping[str, str] = {}
+    private = False
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
+        """Makes the agent of a spec.
+
+        Args:
+            spec: the whole text, as it was given.
+            options: those of the run (`toolshift.evaluate`); a kind takes what concerns it.
+
+        Raises:
+            UsageError: where the spec is wrong, or what the agent needs is missing.
+        """
+        raise NotImplementedError
+
+    def is_free(self, spec: str) -> bool:
+        """Whether running the agent costs no money; loads no model and needs no key.
+
+        Args:
+            spec: the whole text, as it was given.
+
+        Raises:
+            UsageError: where the spec is wrong.
+        """
+        return isinstance(self.make(spec, {}), ScriptedAgent)
+
+
+class PluginKind(AgentKind):
+    """What a table or an entry point names that is no kind: an agent, a class of one, a function.
+
+    Args:
+        name: what it is registered as. Where this ends in `:`, the object is a function that
+            makes an agent from what follows in the spec.
+        thing: the object.
+    """
+
+    def __init__(self, name: str, thing: Any) -> None:
+        self.name, self.thing = name, thing
+        about = (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
+        self.forms = {f"{name}..." if name.endswith(":") else name: about}
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
+        """The agent itself, or the one that the object makes."""
+        if not self.name.endswith(":"):
+            if spec != self.name:
+                raise UsageError(f"agent {spec!r}: {self.name} takes no settings")
+            return as_agent(self.thing, spec)
+        with blamed(f"agent {spec} could not be made"):
+            made = self.thing(spec.removeprefix(self.name))
+        return as_agent(made, spec)
+
+
+class OwnKind(AgentKind):
+    """`module:function`: the caller's own code; the working directory can be imported from."""
+
+    forms = {"module:function": "your own function of (messages, tools)"}
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
+        """Imports it."""
+        module, _, attribute = spec.partition(":")
+        return as_agent(import_attribute(module, attribute, "agent"), spec)
+
+
+def own(spec: str) -> AgentKind:
+    """The kind of every spec with a `:` whose beginning is not registered."""
+    return OwnKind()
+
+
+def as_agent(found: Any, name: str) -> AnyAgent:
+    """An agent as it is, an instance of a class, or a function of (messages, tools) wrapped.
+
+    Args:
+        found: any of these.
+        name: what results call a function.
+
+    Raises:
+        UsageError: for anything else, or where the class cannot be called without arguments.
+    """
+    if isinstance(found, type):
+        with blamed(f"agent {name} could not be made"):
+            found = found()
+    if isinstance(found, Agent | ScriptedAgent | OutsideAgent):
+        return found
+    if not callable(found):
+        raise UsageError(
+            f"agent {name} is of type {type(found).__name__}: it must be a function "
+            "of (messages, tools), or have a name and reply(turn)"
+        )
+    return CallableAgent(found, name)
+
+
+@contextmanager
+def blamed(what: str) -> Iterator[None]:
+    """Says what an exception broke, as a UsageError.
+
+    Args:
+        what: the beginning of the message.
+
+    Raises:
+        UsageError: for every exception inside.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as fault:
+        raise UsageError(f"{what}: {type(fault).__name__}: {fault}") from fault

@@ -1,0 +1,134 @@
+"""Agents, worlds and shifts are found by one mechanism, ours and those of other packages alike."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolshift.agents.catalog import KINDS, is_free, make_agent
+from toolshift.agents.planted import PLANTED
+from toolshift.core.errors import UsageError
+from toolshift.core.registry import Registry
+from toolshift.core.shift import Shift
+from toolshift.shifts.registry import SHIFTS
+from toolshift.worlds.registry import WORLDS
+
+TABLES = {"agent": KINDS, "world": WORLDS, "shift": SHIFTS}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_registered_string_names_something(kind: str) -> None:
+    strings = sorted(set(TABLES[kind].ours.values()))
+    code = (
+        "import sys\nfrom functools import reduce\nfrom importlib import import_module\n"
+        "for value in sys.argv[1:]:\n"
+        "    module, _, path = value.partition(':')\n"
+        "    reduce(getattr, path.split('.'), import_module(module))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *strings], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tables_miss_nothing() -> None:
+    for name, shift in SHIFTS.all().items():
+        assert isinstance(shift, Shift)
+        assert shift.name == name
+        ours = shift.rule.__module__.startswith("toolshift.")
+        assert not ours or name in SHIFTS.ours
+    assert set(PLANTED) == {n for n, value in KINDS.ours.items() if "planted" in value}
+    assert {world.name for world in WORLDS.all().values()} == set(WORLDS.names())
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package with an entry point of each kind."""
+    (tmp_path / "theirs_reg.py").write_text(
+        "from toolshift.worlds.poi import WORLD\n"
+        "from toolshift.core.shift import Change, shift\n"
+        "@shift(tier='interaction', dimension='observation', level=1, imitates='x')\n"
+        "def theirs_shift(scene, rng, severity):\n"
+        "    return Change()\n"
+        "def reply(messages, tools):\n"
+        "    '''Says hello.'''\n"
+        "    return 'hello'\n"
+        "class Sized:\n"
+        "    def __init__(self, size):\n"
+        "        self.name = f'sized {size}'\n"
+        "    def reply(self, turn):\n"
+        "        return self.name\n"
+        "broken = 1\n"
+    )
+    folder = tmp_path / "theirs_reg-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs-reg\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[toolshift.agents]\ntheirs = theirs_reg:reply\nsized: = theirs_reg:Sized\n"
+        "[broken]\nbroken = theirs_reg:missing\n"
+        "[toolshift.worlds]\ntheir_world = theirs_reg:WORLD\n"
+        "[toolshift.shifts]\nanything = theirs_reg\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_entry_points_are_found_as_our_own_names_are(package: Path) -> None:
+    code = (
+        "from toolshift.agents.catalog import forms, make_agent\n"
+        "from toolshift.shifts.registry import find_shift, shifts\n"
+        "from toolshift.worlds.registry import find_world, world_names\n"
+        "print(make_agent('theirs').name, make_agent('sized:9').name, forms()['theirs'])\n"
+        "print(find_shift('theirs_shift').name, 'anything' in shifts())\n"
+        "print(find_world('their_world').name, world_names()[-1])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=package
+    )
+    assert done.stdout.splitlines() == [
+        "theirs sized 9 Says hello",
+        "theirs_shift False",
+        "poi their_world",
+    ], done.stderr
+
+
+def test_a_string_that_leads_nowhere_is_said(package: Path) -> None:
+    there = Registry[object]("agent", {}, "broken")
+    with pytest.raises(UsageError, match="agent theirs_reg:missing cannot be imported"):
+        there.find("broken")
+
+
+def test_the_nearest_names_are_offered() -> None:
+    with pytest.raises(UsageError, match="unknown agent 'orcale': did you mean oracle"):
+        make_agent("orcale")
+    with pytest.raises(UsageError, match="unknown shift 'format_drit': did you mean format_drift"):
+        SHIFTS.find("format_drit")
+    with pytest.raises(UsageError, match="unknown world 'retial': did you mean retail"):
+        WORLDS.find("retial")
+
+
+def test_kinds_read_their_specs() -> None:
+    assert make_agent("gives_up@0.5").name == "gives_up@0.5"
+    assert not is_free("chat:some-model")
+    assert not is_free("command:python agent.py")
+    assert not is_free("url:http://127.0.0.1:9/x")
+    assert is_free("oracle")
+    assert is_free("smol,batch=8")
+    for wrong in ("oracle@0.5", "smol@0.5", "local:", "chat:", "smol:nothing", "smol,bach=8"):
+        with pytest.raises(UsageError):
+            is_free(wrong)
+
+
+def test_two_shifts_of_one_name_are_refused() -> None:
+    from toolshift.core.shift import shift
+
+    SHIFTS.find("placebo")
+
+    def placebo(scene, rng, severity):
+        """Another one."""
+
+    with pytest.raises(UsageError, match="has a shift of this name already"):
+        shift(tier="interaction", dimension="query", level=1, imitates="x")(placebo)
