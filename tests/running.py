@@ -39,6 +39,29 @@ def returns_nothing(messages, tools):
     return None
 
 
+async def waits(messages, tools):
+    import asyncio
+
+    await asyncio.sleep(0)
+    CALLS.setdefault("loop", asyncio.get_running_loop())
+    assert CALLS["loop"] is asyncio.get_running_loop(), "a client would lose its connections"
+    return refuses(messages, tools)
+
+
+async def exits(messages, tools):
+    CALLS["before"] = CALLS.get("before", 0) + 1
+    if CALLS["before"] > 1:
+        raise SystemExit(3)
+    return refuses(messages, tools)
+
+
+class Slow:
+    name = "slow object"
+
+    async def reply(self, turn):
+        return await waits(turn.messages, turn.tools)
+
+
 number = 7
 """
 

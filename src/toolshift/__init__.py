@@ -1,6 +1,7 @@
 """ToolShift: what happens to your agent when the world moves?
 
-The names below are imported when they are first used, so that `import toolshift` stays cheap.
+The names below are public; modules under this one are private by place and may move. They are
+imported when they are first used, so that `import toolshift` stays cheap.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
     from toolshift.agents.catalog import make_agent
     from toolshift.api import attempt, evaluate
     from toolshift.core.errors import BudgetSpent, UsageError
+    from toolshift.core.fact import Fact
     from toolshift.core.layer import Layer
     from toolshift.core.message import Reply, ToolCall, Turn, Usage
     from toolshift.core.scene import Scene
-    from toolshift.core.shift import Change, NotApplicable
-    from toolshift.core.world import World
+    from toolshift.core.shift import Change, NotApplicable, shift
+    from toolshift.core.tool import Field, Param, Tool, ToolFailure
+    from toolshift.core.world import Request, TaskKind, World
     from toolshift.episode.budget import Budget
-    from toolshift.episode.contract import Agent
+    from toolshift.episode.contract import Agent, BatchAgent
     from toolshift.episode.draw import make_scene
     from toolshift.episode.episode import Episode
     from toolshift.episode.grade import Grade
@@ -27,44 +30,61 @@ if TYPE_CHECKING:
     from toolshift.worlds.registry import find_world
 
 _HOME = {
-    "Agent": "episode.contract",
+    "make_agent": "agents.catalog",
+    "attempt": "api",
+    "evaluate": "api",
+    "BudgetSpent": "core.errors",
+    "UsageError": "core.errors",
+    "Fact": "core.fact",
+    "Layer": "core.layer",
     "Reply": "core.message",
     "ToolCall": "core.message",
     "Turn": "core.message",
     "Usage": "core.message",
-    "make_agent": "agents.catalog",
-    "Budget": "episode.budget",
-    "Episode": "episode.episode",
-    "BudgetSpent": "core.errors",
-    "UsageError": "core.errors",
-    "Grade": "episode.grade",
-    "Layer": "core.layer",
-    "Report": "measure.report",
-    "attempt": "api",
-    "evaluate": "api",
     "Scene": "core.scene",
-    "make_scene": "episode.draw",
     "Change": "core.shift",
     "NotApplicable": "core.shift",
+    "shift": "core.shift",
+    "Field": "core.tool",
+    "Param": "core.tool",
+    "Tool": "core.tool",
+    "ToolFailure": "core.tool",
+    "Request": "core.world",
+    "TaskKind": "core.world",
+    "World": "core.world",
+    "Budget": "episode.budget",
+    "Agent": "episode.contract",
+    "BatchAgent": "episode.contract",
+    "make_scene": "episode.draw",
+    "Episode": "episode.episode",
+    "Grade": "episode.grade",
+    "Report": "measure.report",
     "apply": "shifts.registry",
     "compose": "shifts.registry",
-    "World": "core.world",
     "find_world": "worlds.registry",
 }
 
 __all__ = [
     "Agent",
+    "BatchAgent",
     "Budget",
     "BudgetSpent",
     "Change",
     "Episode",
+    "Fact",
+    "Field",
     "Grade",
     "Layer",
     "NotApplicable",
+    "Param",
     "Reply",
     "Report",
+    "Request",
     "Scene",
+    "TaskKind",
+    "Tool",
     "ToolCall",
+    "ToolFailure",
     "Turn",
     "Usage",
     "UsageError",
@@ -76,6 +96,7 @@ __all__ = [
     "find_world",
     "make_agent",
     "make_scene",
+    "shift",
 ]
 
 

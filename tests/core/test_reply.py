@@ -81,7 +81,7 @@ def test_an_agent_that_exits_is_no_end_of_the_study() -> None:
     def exits(messages: Any, tools: Any) -> str:
         sys.exit(7)
 
-    with pytest.raises(UsageError, match="SystemExit on its first turn: 7"):
+    with pytest.raises(UsageError, match=r"on its first turn: SystemExit: 7 \(test_reply.py, line"):
         evaluate(CallableAgent(exits, "exits"), tasks=1, shifts=["redirect"])
     turns = iter(["No.", "No."])
 

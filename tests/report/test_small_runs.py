@@ -19,6 +19,7 @@ from toolshift.runs.run_folder import RunFolder
 
 OWN = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
 TOO_FEW = "too few tasks to tell it from chance."
+LINE = 30
 
 
 def raises(messages: Any, tools: Any) -> Any:
@@ -111,7 +112,8 @@ def test_code_that_raises_is_named(broken: RunFolder) -> None:
     assert each.crashed.episodes == each.everything.episodes
     said = (
         f"code broke down in {each.crashed.episodes} of {each.everything.episodes} episodes: "
-        f"KeyError: 'the <model> is not there' (open {each.crashed.example})."
+        f"KeyError: 'the <model> is not there' (test_small_runs.py, line {LINE}) "
+        f"(open {each.crashed.example})."
     )
     assert f"Its own {said}" in " ".join(report.summary(300).split())
     assert f"Solves 0% of tasks as trained. Its own {said}" == story.headline(each)

@@ -162,7 +162,25 @@ def test_an_agent_that_raises_later_has_failed(toolshift: Run) -> None:
     assert failed["end"] == "crashed"
     assert not failed["grade"]["void"]
     assert failed["grade"]["cause"] == "malformed_output"
-    assert failed["steps"][-1]["said"] == "OSError: connection lost"
+    source = Path("mine.py").read_text().splitlines()
+    line = source.index('        raise OSError("connection lost")') + 1
+    assert failed["steps"][-1]["said"] == f"OSError: connection lost (mine.py, line {line})"
+
+
+@pytest.mark.parametrize("agent", ["waits", "Slow"])
+def test_asynchronous_agents_work(toolshift: Run, agent: str) -> None:
+    words = ("run", "--agent", f"mine:{agent}", *SMALL, "--concurrency", "4", "--out", "out")
+    code, _, err = toolshift(*words)
+    assert code == 0, err
+    assert {episode["end"] for episode in episodes(Path("out"))} == {"refused"}
+
+
+def test_an_asynchronous_agent_that_exits_fails_its_episode(toolshift: Run) -> None:
+    code, _, err = toolshift("run", "--agent", "mine:exits", *SMALL, "--out", "out")
+    assert code == 0, err
+    ends = [episode["end"] for episode in episodes(Path("out"))]
+    assert ends[0] == "refused"
+    assert set(ends[1:]) == {"crashed"}
 
 
 def test_a_resumed_run_knows_that_its_agent_works(tmp_path: Path) -> None:

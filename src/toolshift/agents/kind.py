@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.importing import import_attribute
 from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
 
@@ -127,4 +127,4 @@ def blamed(what: str) -> Iterator[None]:
     except UsageError:
         raise
     except Exception as fault:
-        raise UsageError(f"{what}: {type(fault).__name__}: {fault}") from fault
+        raise UsageError(f"{what}: {described(fault)}") from fault

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 
 
 def import_attribute(module: str, attribute: str, what: str) -> Any:
@@ -34,8 +34,7 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
         ) from None
     except Exception as fault:
         raise UsageError(
-            f"{what} {module}:{attribute}: importing {module} raised "
-            f"{type(fault).__name__}: {fault}"
+            f"{what} {module}:{attribute}: importing {module} raised {described(fault)}"
         ) from fault
     for name in attribute.split("."):
         if not hasattr(found, name):

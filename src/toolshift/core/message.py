@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema_rs
 import msgspec
 
-if TYPE_CHECKING:
-    pass
-
+from toolshift.core.names import storable
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
 """The reasons for which a refusal can be right; `refuse` takes one of them."""
@@ -118,9 +116,9 @@ class Reply(msgspec.Struct, frozen=True):
         """
         if isinstance(message, Reply):
             calls = tuple(map(_writable, message.calls))
-            return msgspec.structs.replace(message, text=_sound(message.text), calls=calls)
+            return msgspec.structs.replace(message, text=storable(message.text), calls=calls)
         if isinstance(message, str):
-            return cls(text=_sound(message))
+            return cls(text=storable(message))
         if not isinstance(message, dict):
             raise TypeError(
                 f"an agent returns a string or an assistant message, not {type(message).__name__}"
@@ -129,7 +127,7 @@ class Reply(msgspec.Struct, frozen=True):
             found = ", ".join(map(str, message))
             raise TypeError(f"an assistant message has content or tool_calls, not {found}")
         calls = tuple(_read_call(raw) for raw in message.get("tool_calls") or ())
-        return cls(text=_sound(text_of(message)), calls=calls)
+        return cls(text=storable(text_of(message)), calls=calls)
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -147,7 +145,7 @@ def _read_call(raw: Any) -> ToolCall:
     arguments = function.get("arguments") or {}
     if isinstance(arguments, str):
         try:
-            decoded = msgspec.json.decode(_sound(arguments))
+            decoded = msgspec.json.decode(storable(arguments))
         except (msgspec.DecodeError, RecursionError):
             decoded = arguments
         arguments = decoded if isinstance(decoded, dict) else arguments
@@ -158,14 +156,9 @@ def _read_call(raw: Any) -> ToolCall:
 def _writable(call: ToolCall) -> ToolCall:
     """The call as a file can hold it; arguments that are no object become the text of them."""
     arguments: Any = call.arguments
-    text = _sound(arguments) if isinstance(arguments, str) else _json(arguments)
+    text = storable(arguments) if isinstance(arguments, str) else _json(arguments)
     held = arguments if isinstance(arguments, dict) else text
-    return ToolCall(_sound(call.name), held, _sound(call.id))
-
-
-def _sound(text: str) -> str:
-    """The text, with `?` for halves of characters (lone surrogates): no file can hold those."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return ToolCall(storable(call.name), held, storable(call.id))
 
 
 def _json(arguments: Any) -> str:

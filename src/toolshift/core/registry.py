@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.names import unknown
 
 T = TypeVar("T")
@@ -114,5 +114,5 @@ class Registry(Generic[T]):
             raise
         except Exception as fault:
             raise UsageError(
-                f"{self.what} {value} cannot be imported: {type(fault).__name__}: {fault}"
+                f"{self.what} {value} cannot be imported: {described(fault)}"
             ) from fault

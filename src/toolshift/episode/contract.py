@@ -8,7 +8,12 @@ rule in `read_prose` and reported apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import inspect
+import os
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from toolshift.core.message import Reply, Turn
@@ -22,16 +27,36 @@ if TYPE_CHECKING:
 class Agent(Protocol):
     """Anything with a name that answers a turn.
 
-    An agent may also offer `reply_batch(turns) -> list[Reply]`; a study then steps many episodes
-    together, and calls its `release()`, if there is one, when they have ended. `concurrency` (an
-    int attribute) bounds how many episodes run at once. A `decoding` attribute labels results that
-    were made under a constraint.
+    `reply` may be a coroutine function (`async def`). `concurrency` (an int attribute) bounds how
+    many episodes run at once. A `decoding` attribute labels results that were made under a
+    constraint.
     """
 
     name: str
 
     def reply(self, turn: Turn) -> Reply | str | dict[str, Any]:
         """Answers one turn with an assistant message."""
+        ...
+
+
+@runtime_checkable
+class BatchAgent(Agent, Protocol):
+    """An agent that answers many turns at once; a study steps as many episodes together.
+
+    `batch` (an int attribute) says how many; without it there are 8.
+    """
+
+    def reply_batch(self, turns: Sequence[Turn]) -> Sequence[Reply | str | dict[str, Any]]:
+        """Answers each turn, in their order."""
+        ...
+
+
+@runtime_checkable
+class Releases(Protocol):
+    """An agent that keeps something between turns, such as the memory of a model."""
+
+    def release(self) -> None:
+        """Gives it back; a study calls this when its last episode has ended."""
         ...
 
 
@@ -69,10 +94,45 @@ class CallableAgent:
 
     def reply(self, turn: Turn) -> Reply:
         """Calls the function with the messages and the tools."""
-        return Reply.of(self.function(list(turn.messages), list(turn.tools)))
+        return Reply.of(finished(self.function(list(turn.messages), list(turn.tools))))
+
+
+def finished(value: Any) -> Any:
+    """A value as it is, or what an awaitable comes to.
+
+    All awaitables of a process run in one event loop, in a thread of its own: an asynchronous
+    client keeps its connections between turns, and episodes in several threads can share it.
+
+    Args:
+        value: what an agent has returned.
+
+    Returns:
+        The value, awaited where it is an awaitable. What that raises is raised here.
+    """
+    if not inspect.isawaitable(value):
+        return value
+    fault, made = asyncio.run_coroutine_threadsafe(_outcome(value), _loop(os.getpid())).result()
+    if fault is not None:
+        raise fault
+    return made
+
+
+async def _outcome(value: Awaitable[Any]) -> tuple[BaseException | None, Any]:
+    try:
+        return None, await value
+    except (Exception, SystemExit) as fault:  # SystemExit would end the loop
+        return fault, None
+
+
+@cache
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """The event loop of a process; a forked one gets its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name=f"agents of {process}", daemon=True).start()
+    return loop
 
 
 def converse(agent: Agent, episode: Episode) -> None:
     """Lets an agent that answers turns act until the episode is over."""
     while not episode.end:
-        episode.take(Reply.of(agent.reply(episode.observation)))
+        episode.take(Reply.of(finished(agent.reply(episode.observation))))

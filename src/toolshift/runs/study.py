@@ -19,11 +19,18 @@ from typing import Any
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, as_openai
-from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
+from toolshift.episode.contract import (
+    Agent,
+    BatchAgent,
+    OutsideAgent,
+    Releases,
+    ScriptedAgent,
+    finished,
+)
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import Cell, build
@@ -121,7 +128,7 @@ def _play_scripted(agent: ScriptedAgent, cell: Cell, scene: Scene | None = None)
     except Exception as fault:
         if episode.end:
             raise
-        episode.crash(_said(fault))
+        episode.crash(described(fault))
     return _record(agent.name, cell, episode), time.perf_counter() - start
 
 
@@ -146,7 +153,7 @@ class _Conversation:
         while not self.episode.end:
             if stop is not None and stop.is_set():
                 raise _Stopped
-            self.take(lambda: self.agent.reply(self.episode.observation))
+            self.take(lambda: finished(self.agent.reply(self.episode.observation)))
         return self.finish()
 
     def take(self, reply: Callable[[], Any]) -> None:
@@ -157,7 +164,7 @@ class _Conversation:
         except (Exception, SystemExit) as fault:  # an agent that exits must not end the study
             if self.pilot and not self.episode.steps:
                 raise UsageError(_first_turn(self.agent.name, fault)) from fault
-            self.episode.crash(_said(fault))
+            self.episode.crash(described(fault))
             return
         self.episode.take(read)
 
@@ -178,7 +185,7 @@ class _Visit(_Conversation):
             raise
         except Exception as fault:  # between us and the program; it has no part in this
             if not self.episode.end:
-                self.episode.fail(_said(fault))
+                self.episode.fail(described(fault))
         if not self.episode.end:
             raise _Stopped
         if self.pilot and self.episode.end == "crashed" and len(self.episode.steps) == 1:
@@ -195,13 +202,9 @@ def _conversation(
     return _Conversation(agent, cell, scene, pilot)
 
 
-def _said(fault: BaseException) -> str:
-    return f"{type(fault).__name__}: {fault}"
-
-
 def _first_turn(name: str, fault: BaseException) -> str:
     return (
-        f"agent {name} raised {type(fault).__name__} on its first turn: {fault}. It is called "
+        f"agent {name} raised on its first turn: {described(fault)}. It is called "
         "with (messages, tools) and returns a string or an assistant message."
     )
 
@@ -209,7 +212,7 @@ def _first_turn(name: str, fault: BaseException) -> str:
 def _answering(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
     agent = contestant.agent
     assert isinstance(agent, Agent | OutsideAgent)
-    if hasattr(agent, "reply_batch"):
+    if isinstance(agent, BatchAgent):
         return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))), fresh)
     return _threads(agent, cells, contestant.concurrency, fresh)
 
@@ -273,7 +276,7 @@ def _collect(
         raise fault
 
 
-def _lockstep(agent: Any, cells: list[Cell], batch: int, fresh: bool) -> Iterator[Done]:
+def _lockstep(agent: BatchAgent, cells: list[Cell], batch: int, fresh: bool) -> Iterator[Done]:
     """Steps `batch` episodes together; one that ends makes room for the next.
 
     After the last one the agent's `release()` is called, where it has one.
@@ -283,7 +286,8 @@ def _lockstep(agent: Any, cells: list[Cell], batch: int, fresh: bool) -> Iterato
     while True:
         alive += [_Conversation(agent, c) for c in islice(waiting, batch - len(alive))]
         if not alive:
-            getattr(agent, "release", lambda: None)()
+            if isinstance(agent, Releases):
+                agent.release()
             return
         for one, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
             one.take(reply)
@@ -292,10 +296,10 @@ def _lockstep(agent: Any, cells: list[Cell], batch: int, fresh: bool) -> Iterato
         alive = [one for one in alive if not one.episode.end]
 
 
-def _replies(agent: Any, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
+def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
     """A function for each turn, which returns its reply or raises what the agent raised."""
     try:
-        replies = list(agent.reply_batch([one.episode.observation for one in alive]))
+        replies = list(finished(agent.reply_batch([one.episode.observation for one in alive])))
         if len(replies) != len(alive):
             raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
     except UsageError:

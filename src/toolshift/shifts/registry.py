@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Shift, declared
@@ -93,9 +93,7 @@ def _load_plugin(plugin: str) -> None:
     except UsageError:
         raise
     except Exception as error:
-        raise UsageError(
-            f"plugin {plugin} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        raise UsageError(f"plugin {plugin} cannot be imported: {described(error)}") from error
 
 
 SHIFTS: Registry[Shift] = Registry("shift", OURS, "toolshift.shifts", declared, _load_plugins)

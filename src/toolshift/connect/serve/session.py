@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, protocol_tools
+from toolshift.core.names import storable
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, as_openai
 from toolshift.episode.episode import Episode, Over
@@ -98,26 +99,26 @@ class AgentSession:
 
     def call(self, name: str, arguments: Any) -> ActResult:
         """Calls a tool, one of the protocol included where it is on offer."""
-        name, given = writable(name)[:LONGEST_NAME], readable(arguments)
+        name, given = storable(name)[:LONGEST_NAME], readable(arguments)
         if self.protocol or name not in PROTOCOL_NAMES:
             return self.take(Reply(calls=(ToolCall(name, given),)))
         return self._act(lambda: self._call_unknown(name, given))
 
     def ask(self, question: str) -> ActResult:
         """Asks the user."""
-        return self._act(lambda: self._turn(lambda: self.episode.ask(writable(question))))
+        return self._act(lambda: self._turn(lambda: self.episode.ask(storable(question))))
 
     def answer(self, text: str) -> ActResult:
         """Answers the user's request."""
-        return self._act(lambda: self._turn(lambda: self.episode.answer(writable(text))))
+        return self._act(lambda: self._turn(lambda: self.episode.answer(storable(text))))
 
     def refuse(self, reason: str, said: str = "") -> ActResult:
         """Refuses for one of `toolshift.core.message.REASONS`."""
-        return self._act(lambda: self.episode.refuse(reason, writable(said)))
+        return self._act(lambda: self.episode.refuse(reason, storable(said)))
 
     def say(self, prose: str) -> ActResult:
         """Ends a turn in prose, which is read by the rule of `agent.read_prose`."""
-        return self.take(Reply(text=writable(prose)))
+        return self.take(Reply(text=storable(prose)))
 
     def take(self, reply: Reply) -> ActResult:
         """Carries out one reply, as for an agent in this process."""
@@ -125,11 +126,11 @@ class AgentSession:
 
     def crash(self, why: str) -> None:
         """Ends the episode because the agent itself broke down."""
-        self._act(lambda: self.episode.crash(writable(why)))
+        self._act(lambda: self.episode.crash(storable(why)))
 
     def fail(self, why: str) -> None:
         """Ends the episode because the agent could not be reached."""
-        self._act(lambda: self.episode.fail(writable(why)))
+        self._act(lambda: self.episode.fail(storable(why)))
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -195,11 +196,6 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
-
-
-def writable(text: str) -> str:
-    """A text without the half characters that cannot be stored."""
-    return text.encode("utf-8", "replace").decode()
 
 
 class SessionStore:

@@ -11,6 +11,7 @@ import re
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from toolshift.core.names import storable
 from toolshift.measure.statistics import Interval
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def shown(text: object, longest: int = LONGEST) -> str:
     """Foreign text as it may be shown: on one line, marks made visible, and not too long."""
     whole = str(text)
     said = _CONTROL.sub(_symbol, whole[:longest])
-    said = said.encode("utf-8", "replace").decode()
+    said = storable(said)
     return said if len(whole) <= longest else f"{said}… ({len(whole):,} characters)"
 
 
@@ -44,7 +45,7 @@ def safe_json(value: Any) -> str:
     """JSON that may stand inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = re.sub("[<>&\u2028\u2029]", lambda found: _UNSAFE[found[0]], text)
-    return text.encode("utf-8", "replace").decode()
+    return storable(text)
 
 
 def figure(value: Interval | float | None, at: str, form: str, why: str = "") -> Markup:
