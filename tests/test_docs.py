@@ -1,4 +1,4 @@
-"""The docs do what they say: the page on adding a shift is run."""
+"""The docs do what they say: the pages on adding a shift, a world and an agent are run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+import toolshift
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -69,3 +72,77 @@ def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["agents"][0]["name"] == "mine:reply"
     records = (tmp_path / "out" / "episodes.jsonl").read_text().splitlines()
     assert {json.loads(line)["end"] for line in records} <= {"answered", "refused", "budget"}
+
+
+ADDING = ("add-a-shift.md", "add-a-world.md", "add-an-agent.md")
+
+
+def code_of(page: str) -> str:
+    """The Python code of a page."""
+    return "\n".join(
+        re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    )
+
+
+def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in a folder."""
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", ADDING)
+def test_pages_on_adding_use_exported_names_only(page: str) -> None:
+    used = re.findall(r"(?:from|import) (toolshift[\w.]*)(?: import ([\w, ]+))?", code_of(page))
+    assert used
+    for module, names in used:
+        assert module == "toolshift"
+        assert set(names.split(", ")) <= set(toolshift.__all__)
+
+
+def test_the_page_on_adding_a_world_works_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(code_of("add-a-world.md"))
+    page = (ROOT / "docs" / "add-a-world.md").read_text()
+    check, run = re.findall(r"^\$ toolshift (.*)$", page, re.MULTILINE)
+    checked = run_in(tmp_path, "-m", "toolshift", *check.split())
+    assert "too little: 3 tools, 2 task kinds" in checked.stdout
+    assert "5 passed, 1 failed" in checked.stdout, checked.stdout + checked.stderr
+    install(tmp_path, "library", page)
+    done = run_in(tmp_path, "-m", "toolshift", *run.split(), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["worlds"] == ["library"]
+
+
+def install(folder: Path, name: str, page: str) -> None:
+    """Writes the entry points of a page as an installer does; the folder is on the path."""
+    about = folder / f"{name}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    lines = ""
+    for table in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
+        for group, names in tomllib.loads(table)["project"]["entry-points"].items():
+            lines += f"[{group}]\n" + "".join(f"{n} = {value}\n" for n, value in names.items())
+    (about / "entry_points.txt").write_text(lines)
+
+
+def test_the_page_on_adding_an_agent_works_as_it_stands(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "add-an-agent.md").read_text()
+    (tmp_path / "mine.py").write_text(code_of("add-an-agent.md"))
+    for command in re.findall(r"^\$ toolshift (.*)$", page, re.MULTILINE):
+        done = run_in(tmp_path, "-m", "toolshift", *command.split(), "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        for each in json.loads(done.stdout)["agents"]:
+            assert each["crashed"] is None
+    script = run_in(tmp_path, "mine.py")
+    assert "oracle" in script.stdout, script.stderr
+    install(tmp_path, "mine", page)
+    named = ("run", "--agent", "curious", "--agent", "sized:large", "--tasks", "2", "--json")
+    done = run_in(tmp_path, "-m", "toolshift", *named)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [each["name"] for each in json.loads(done.stdout)["agents"]] == ["curious", "large"]
+    listed = run_in(tmp_path, "-m", "toolshift", "list", "agents")
+    assert "sized:" in listed.stdout
