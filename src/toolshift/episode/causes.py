@@ -178,7 +178,7 @@ def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
 def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
     """Whether a call of a tool without a part in the task did not lead the agent astray."""
     went_on = any(s.kind == "call" and s.ok and s.name in watch.useful for s in after)
-    return not _made_use_of(step, after) and (step.ok or went_on)
+    return went_on and not _made_use_of(step, after)
 
 
 def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
