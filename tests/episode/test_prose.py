@@ -33,7 +33,7 @@ def test_a_detail_that_is_asked_for_is_a_question(text: str) -> None:
         ("The tool required for charts is currently not available.", "tool_unavailable"),
         ("The parcel could not be found. Sorry about that!", "not_found"),
         ("Birgit Fjellrud isn't registered here; I can't check her weight.", "not_found"),
-        ("Unfortunately nobody is here. If the date differs, let me know which.", ""),
+        ("Unfortunately nobody is here. If the date differs, let me know which.", "not_found"),
     ],
 )
 def test_an_offer_does_not_hide_a_refusal(text: str, reason: str) -> None:
@@ -41,4 +41,4 @@ def test_an_offer_does_not_hide_a_refusal(text: str, reason: str) -> None:
 
 
 def test_a_repeated_request_is_no_question() -> None:
-    assert read_prose("Check whether it is safe and tell me the clearance code.") == ("answer", "")
+    assert read_prose("Check whether it is safe and tell me the clearance code.") == ("none", "")

@@ -252,13 +252,21 @@ class Episode:
 
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
-        kind, reason = read_prose(text, shown)
+        kind, reason = read_prose(text, shown, self._heard())
         if kind == "question":
             self.ask(text, prose=True)
         elif kind == "refusal":
             self.refuse(reason, text, prose=True)
         else:
             self.answer(text, prose=True)
+
+    def _heard(self) -> str:
+        """What the user said in this request: the request itself, and replies to questions."""
+        since = next(
+            (n for n in range(len(self.steps), 0, -1) if self.steps[n - 1].kind == "answer"), 0
+        )
+        replies = [step.text for step in self.steps[since:] if step.kind == "ask"]
+        return "\n".join((self.ask_now.text, *replies))
 
     def _still_going(self) -> None:
         if self.end:

@@ -1,0 +1,84 @@
+"""Reads text as a careful person would: one folding, and the codes that a text states."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+
+import msgspec
+
+from toolshift.core.message import CODE
+
+_SIGNS = (
+    dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"), "-")
+    | dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u2032\u00b4"), "'")
+    | dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb"), '"')
+    | dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\u180e"))
+)
+_SPACES = re.compile(r"[^\S\n]+")
+_BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
+_LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
+_LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-?\s?({_LETTER}{{4}})(?![A-Z0-9])")
+_NEGATED = re.compile(
+    r"(\bnot|n't|\brather than|\binstead of|\bnever)(\s+(?!but\b|however\b|only\b)\w+){0,3}\s*$",
+    re.IGNORECASE,
+)
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """A code that a text states, and where.
+
+    Attributes:
+        code: as it was shown.
+        start: its place in the folded text without markup.
+        end: where it ends there.
+        negated: the text says that this is not it.
+    """
+
+    code: str
+    start: int
+    end: int
+    negated: bool
+
+
+def fold(text: str) -> str:
+    """The text with one form of each sign: NFKC, hyphens, quotes, spaces; nothing invisible.
+
+    Letters that only look alike stay different.
+    """
+    if text.isascii():
+        return _SPACES.sub(" ", text)
+    known = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
+    return _SPACES.sub(" ", known)
+
+
+def bare(text: str) -> str:
+    """The folded text without markup: emphasis, backticks, boxes and brackets."""
+    text = _BOXED.sub(r"\1", fold(text)).replace("$", " ")
+    return re.sub(r"[\[\]{}<>()]", " ", re.sub(r"[*_`\\]", "", text))
+
+
+def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
+    """The codes that a text states, in order.
+
+    The form of a code counts in any case. A code with a space for its hyphen, or none, counts
+    where it can only be a code that was shown.
+
+    Args:
+        text: the text; it is read without markup (`bare`).
+        shown: the codes that were shown.
+    """
+    text = bare(text)
+    found = []
+    for match in _LOOSE.finditer(text.upper() if text.isascii() else _upper(text)):
+        code = f"{match[1]}-{match[2]}"
+        if match[0] == code or code in shown:
+            negated = _NEGATED.search(text[: match.start()]) is not None
+            found.append(Stated(code, match.start(), match.end(), negated))
+    return found
+
+
+def _upper(text: str) -> str:
+    """Upper case letter by letter, so that places stay the same."""
+    return "".join(c.upper() if len(c.upper()) == 1 else c for c in text)
