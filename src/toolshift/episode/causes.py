@@ -18,7 +18,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import End
-from toolshift.episode.grading_rules import is_decisive, is_right
+from toolshift.episode.grading_rules import answers_right, is_decisive
 
 CAUSES = (
     "memorised_name",
@@ -108,8 +108,8 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
 def _wrong_ending(scene: Scene, steps: Sequence[Step]) -> int:
     """The first answer that is not the right one; else the last step."""
     answers = [number for number, step in enumerate(steps) if step.kind == "answer"]
-    for number, ask in zip(answers, scene.asks, strict=False):
-        if not is_right(ask, steps[number].said):
+    for number, right in zip(answers, answers_right(scene, steps), strict=False):
+        if not right:
             return number
     return len(steps) - 1
 

@@ -13,7 +13,7 @@ from toolshift.core.step import Step
 from toolshift.core.tool import NOT_RECORDED
 from toolshift.episode.causes import cause_of
 from toolshift.episode.episode import End, Episode
-from toolshift.episode.grading_rules import effects_of, is_decisive, is_right
+from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -101,9 +101,7 @@ def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
         return end == "refused" and seen and not _surplus(scene, steps)
     if end != "answered":
         return False
-    answers = [step.said for step in steps if step.kind == "answer"]
-    right = all(is_right(ask, answer) for ask, answer in zip(scene.asks, answers, strict=True))
-    return right and _effects_right(scene, steps)
+    return all(answers_right(scene, steps)) and _effects_right(scene, steps)
 
 
 def _misunderstood(step: Step) -> bool:

@@ -3,20 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
+from toolshift.core.reading import Stated, bare, codes_in, fold
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
 
+Fields = Mapping[str, frozenset[str]]
+"""Codes that were shown, each with the fields that it came from; none where that is not known."""
 
-def is_right(ask: Ask, answer: str) -> bool:
+_HEDGE = re.compile(
+    r"\b(or|either|maybe|perhaps|possibly|alternatively|otherwise|if not)\b", re.IGNORECASE
+)
+_FILLER = frozenset(("and", "also", "the", "then", "plus", "next", "are", "is", "codes", "code"))
+
+
+def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
+    """Whether each answer of a trace is right, in order."""
+    answers = [step.said for step in steps if step.kind == "answer"]
+    plain = all(CODE.fullmatch(said.strip().upper()) for said in answers)
+    asked = any(CODE.fullmatch(ask.expected or "") and not ask.pattern for ask in scene.asks)
+    fields = shown_fields(scene, steps) if asked and not plain else {}
+    return [is_right(ask, said, fields) for ask, said in zip(scene.asks, answers, strict=False)]
+
+
+def is_right(ask: Ask, answer: str, fields: Fields) -> bool:
     """Whether an answer is right, as far as it is asked for one."""
     if ask.pattern:
         return re.search(ask.pattern, answer) is not None
-    return ask.expected is None or states(answer, ask.expected)
+    return ask.expected is None or states(answer, ask.expected, fields)
+
+
+def shown_fields(scene: Scene, steps: Sequence[Step]) -> Fields:
+    """The codes that the agent was shown, with their fields: the true calls are made again."""
+    calls = [step for step in steps if step.kind == "call"]
+    fields: dict[str, frozenset[str]] = {
+        code: frozenset() for step in calls for code in CODE.findall(fold(step.text))
+    }
+    session = scene.truth.open()
+    for name, arguments in (made for step in calls for made in step.true):
+        data = session.call(name, arguments).data
+        for record in data if isinstance(data, list) else [data]:
+            for path, value in leaves(record) if isinstance(record, dict) else ():
+                if value in fields:
+                    fields[value] |= {path[-1]}
+    return fields
 
 
 def is_decisive(scene: Scene, step: Step) -> bool:
@@ -34,10 +70,54 @@ def is_decisive(scene: Scene, step: Step) -> bool:
     return not subject or subject in looked_up
 
 
-def states(answer: str, expected: str) -> bool:
-    """Whether an answer states the expected code and no other: a list of guesses does not."""
-    codes = set(CODE.findall(answer.upper()))
-    return codes == {expected} if codes or CODE.fullmatch(expected) else expected in answer
+def states(answer: str, expected: str, fields: Fields) -> bool:
+    """Whether an answer states the expected code as the thing that was asked for.
+
+    A code that is said not to be it is not offered. Another code of the same field, or of a field
+    that is not known, makes a list of guesses. Codes of other fields do no harm where each is
+    named in words, and no other is given the name of the field that was asked for.
+
+    Args:
+        answer: what the agent said.
+        expected: the right code.
+        fields: the codes that the agent was shown, with the fields that they came from.
+    """
+    stated = codes_in(answer, fields)
+    if not CODE.fullmatch(expected):
+        return not stated and fold(expected) in fold(answer)
+    offered = [one for one in stated if not one.negated]
+    others = {one.code for one in offered} - {expected}
+    if expected not in {one.code for one in offered}:
+        return False
+    asked = fields.get(expected, frozenset())
+    if any(not fields.get(code) or fields[code] & asked for code in others):
+        return False
+    return not others or _told_apart(bare(answer), offered, expected, asked)
+
+
+def _told_apart(text: str, offered: list[Stated], expected: str, asked: frozenset[str]) -> bool:
+    """Whether words say what each code is, and which one is meant."""
+    named = _names(text, offered)
+    words = {field.split("_")[0] for field in asked}
+    if any(_HEDGE.search(text[a.end : b.start]) for a, b in pairwise(offered)):
+        return False
+    others = [name for one, name in zip(offered, named, strict=True) if one.code != expected]
+    own = " ".join(name for one, name in zip(offered, named, strict=True) if one.code == expected)
+    if any(not set(re.findall(r"[^\W\d_]{2,}", name)) - _FILLER for name in others):
+        return False
+    mine = any(word in own for word in words)
+    return mine or not any(word in name for word in words for name in others)
+
+
+def _names(text: str, offered: list[Stated]) -> list[str]:
+    """The words that name each code: those before it, or after it where the text starts so."""
+    text = text.lower()
+    starts, ends = [one.start for one in offered], [one.end for one in offered]
+    if re.search(r"[^\W\d_]", text[: starts[0]]):
+        spans = zip([0, *ends[:-1]], starts, strict=True)
+    else:
+        spans = zip(ends, [*starts[1:], len(text)], strict=True)
+    return [text[start:end] for start, end in spans]
 
 
 def effects_of(steps: Sequence[Step]) -> list[Any]:

@@ -14,7 +14,7 @@ import msgspec
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
-from toolshift.episode.grading_rules import states
+from toolshift.episode.grading_rules import answers_right
 
 ENDINGS = ("answer", "refuse", "failure", "budget")
 NEVER = -1.0
@@ -113,10 +113,10 @@ def acts(steps: Sequence[Step], scenes: Sequence[Scene | None]) -> list[Act]:
         if step.true and step.name not in known:
             known[step.name] = frozenset(name for name, _ in step.true)
     first = scenes[0]
-    wanted = [ask.expected for ask in first.asks] if first and first.solvable else []
+    told = answers_right(first, steps) if first and first.solvable else []
     found, answers = [], 0
     for step in steps:
-        right = step.kind == "answer" and _is_right(step, wanted[answers : answers + 1])
+        right = step.kind == "answer" and any(told[answers : answers + 1])
         answers += step.kind == "answer"
         found.append(_act(step, known, right))
     return found
@@ -129,10 +129,6 @@ def _act(step: Step, known: dict[str, frozenset[str]], right: bool) -> Act:
     calls = frozenset(f"{name}{JSON.encode(made).decode()}" for name, made in step.true)
     tools = true | known.get(step.name, frozenset()) or frozenset((step.name,))
     return Act("call", step.name, tools, calls, step.ok)
-
-
-def _is_right(step: Step, wanted: list[str | None]) -> bool:
-    return bool(wanted) and (wanted[0] is None or states(step.said, wanted[0]))
 
 
 def _origin(tool: Tool) -> frozenset[str]:

@@ -1,0 +1,94 @@
+"""Answers are read as a careful person would read them."""
+
+import pytest
+from scenes import clean_scenes
+
+from toolshift.core.reading import bare, codes_in, fold
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.episode.grading_rules import states
+
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
+WORDINGS = ("It is {}.", "**{}**", "`{}`", "Here: {}") * 2
+FIELDS = {
+    "V2W7-Q675": frozenset({"entry_code"}),
+    "RH92-PLT4": frozenset({"listing_ref"}),
+    "2MLF-FC9J": frozenset({"cache_ref"}),
+    "N6W9-HJXF": frozenset({"entry_code"}),
+    "XWCX-6WPZ": frozenset(),
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            f"V2W7{dash}Q675"
+            for dash in "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
+        ),
+        "v2w7-q675",
+        "V2W7 Q675",
+        "V2W7Q675",
+        "V2W7\u200b-Q675",
+        "**V2W7**-**Q675**",
+        "_V2W7-Q675_",
+        "`V2W7-Q675`",
+        r"\boxed{V2W7-Q675}",
+        "[V2W7-Q675]",
+        "\uff36\uff12\uff37\uff17-Q675",
+        "The entry code is V2W7-Q675, not RH92-PLT4.",
+        "Its entry code is V2W7-Q675 (should you need the listing reference: RH92-PLT4).",
+        "| Entry code | V2W7-Q675 |\n| Listing reference | RH92-PLT4 |",
+        "V2W7-Q675 is the entry code, RH92-PLT4 the listing reference.",
+        "For patient MRN168139 the entry code is V2W7-Q675.",
+        "It is not N6W9-HJXF but V2W7-Q675.",
+    ],
+)
+def test_a_right_answer_passes_however_it_is_written(answer: str) -> None:
+    assert states(answer, "V2W7-Q675", FIELDS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "RH92-PLT4",
+        "V2W7-Q675 or N6W9-HJXF",
+        "V2W7-Q675, N6W9-HJXF",
+        "The entry code is V2W7-Q675, or if not that, RH92-PLT4.",
+        "V2W7-Q675, RH92-PLT4, 2MLF-FC9J",
+        "Codes: V2W7-Q675 and RH92-PLT4",
+        "The entry code is V2W7-Q675; the other place has the entry code N6W9-HJXF.",
+        "The entry code is V2W7-Q675 and the spare one is XWCX-6WPZ.",
+        "The entry code is RH92-PLT4 and the listing reference is V2W7-Q675.",
+        "It is not V2W7-Q675.",
+        "The entry code isn't V2W7-Q675.",
+        "\u0412\u0445W7-Q675",
+    ],
+)
+def test_a_list_of_guesses_fails(answer: str) -> None:
+    assert not states(answer, "V2W7-Q675", FIELDS)
+
+
+def test_a_code_without_a_hyphen_counts_only_where_it_was_shown() -> None:
+    assert codes_in("V2W7 Q675") == []
+    assert [stated.code for stated in codes_in("V2W7 Q675", FIELDS)] == ["V2W7-Q675"]
+
+
+def test_signs_have_one_form() -> None:
+    assert fold("\u201ca\u2011b\u201d\u00a0\u2019") == '"a-b" \''
+    assert bare("**a** `b` [c]").split() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("world", ["poi", "retail", "medical"])
+def test_a_stranger_that_says_it_in_words_passes_as_the_oracle_does(world: str) -> None:
+    scenes = list(clean_scenes(world, 6))
+    for scene, wording in zip(
+        scenes, ("It is {}.", "**{}**", "`{}`", "Here: {}") * 2, strict=False
+    ):
+        episode = Episode(scene)
+        for step in scene.calls:
+            episode.call(step.name, step.arguments)
+        for ask in scene.asks:
+            told = wording.format((ask.expected or "").replace("-", "\u2011"))
+            episode.answer(told, prose=True)
+        assert grade(episode).passed
