@@ -16,6 +16,7 @@ from toolshift.core.message import Reply, ToolCall, Turn
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
+from toolshift.core.user import MORE
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
 from toolshift.episode.contract import converse
@@ -200,7 +201,7 @@ def test_the_user_answers_one_question_at_a_time() -> None:
     scene = scene_of("poi", "booking")
     ask, facts = scene.asks[0], scene.world.facts
     reply = user_answers("Which city, and for how many people?", ask, facts)
-    assert (reply.slot, reply.text) == ("city", f"The city is {ask.goal['city']}.")
+    assert (reply.slot, reply.text) == ("city", f"The city is {ask.goal['city']}. {MORE}")
     assert user_answers("What is the visit id?", ask, facts).slot == "visit_id"
     assert user_answers("Colour?", ask, facts).slot == ""
 

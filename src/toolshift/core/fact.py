@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
-
+from pathlib import Path
+from typing import Any
 
 Goal = dict[str, Any]
 
@@ -19,7 +17,27 @@ class Fact:
     Attributes:
         label: how to ask for it ("party size").
         words: words of a question that mean it.
+        sure: phrases that mean it even beside words of other facts ("how many"); "*" stands for
+            the rest of a word, "..." for up to four words.
+        hints: words that mean it where nothing else is named ("where").
     """
 
     label: str
     words: tuple[str, ...]
+    sure: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def read_facts(module: str) -> dict[str, Fact]:
+    """Reads the `facts.toml` beside a module: a world's facts by slot."""
+    with Path(module).with_name("facts.toml").open("rb") as file:
+        table = tomllib.load(file)
+    return {
+        slot: Fact(
+            told["label"],
+            tuple(told["words"]),
+            tuple(told.get("sure", ())),
+            tuple(told.get("hints", ())),
+        )
+        for slot, told in table.items()
+    }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolshift.core.fact import Fact, Goal
+from toolshift.core.questions import asked_about
 from toolshift.core.solver import Solve
 
 
@@ -42,50 +42,30 @@ class Answer:
     slot: str
 
 
-_WORD = re.compile(r"[a-z0-9]+")
 NOT_UNDERSTOOD = "Sorry, I do not understand that question. Which detail do you need?"
+MORE = "You asked about more than this; ask about the rest next, one thing at a time."
 
 
 def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:
-    """Answers the first thing that a question asks about.
+    """Answers what a question asks about; of several things the first.
 
-    A question is matched by a value that the user has stated ("did you mean ...?"), else by the
-    words of a fact's vocabulary; what is named first is answered, and only that. What the user
-    cannot know, he says so. A question that matches nothing is the simulator's failure, and the
-    caller counts it as such.
+    Values that a question mentions are context, unless it asks to confirm one or to choose
+    between two. What the user cannot know, he says so. A question that asks about nothing there
+    is a word for is the simulator's failure, and the caller counts it as such.
+
+    Args:
+        question: the agent's question.
+        ask: what the user has said and knows.
+        vocabulary: the facts of the world, by slot.
+
+    Returns:
+        The reply, and the slot that it is about.
     """
-    stated = _stated(question, ask, vocabulary)
-    if stated:
-        return Answer(_reply(stated, ask, vocabulary), stated)
-    words = _WORD.findall(question.lower())
-    known = _first(words, {slot: vocabulary[slot] for slot in ask.goal if slot in vocabulary})
-    if known:
-        return Answer(_reply(known, ask, vocabulary), known)
-    unknown = _first(words, vocabulary)
-    if unknown:
-        return Answer(f"I do not know the {vocabulary[unknown].label}. Please look it up.", unknown)
-    return Answer(NOT_UNDERSTOOD, "")
-
-
-def _first(words: list[str], vocabulary: Mapping[str, Fact]) -> str:
-    best, place = "", len(words)
-    for slot, fact in vocabulary.items():
-        for word in fact.words:
-            if word in words and words.index(word) < place:
-                best, place = slot, words.index(word)
-    return best
-
-
-def _stated(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> str:
-    """The slot of the first goal value that a question names; "" where it names none."""
-    best, place = "", len(question)
-    for slot, value in ask.goal.items():
-        for one in value if isinstance(value, tuple) else (value,):
-            found = re.search(rf"(?<!\w){re.escape(str(one))}(?!\w)", question, re.IGNORECASE)
-            if slot in vocabulary and found and found.start() < place:
-                best, place = slot, found.start()
-    return best
-
-
-def _reply(slot: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> str:
-    return ask.replies.get(slot) or f"The {vocabulary[slot].label} is {ask.goal[slot]}."
+    asked = asked_about(question, ask.goal, vocabulary, ask.text)
+    if not asked:
+        return Answer(NOT_UNDERSTOOD, "")
+    slot = asked[0]
+    if slot not in ask.goal:
+        return Answer(f"I do not know the {vocabulary[slot].label}. Please look it up.", slot)
+    reply = ask.replies.get(slot) or f"The {vocabulary[slot].label} is {ask.goal[slot]}."
+    return Answer(f"{reply} {MORE}" if len(asked) > 1 else reply, slot)

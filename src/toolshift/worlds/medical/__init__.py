@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolshift.core.fact import Fact
+from toolshift.core.fact import read_facts
 from toolshift.core.tool import Field, Param
 from toolshift.core.world import World, declare, plain, quantity
 from toolshift.worlds.medical import actions
@@ -170,23 +170,7 @@ class Medical(World):
         "You assist the staff of a hospital network with patient records. Use the tools; answer "
         "with the exact reference or code that is asked for."
     )
-    facts = {
-        "patient_name": Fact("name of the patient", ("name", "named", "who")),
-        "birth_date": Fact("birth date", ("birth", "born", "dob", "birthday", "birthdate")),
-        "specialty": Fact("specialty", ("specialty", "speciality", "specialist", "discipline")),
-        "clinic": Fact("clinic", ("clinic", "hospital", "where")),
-        "other_clinic": Fact("other clinic", ("other", "second", "alternative")),
-        "medication": Fact("medication", ("medication", "drug", "medicine")),
-        "dose": Fact("dose", ("dose", "dosage", "mg", "milligrams", "strength")),
-        "test": Fact("lab test", ("test", "lab", "panel")),
-        "weight_limit": Fact("weight limit", ("weight", "limit", "kg", "threshold")),
-        "patient_id": Fact("patient id", ("id", "mrn", "identifier")),
-        "chart_id": Fact("chart id", ("chart",)),
-        "policy_id": Fact("policy id", ("policy", "insurance", "insurer")),
-        "provider_id": Fact("provider id", ("provider",)),
-        "auth_number": Fact("authorisation number", ("authorisation", "authorization")),
-        "clearance_code": Fact("clearance code", ("clearance",)),
-    }
+    facts = read_facts(__file__)
     tools = tuple(tool for tool, _ in _TOOLS)
     actions = {tool.name: action for tool, action in _TOOLS}
     kinds = {kind.name: kind for kind in KINDS}

@@ -368,7 +368,10 @@ def _told(data: Any) -> dict[str, Any]:
 
 def _as_fact(slot: str) -> Fact:
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|\d+|[A-Z]+", slot)] or [slot]
-    return Fact(" ".join(words), tuple(words))
+    label = " ".join(words)
+    first, last = words[0], words[-1]
+    sure = (label, f"{last} ... {first}", f"{first}'s {last}") if len(words) > 1 else ()
+    return Fact(label, tuple(words), sure)
 
 
 def find_source(file: WorldFile) -> Source:

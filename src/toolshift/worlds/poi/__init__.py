@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
-from toolshift.core.fact import Fact
+from toolshift.core.fact import read_facts
 from toolshift.core.tool import Field, Param, ToolFailure
 from toolshift.core.world import State, World, declare, plain, quantity, text
 from toolshift.worlds.poi.tasks import KINDS
@@ -350,20 +350,7 @@ class Poi(World):
         "You help travellers with places in cities. Use the tools; answer with the exact "
         "reference that is asked for."
     )
-    facts = {
-        "city": Fact("city", ("city", "town", "location")),
-        "category": Fact("kind of place", ("kind", "category", "type")),
-        "place_name": Fact("name of the place", ("name", "place", "venue")),
-        "other_name": Fact("other place", ("other", "second", "alternative")),
-        "day": Fact("day of the week", ("day", "weekday", "when", "date")),
-        "origin": Fact("start of the route", ("start", "origin", "from", "starting")),
-        "slot_time": Fact("time of the slot", ("time", "slot", "hour", "clock")),
-        "party_size": Fact("number of people", ("people", "party", "many", "guests", "size")),
-        "place_id": Fact("place id", ("id", "identifier")),
-        "visit_id": Fact("visit id", ("visit", "plan")),
-        "slot_id": Fact("slot id", ("slot_id",)),
-        "price": Fact("price", ("price", "cost")),
-    }
+    facts = read_facts(__file__)
     tools = tuple(tool for tool, _ in _TOOLS)
     actions = {tool.name: action for tool, action in _TOOLS}
     kinds = {kind.name: kind for kind in KINDS}

@@ -8,7 +8,7 @@ exchange takes an order, its return authorisation and a product. Entities live i
 
 from __future__ import annotations
 
-from toolshift.core.fact import Fact
+from toolshift.core.fact import read_facts
 from toolshift.core.tool import Field, Param
 from toolshift.core.world import World, declare, plain, quantity, text
 from toolshift.worlds.retail import actions
@@ -154,21 +154,7 @@ class Retail(World):
         "You work at the service desk of a shop. Use the tools; answer with the exact reference "
         "that is asked for."
     )
-    facts = {
-        "customer_name": Fact("customer", ("customer", "client", "shopper", "buyer")),
-        "parcel_no": Fact("parcel number", ("parcel", "package", "tracking", "shipment")),
-        "other_product": Fact("other product", ("other", "second", "alternative")),
-        "product_name": Fact("product", ("product", "article", "goods", "replacement")),
-        "quantity": Fact("quantity", ("quantity", "units", "many", "pieces")),
-        "payout": Fact("payout method", ("payout", "method", "paid", "pay")),
-        "order_id": Fact("order id", ("order",)),
-        "return_id": Fact("return authorisation", ("return", "authorisation")),
-        "sku": Fact("sku", ("sku",)),
-        "bin_id": Fact("warehouse bin", ("bin", "warehouse")),
-        "customer_id": Fact("account id", ("account", "id", "identifier")),
-        "credit_amount": Fact("credit", ("credit", "amount", "sum", "total")),
-        "price": Fact("price", ("price", "cost")),
-    }
+    facts = read_facts(__file__)
     tools = tuple(tool for tool, _ in _TOOLS)
     actions = {tool.name: action for tool, action in _TOOLS}
     kinds = {kind.name: kind for kind in KINDS}
