@@ -41,7 +41,7 @@ TOOL = {
 ORDER = {"order_ref": "R-1001", "total": 42.5, "status": "paid"}
 TURN = 20
 LAUNCH = (
-    "import json, sys; from toolshift.commands.proxy import proxy_command; "
+    "import json, sys; from toolshift.cli.actions.proxy import proxy_command; "
     "proxy_command(**json.loads(sys.argv[1]))"
 )
 

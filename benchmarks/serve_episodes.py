@@ -47,7 +47,7 @@ KINDS = ("poi/visit", "retail/bin", "medical/prescribe", "poi/look_then_book", "
 SHIFTS = ("", "identity_erasure:2", "format_drift:2", "tool_removed_midway:2", "merged_tools:2")
 PLAYERS = ("oracle", "gives_up", "memorises_names", "never_refuses")
 SERVER = (
-    "from toolshift.commands.serve import Listen, serve_command; "
+    "from toolshift.cli.actions.serve import Listen, serve_command; "
     "serve_command(Listen(port=0), True)"
 )
 PROTOCOL = {"ask": (ASK_USER, "question"), "answer": (FINAL_ANSWER, "answer")}

@@ -50,7 +50,7 @@ PATIENCE = 90
 WARM_UP = 13
 """Rounds after which every tool that changes in mid-session has changed."""
 LAUNCH = (
-    "import json, sys; from toolshift.commands.proxy import proxy_command; "
+    "import json, sys; from toolshift.cli.actions.proxy import proxy_command; "
     "proxy_command(**json.loads(sys.argv[1]))"
 )
 

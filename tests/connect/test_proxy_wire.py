@@ -22,7 +22,7 @@ from connect.shop_server import ORDERS, TOOLS
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from toolshift.commands.proxy import proxy_command
+from toolshift.cli.actions.proxy import proxy_command
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.mcp.web import application
 from toolshift.core.errors import UsageError
@@ -34,7 +34,7 @@ SHOP = (sys.executable, str(HERE / "shop_server.py"))
 RAW = (sys.executable, str(HERE / "raw_server.py"))
 LAUNCH = (
     "import json, sys; from pathlib import Path; "
-    "from toolshift.commands.proxy import proxy_command; asked = json.loads(sys.argv[1]); "
+    "from toolshift.cli.actions.proxy import proxy_command; asked = json.loads(sys.argv[1]); "
     "asked['trace'] = asked['trace'] and Path(asked['trace']); proxy_command(**asked)"
 )
 Visit = Callable[[Client], Awaitable[Any]]

@@ -258,7 +258,7 @@ def test_one_episode_over_standard_input_and_output(mode: str, tmp_path: Path) -
     done = in_process("oracle", "poi/visit/2", "identity_erasure:2")
     trace = tmp_path / "trace.json"
     program = (
-        "from pathlib import Path; from toolshift.commands.serve import Single, stdio_command;"
+        "from pathlib import Path; from toolshift.cli.actions.serve import Single, stdio_command;"
         f"one = Single('poi/visit/2', ('identity_erasure:2',), trace=Path({str(trace)!r}));"
         "stdio_command(one, True)"
     )

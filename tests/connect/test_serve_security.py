@@ -142,7 +142,7 @@ def test_only_names_can_be_allowed() -> None:
 def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`toolshift serve` in a process of its own, and its address."""
     program = (
-        "import sys; from toolshift.commands.serve import Listen, serve_command;"
+        "import sys; from toolshift.cli.actions.serve import Listen, serve_command;"
         "serve_command(Listen(host=sys.argv[1], port=0, token=sys.argv[2]), True)"
     )
     process = subprocess.Popen(

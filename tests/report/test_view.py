@@ -18,8 +18,8 @@ import pytest
 from browser import chromium, open_page, wait_for
 
 import toolshift
-from toolshift.commands.runs import trace_command
-from toolshift.commands.view import view_command
+from toolshift.cli.actions.runs import trace_command
+from toolshift.cli.actions.view import view_command
 from toolshift.core.errors import UsageError
 from toolshift.report.html.serve import Server
 from toolshift.runs.run_folder import RunFolder
@@ -201,7 +201,7 @@ def test_an_address_that_cannot_be_had_is_explained(run: Path) -> None:
 
 def test_ctrl_c_stops_it(run: Path) -> None:
     code = (
-        "from pathlib import Path; from toolshift.commands.view import view_command; "
+        "from pathlib import Path; from toolshift.cli.actions.view import view_command; "
         f"view_command((Path({str(run)!r}),), '127.0.0.1', 0, False)"
     )
     pipe = subprocess.PIPE

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from train import tiny
 
-from toolshift.commands.data import read_mix
-from toolshift.commands.train import _settings
+from toolshift.cli.actions.data import read_mix
+from toolshift.cli.actions.train import _settings
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.lm.prompt import to_plain_messages
@@ -158,7 +158,7 @@ def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):
     def paft_command(alpha, count, mixed, settings):
         asked.update(mix=read_mix(alpha, mixed), count=count, settings=_settings(settings))
 
-    monkeypatch.setattr("toolshift.commands.train.paft_command", paft_command)
+    monkeypatch.setattr("toolshift.cli.actions.train.paft_command", paft_command)
     code, _, err = toolshift(*shlex.split(command.replace("\\\n", " ")))
     assert code == 0, err
     (arm,) = (arm for arm in find_study("copying").arms if arm.name == "paft-spaced-texts")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.commands.data import statistics
+from toolshift.cli.actions.data import statistics
 from toolshift.core.errors import UsageError
 from toolshift.shifts.registry import shifts
 from toolshift.train.data import expert_rows, make_rows

@@ -16,7 +16,7 @@ from train.tiny import lora  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent  # noqa: E402
-from toolshift.commands.train import going_on  # noqa: E402
+from toolshift.cli.actions.train import going_on  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm.checkpoint import training_record  # noqa: E402
 from toolshift.train import record  # noqa: E402

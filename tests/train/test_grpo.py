@@ -24,7 +24,7 @@ from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # n
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
-from toolshift.commands.grpo import read_settings  # noqa: E402
+from toolshift.cli.actions.grpo import read_settings  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.train.callbacks import Spent, checkpoints, read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402

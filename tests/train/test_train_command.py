@@ -11,7 +11,7 @@ pytest.importorskip("trl")
 import click  # noqa: E402
 from train import tiny  # noqa: E402
 
-from toolshift.commands.train import _settings, paft_command, sft_command, steps_of  # noqa: E402
+from toolshift.cli.actions.train import _settings, paft_command, sft_command, steps_of  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.train.callbacks import read_curves  # noqa: E402
 from toolshift.train.rows import write_rows  # noqa: E402

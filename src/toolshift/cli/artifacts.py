@@ -15,7 +15,7 @@ from toolshift.cli.options import as_json
 @click.pass_context
 def artifacts(context: click.Context, as_json: bool) -> None:
     """List the weights of the studies, or bring some back from the repository's history."""
-    from toolshift.commands.artifacts import list_command
+    from toolshift.cli.actions.artifacts import list_command
 
     if context.invoked_subcommand is None:
         list_command(Path(), as_json)
@@ -25,6 +25,6 @@ def artifacts(context: click.Context, as_json: bool) -> None:
 @click.argument("path")
 def get(path: str) -> None:
     """Bring back the weights at PATH, a file or a folder such as a stage's, or `all`."""
-    from toolshift.commands.artifacts import get_command
+    from toolshift.cli.actions.artifacts import get_command
 
     get_command(Path(), path)

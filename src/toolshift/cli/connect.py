@@ -40,7 +40,7 @@ def serve(
     toolshift serve
     toolshift serve --stdio --task poi/visit --shift identity_erasure:2
     """
-    from toolshift.commands.serve import Listen, Single, serve_command, stdio_command
+    from toolshift.cli.actions.serve import Listen, Single, serve_command, stdio_command
 
     if stdio:
         stdio_command(Single(task, shifts, seed, pool, size, trace), not no_protocol_tools)
@@ -83,6 +83,6 @@ def proxy(
     toolshift proxy --shift semantic_rename:2 --shift format_drift:1 -- \\
         npx -y @modelcontextprotocol/server-filesystem DIR
     """
-    from toolshift.commands.proxy import proxy_command
+    from toolshift.cli.actions.proxy import proxy_command
 
     proxy_command(command, upstream_url, headers, shifts, how, http, trace, dry_run, as_json)

@@ -59,7 +59,7 @@ def gate(run: Path | None, baseline: Path, agent: str, **asked: Any) -> None:
 
     Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 2 a usage error.
     """
-    from toolshift.commands.gate import gate_command
+    from toolshift.cli.actions.gate import gate_command
 
     picked = {name: value for name in MODEL_OPTIONS if (value := asked.pop(name)) is not None}
     gate_command(run, baseline, agent, picked, asked)

@@ -46,7 +46,7 @@ def run(
     toolshift run --agent chat:gpt-4.1-mini --max-cost 2 --price-in 0.4 --price-out 1.6
     toolshift run --agent smol:static --agent memorises_names --suite standard --out runs/first
     """
-    from toolshift.commands.run import run_command
+    from toolshift.cli.actions.run import run_command
 
     agents = (*agents, *(f"command:{each}" for each in commands), *(f"url:{each}" for each in urls))
     if not agents:
@@ -83,7 +83,7 @@ def run(
 @as_json
 def report(runs: tuple[Path, ...], **how: Any) -> None:
     """Print the report of run folders again, also of unfinished ones, and write their page."""
-    from toolshift.commands.report import Wanted, report_command
+    from toolshift.cli.actions.report import Wanted, report_command
 
     report_command(runs, Wanted(**how))
 
@@ -95,7 +95,7 @@ def report(runs: tuple[Path, ...], **how: Any) -> None:
 @as_json
 def compare(before: Path, after: Path, agents: tuple[str, ...], as_json: bool) -> None:
     """Compare two runs, paired on the scenes that both have."""
-    from toolshift.commands.runs import compare_command
+    from toolshift.cli.actions.runs import compare_command
 
     compare_command(before, after, agents, as_json)
 
@@ -106,7 +106,7 @@ def compare(before: Path, after: Path, agents: tuple[str, ...], as_json: bool) -
 @as_json
 def regrade(run: Path, write: bool, as_json: bool) -> None:
     """Grade stored traces again, and say how many verdicts have changed."""
-    from toolshift.commands.runs import regrade_command
+    from toolshift.cli.actions.runs import regrade_command
 
     regrade_command(run, write, as_json)
 
@@ -117,7 +117,7 @@ def regrade(run: Path, write: bool, as_json: bool) -> None:
 @as_json
 def trace(run: Path, episode: str, as_json: bool) -> None:
     """Print one episode of a run and mark where it went wrong; without EPISODE, list them all."""
-    from toolshift.commands.runs import trace_command
+    from toolshift.cli.actions.runs import trace_command
 
     trace_command(run, episode, as_json)
 
@@ -129,7 +129,7 @@ def trace(run: Path, episode: str, as_json: bool) -> None:
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def view(runs: tuple[Path, ...], port: int, host: str, no_browser: bool) -> None:
     """Show the report in the browser with every trace, also while the run goes on."""
-    from toolshift.commands.view import view_command
+    from toolshift.cli.actions.view import view_command
 
     view_command(runs, host, port, not no_browser)
 
@@ -148,7 +148,7 @@ def show(
     toolshift show poi/booking --shift merged_tools:2
     toolshift show retail/refund/3 --shift format_drift:3 --shift query_typos
     """
-    from toolshift.commands.scenes import show_command
+    from toolshift.cli.actions.scenes import show_command
 
     show_command(task, shifts, seed, pool, size, as_json)
 
@@ -164,7 +164,7 @@ def minimise(
     run: Path, episode: str, agent: str | None, out: Path | None, as_json: bool, **asked: Any
 ) -> None:
     """Find the smallest scene in which an episode still fails, and write it as a pytest case."""
-    from toolshift.commands.scenes import minimise_command
+    from toolshift.cli.actions.scenes import minimise_command
 
     picked = {name: value for name in MODEL_OPTIONS if (value := asked[name]) is not None}
     minimise_command(run, episode, agent, out, picked, as_json)
@@ -175,7 +175,7 @@ def minimise(
 @as_json
 def list_(what: str, as_json: bool) -> None:
     """List worlds, shifts, suites, agents or kinds."""
-    from toolshift.commands.listing import list_command
+    from toolshift.cli.actions.listing import list_command
 
     list_command(what, as_json)
 
@@ -190,6 +190,6 @@ def check(names: tuple[str, ...], tasks: int, seed: int, as_json: bool) -> None:
 
     NAMES are worlds, shifts, or a plugin as module:attribute; all of ours where none is given.
     """
-    from toolshift.commands.checking import check_command
+    from toolshift.cli.actions.checking import check_command
 
     check_command(names, tasks, seed, as_json)

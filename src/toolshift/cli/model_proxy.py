@@ -48,7 +48,7 @@ def model_proxy(host: str, port: int, token: str, allowed: tuple[str, ...], **wa
     toolshift model-proxy --upstream https://api.openai.com/v1 --shift identity_erasure:2
     OPENAI_BASE_URL=http://127.0.0.1:8420/v1 my-agent
     """
-    from toolshift.commands.model_proxy import Wanted, model_proxy_command
-    from toolshift.commands.serve import Listen
+    from toolshift.cli.actions.model_proxy import Wanted, model_proxy_command
+    from toolshift.cli.actions.serve import Listen
 
     model_proxy_command(Wanted(**wanted), Listen(host, port, token, allowed))

@@ -51,7 +51,7 @@ def from_diff(
     toolshift shift from-diff 'mcp:npx -y my-server@1' 'mcp:npx -y my-server@2' --out monday.json
     toolshift run --agent mymodule:my_agent --world tasks.yaml --shift monday.json
     """
-    from toolshift.commands.diff import from_diff_command
+    from toolshift.cli.actions.diff import from_diff_command
 
     from_diff_command(old, new, out, mapping, name, yes, dry_run, as_json)
 
@@ -61,6 +61,6 @@ def from_diff(
 @as_json
 def show(shift: str, as_json: bool) -> None:
     """Show what a shift changes: a file of from-diff, tool by tool, or a registered one."""
-    from toolshift.commands.diff import show_command
+    from toolshift.cli.actions.diff import show_command
 
     show_command(shift, as_json)

@@ -128,7 +128,7 @@ def data(
     toolshift data --out static.jsonl
     toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
     """
-    from toolshift.commands.data import data_command
+    from toolshift.cli.actions.data import data_command
 
     data_command(out, count, alpha, asked, turns, layout, as_json)
 
@@ -154,7 +154,7 @@ def sft(data: Path, **asked: Any) -> None:
     toolshift train sft --data static.jsonl --out runs/static
     toolshift train sft --data static.jsonl --show-mask
     """
-    from toolshift.commands.train import sft_command
+    from toolshift.cli.actions.train import sft_command
 
     sft_command(data, asked)
 
@@ -171,7 +171,7 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
     \b
     toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft
     """
-    from toolshift.commands.train import paft_command
+    from toolshift.cli.actions.train import paft_command
 
     names = ("worlds", "kinds", "shifts", "severities", "size", "slips", "share")
     mixed = {name: asked.pop(name) for name in names}
@@ -228,7 +228,7 @@ def grpo(alpha: float, **asked: Any) -> None:
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
-    from toolshift.commands.grpo import grpo_command
+    from toolshift.cli.actions.grpo import grpo_command
 
     names = ("worlds", "kinds", "shifts", "severities", "size")
     mixed = {"seed": asked["seed"], **{name: asked.pop(name) for name in names}}
@@ -278,6 +278,6 @@ def reproduce(study: str, **asked: Any) -> None:
     toolshift reproduce contrast --preset small
     toolshift reproduce controls --preset smoke --work stages --out page
     """
-    from toolshift.commands.reproduce import reproduce_command
+    from toolshift.cli.actions.reproduce import reproduce_command
 
     reproduce_command(study, asked)

@@ -28,7 +28,7 @@ def world() -> None:
 @as_json
 def world_check(file: Path, as_json: bool) -> None:
     """Try every task on its tools and under every shift; exit 1 where one does not pass."""
-    from toolshift.commands.world import check_command
+    from toolshift.cli.actions.world import check_command
 
     check_command(file, as_json)
 
@@ -40,7 +40,7 @@ def world_check(file: Path, as_json: bool) -> None:
 @model
 def world_record(file: Path, out: Path, agents: tuple[str, ...], **asked: object) -> None:
     """Make the expected calls on the real tools, and keep the answers to replay them offline."""
-    from toolshift.commands.world import record_command
+    from toolshift.cli.actions.world import record_command
 
     picked = {name: value for name in MODEL_OPTIONS if (value := asked[name]) is not None}
     record_command(file, out, agents, picked)
@@ -54,6 +54,6 @@ def world_record(file: Path, out: Path, agents: tuple[str, ...], **asked: object
 @click.option("--out", type=FILE, required=True, help="The file to write.")
 def world_init(out: Path, **source: str) -> None:
     """Write a first file of tasks, with the tools listed."""
-    from toolshift.commands.world import init_command
+    from toolshift.cli.actions.world import init_command
 
     init_command({name: value for name, value in source.items() if value}, out)

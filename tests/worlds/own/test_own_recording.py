@@ -11,7 +11,7 @@ import pytest
 from worlds.own.test_own import EXAMPLE, called, played, reads, remembers, scenes
 
 from toolshift.api import evaluate
-from toolshift.commands.world import check_command, init_command, record_command
+from toolshift.cli.actions.world import check_command, init_command, record_command
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene

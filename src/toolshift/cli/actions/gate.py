@@ -60,7 +60,7 @@ def _run(
     """Runs the candidate on exactly the scenes of the baseline, or what is left of them."""
     from toolshift.agents.catalog import contestants
     from toolshift.api import run_plan
-    from toolshift.commands.run import new_folder, say_stopped
+    from toolshift.cli.actions.run import new_folder, say_stopped
     from toolshift.measure.compare import shifts_as_they_were
 
     if not agent:

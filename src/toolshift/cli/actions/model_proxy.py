@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from toolshift.commands.serve import Listen
+from toolshift.cli.actions.serve import Listen
 from toolshift.core.errors import UsageError
 
 LARGEST = 64 * 1024 * 1024

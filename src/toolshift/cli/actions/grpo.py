@@ -9,8 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.commands.data import check_share, read_mix
-from toolshift.commands.train import check_rank, going_on, read_resume, steps_of
+from toolshift.cli.actions.data import check_share, read_mix
+from toolshift.cli.actions.train import check_rank, going_on, read_resume, steps_of
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.commands.runs import find_episode
+from toolshift.cli.actions.runs import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, progress

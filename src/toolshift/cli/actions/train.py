@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from toolshift.agents.local import shipped_adapter
-from toolshift.commands.data import check_share, read_mix, shifted_of
+from toolshift.cli.actions.data import check_share, read_mix, shifted_of
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, progress
 from toolshift.lm.checkpoint import trained_layout

@@ -1,0 +1,1 @@
+"""What each command does; a module is imported when its command is run, so that help is quick."""
