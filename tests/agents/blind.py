@@ -26,7 +26,7 @@ from toolshift.episode.oracle import EpisodeBackend, OracleAgent
 
 EXPECTED: dict[str, str] = {
     "tape": "no_recovery",
-    "eager": "forced_completion",
+    "eager": "answered_without_evidence",
     "alarmist": "no_recovery",
     "hammer": "repetition",
     "old_keys": "bad_arguments",
@@ -80,9 +80,9 @@ class Tape:
 class Eager:
     """Makes a sound walk, but takes the first code in sight for the one that was asked for.
 
-    Expected forced_completion: it answers, in prose, while the calls that fulfil the request have
-    not been made yet ("was not fulfilled"); no call of it is wrong, and no right code was passed
-    over, since it stops before it sees one.
+    Expected answered_without_evidence: it answers, in prose, while the calls that fulfil the
+    request have not been made yet ("was not fulfilled"); no call of it is wrong, and no right code
+    was passed over, since it stops before it sees one.
     """
 
     name = "eager"

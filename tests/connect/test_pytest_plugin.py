@@ -97,7 +97,7 @@ def test_one_test_a_shift_with_measures_and_the_agent_itself(site: pytest.Pytest
             assert shift_result.accuracy == 0
             assert shift_result.drop != shift_result.drop  # the agent passes nothing clean
             if shift_result.label == "redirect":
-                assert shift_result.measures.over_refusal.estimate == 1
+                assert shift_result.measures.wrong_refusal.estimate == 1
             assert calls["episodes"] == shift_result.measures.episodes or (
                 shift_result.label != "overall"
             )

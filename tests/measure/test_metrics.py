@@ -49,7 +49,7 @@ VOID = msgspec.structs.replace(BAD, void=True, end="infrastructure", cause="infr
 REFUSED = msgspec.structs.replace(
     GOOD, solvable=False, refused=True, right_reason=True, end="refused"
 )
-FORCED = msgspec.structs.replace(BAD, solvable=False, cause="forced_completion")
+FORCED = msgspec.structs.replace(BAD, solvable=False, cause="answered_without_evidence")
 
 
 def rows(shifts: tuple[Applied, ...], *groups: tuple[int, Grade], trial: int = 0) -> list[Scored]:
@@ -65,23 +65,23 @@ def tier(arms: Arms) -> Measures:
     return arms.table(tier_of, "holm")[0]
 
 
-def test_a_drop_is_paired_and_told_apart() -> None:
+def test_a_drop_is_paired_and_significant() -> None:
     arms = Arms(rows(CLEAN, (30, GOOD)) + rows(ERASED, (12, GOOD), (18, BAD)))
     row = tier(arms)
     assert row.accuracy.estimate == pytest.approx(0.4)
     assert row.drop.estimate == pytest.approx(0.6)
     assert row.drop.low < 0.6 < row.drop.high
-    assert row.told_apart
+    assert row.significant
     assert row.causes == {"memorised_name": 18}
     assert row.retention.estimate == pytest.approx(0.4)
 
 
-def test_no_drop_is_not_told_apart() -> None:
+def test_no_drop_is_not_significant() -> None:
     row = tier(Arms(rows(CLEAN, (30, GOOD)) + rows(ERASED, (29, GOOD), (1, BAD))))
-    assert not row.told_apart
+    assert not row.significant
 
 
-def test_a_drop_that_the_placebo_has_too_is_not_told_apart() -> None:
+def test_a_drop_that_the_placebo_has_too_is_not_significant() -> None:
     arms = Arms(
         rows(CLEAN, (30, GOOD))
         + rows(PLACEBO, (15, GOOD), (15, BAD))
@@ -90,7 +90,7 @@ def test_a_drop_that_the_placebo_has_too_is_not_told_apart() -> None:
     row = tier(arms)
     assert row.p_value < 0.01
     assert row.beyond_placebo is False
-    assert not row.told_apart
+    assert not row.significant
 
 
 def test_a_drop_is_not_defined_under_half() -> None:
@@ -98,7 +98,7 @@ def test_a_drop_is_not_defined_under_half() -> None:
     row = tier(arms)
     assert not row.defined
     assert isnan(row.p_value)
-    assert not row.told_apart
+    assert not row.significant
     assert row.retention.estimate == pytest.approx(0.5)
     clean = arms.measure("clean", arms.clean)
     said = diagnose(clean, None, [row], [row], [])
@@ -152,7 +152,7 @@ def test_a_drop_smaller_than_the_placebos_is_not_beyond_it() -> None:
     row = tier(arms)
     assert row.drop.estimate == pytest.approx(0.3)
     assert row.beyond_placebo is False
-    assert not row.told_apart
+    assert not row.significant
 
 
 def test_what_is_met_is_printed() -> None:
@@ -176,7 +176,7 @@ def test_refusals_are_measured_where_they_belong() -> None:
     assert row.unsolvable == 10
     assert row.refusal_rate.estimate == pytest.approx(0.4)
     assert row.right_reason == 1
-    assert row.over_refusal.n == 0
+    assert row.wrong_refusal.n == 0
     assert "Refuses 40%" in "".join(diagnose(row, None, [row], [], []))
 
 
@@ -205,7 +205,7 @@ def test_weaknesses_are_ranked_and_a_sound_agent_has_none() -> None:
     everything = arms.measure("all", [*arms.clean, *arms.shifted])
     found = weaknesses(everything, arms.table(tier_of, "holm"))
     assert [(w.cause, w.failures, w.tier) for w in found] == [
-        ("forced_completion", 9, "internalization"),
+        ("answered_without_evidence", 9, "internalization"),
         ("memorised_name", 6, "perception"),
     ]
     sound = Arms(rows(CLEAN, (9, GOOD)))
@@ -220,9 +220,9 @@ def test_evaluate_says_what_breaks_the_agent() -> None:
     assert report.drop("perception", "oracle").estimate == 0
     assert report.agent().weaknesses[0].cause == "memorised_name"
     assert any("identity erasure" in said for said in report.agent().diagnosis)
-    assert report.table[0]["told_apart"]
+    assert report.table[0]["significant"]
     assert report.to_dict()["agents"][1]["name"] == "oracle"
-    assert "not distinguishable: query_redundancy" in report.summary(only_distinguishable=True)
+    assert "not significant: query_redundancy" in report.summary(only_distinguishable=True)
     with pytest.raises(UsageError, match="perception"):
         report.drop("perceptoin")
 
@@ -248,29 +248,29 @@ def test_a_loss_on_too_few_tasks_is_given_in_counts(failing: int, touched: int) 
     said = " ".join(diagnose(clean, None, [row], [row], []))
     which = {1: "the one task", 2: "2 of the 4 tasks", 5: "all 5 tasks"}[failing]
     assert f"Fails {which} that perception touches (memorised name; open " in said
-    assert "too few tasks to tell it from chance." in said
+    assert "too few tasks for a significant difference." in said
     assert "No tier" not in said
     assert smallest_loss([row]) == "none: not even a total loss would show"
 
 
-def test_failures_as_trained_are_set_beside_those_under_a_shift() -> None:
+def test_clean_failures_are_set_beside_those_under_a_shift() -> None:
     arms = Arms(rows(CLEAN, (1, BAD), (9, GOOD)) + rows(ERASED, (2, BAD), (8, GOOD)))
     row = tier(arms)
     said = untold_loss(row, "")
-    assert said.startswith("Fails 2 of the 10 tasks that perception touches, and 10% of them as")
+    assert said.startswith("Fails 2 of the 10 tasks that perception touches, and 10% of the same")
 
 
 def test_a_loss_that_may_be_the_placebos_is_said_before_a_smaller_one() -> None:
     arms = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (2, GOOD), (18, BAD)))
     great = tier(arms)
     assert great.p_value < ALPHA
-    great = msgspec.structs.replace(great, told_apart=False)
+    great = msgspec.structs.replace(great, significant=False)
     few = Arms(rows(CLEAN, (20, GOOD)) + rows(ERASED, (19, GOOD), (1, BAD)))
     found = untold([], [tier(few), great])
     assert found is great
     said = untold_loss(found, "")
     assert said.startswith("Fails 18 of the 20 tasks")
-    assert said.endswith(": not told apart from the placebo arm.")
+    assert said.endswith(": not significant against the placebo arm.")
 
 
 def test_no_loss_of_points_is_called_none() -> None:
@@ -278,8 +278,8 @@ def test_no_loss_of_points_is_called_none() -> None:
     clean, row = arms.measure("clean", arms.clean), tier(arms)
     assert untold([row], [row]) is None
     said = diagnose(clean, None, [row], [row], [])
-    assert "No tier can be told apart from the placebo arm or from chance." in said
-    assert smallest_loss([row]) == "cannot be said: all tasks changed alike"
+    assert "No tier differs significantly from clean or from the placebo arm." in said
+    assert smallest_loss([row]) == "not estimable: all tasks changed alike"
 
 
 def test_the_smallest_loss_is_in_points() -> None:

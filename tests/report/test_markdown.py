@@ -25,7 +25,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def test_it_begins_with_what_is_wrong(report: Report) -> None:
     sentence = next(line for line in as_markdown([report]).splitlines() if line.startswith("**"))
     assert sentence == (
-        "**memorises\\_names solves 100% of tasks as trained and 0% once tools get names that say "
+        "**memorises\\_names solves 100% of clean tasks and 0% once tools get names that say "
         "nothing: it calls names that no longer exist.**"
     )
 
@@ -36,7 +36,7 @@ def test_the_table_has_the_figures_of_the_report(report: Report) -> None:
         cells = next(line for line in lines if line.startswith(f"| {row.label} |")).split(" | ")
         assert cells[1:3] == [percent(row.clean), percent(row.accuracy)]
         assert cells[3] == points(row.drop).removesuffix(" points")
-        assert cells[4].rstrip(" |") == ("**loses**" if row.told_apart else "cannot be told")
+        assert cells[4].rstrip(" |") == ("**loses**" if row.significant else "not significant")
     assert any(line.startswith("> **Breaks under shift.** Episodes ") for line in lines)
     assert sum(line.startswith("- ") for line in lines) == 2
 
@@ -44,7 +44,7 @@ def test_the_table_has_the_figures_of_the_report(report: Report) -> None:
 def test_a_sound_agent_and_a_hopeless_one() -> None:
     report = toolshift.evaluate(["oracle", "always_refuses"], tasks=4, shifts=("redirect",))
     text = as_markdown([report])
-    assert "> **No loss that can be told from chance.**" in text
+    assert "> **No significant loss.**" in text
     assert "> **Undefined: clean score under 50%.**" in text
     assert "| undefined: clean score under 50%" in text
     assert text.count("### ") == 2

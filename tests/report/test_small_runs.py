@@ -18,7 +18,7 @@ from toolshift.report.markdown import as_markdown
 from toolshift.runs.run_folder import RunFolder
 
 OWN = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
-TOO_FEW = "too few tasks to tell it from chance."
+TOO_FEW = "too few tasks for a significant difference."
 LINE = 30
 
 
@@ -63,24 +63,24 @@ def test_a_loss_on_few_tasks_is_given_in_counts(report: Report, page: str) -> No
     fails = f"fails all {failed} tasks that identity erasure touches"
     assert story.verdict(each) == "unsure"
     said = f"{fails} (it calls names that no longer exist): {TOO_FEW}"
-    assert story.headline(each) == f"Solves 100% of tasks as trained, but {said}"
+    assert story.headline(each) == f"Solves 100% of clean tasks, but {said}"
     assert said in page
     assert f"<p>F{said[1:]}</p>" in page  # under "What hurts most"
-    assert "1 of 2 agents fails more under a shift than as trained: too few tasks" in page
+    assert "1 of 2 agents fails more under a shift than clean: too few tasks" in page
     terminal = " ".join(report.summary(200).split())
     example = row.examples["memorised_name"]
     assert f"F{fails[1:]} (memorised name; open {example}): {TOO_FEW}" in terminal
-    noted = f"> **Fails more under a shift than as trained: {TOO_FEW}**"
+    noted = f"> **Fails more under a shift than clean: {TOO_FEW}**"
     assert noted in as_markdown([report])
 
 
 def test_a_loss_that_may_be_the_placebos_is_said_to_be_so(report: Report) -> None:
     each = report.agent("memorises_names")
-    held = [replace(row, told_apart=False, p_value=0.001) for row in each.tiers]
-    shifts = [replace(row, told_apart=False, p_value=0.001) for row in each.shifts]
+    held = [replace(row, significant=False, p_value=0.001) for row in each.tiers]
+    shifts = [replace(row, significant=False, p_value=0.001) for row in each.shifts]
     sure = replace(each, tiers=held, shifts=shifts)
-    assert story.doubts(sure) == "not told apart from the placebo arm"
-    assert story.headline(sure).endswith("not told apart from the placebo arm.")
+    assert story.doubts(sure) == "not significant against the placebo arm"
+    assert story.headline(sure).endswith("not significant against the placebo arm.")
     assert story.doubts(report.agent("oracle")) == ""
 
 
@@ -116,7 +116,7 @@ def test_code_that_raises_is_named(broken: RunFolder) -> None:
         f"(open {each.crashed.example})."
     )
     assert f"Its own {said}" in " ".join(report.summary(300).split())
-    assert f"Solves 0% of tasks as trained. Its own {said}" == story.headline(each)
+    assert f"Solves 0% of clean tasks. Its own {said}" == story.headline(each)
     page = make_page([broken])
     assert "KeyError: &#39;the &lt;model&gt; is not there&#39;" in page
     assert r"the \<model\> is not there" in as_markdown([report])

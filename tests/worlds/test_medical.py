@@ -137,7 +137,7 @@ def test_a_simple_question_is_answered_with_the_right_slot(kind: str) -> None:
         assert str(value) in reply.text
 
 
-def test_the_labels_of_all_facts_are_told_apart() -> None:
+def test_the_labels_of_all_facts_are_significant() -> None:
     ask = make_scene(WORLD, "chart", 0).asks[0]
     for slot, fact in WORLD.facts.items():
         assert answer(f"What is the {fact.label}?", ask, WORLD.facts).slot == slot

@@ -31,8 +31,8 @@ CAUSES = (
     "no_recovery",
     "wrong_order",
     "repetition",
-    "forced_completion",
-    "over_refusal",
+    "answered_without_evidence",
+    "wrong_refusal",
     "malformed_output",
     "budget",
     "infrastructure",
@@ -51,8 +51,8 @@ CAUSES = (
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
 - repetition: made the same call again although nothing had asked for it.
-- forced_completion: answered although the request could not be, or was not, fulfilled.
-- over_refusal: refused a request that could be fulfilled, or before there was a reason to.
+- answered_without_evidence: answered although the request could not be, or was not, fulfilled.
+- wrong_refusal: refused a request that could be fulfilled, or before there was a reason to.
 - malformed_output: a call that could not be read, or an agent that broke down.
 - budget: ran out of calls or turns.
 - infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
@@ -61,9 +61,20 @@ CAUSES = (
 
 LASTING = ("surplus_write", "missed_page")
 """Slips that no later call of the same tool makes good."""
+FORMER_NAMES = {
+    "forced_completion": "answered_without_evidence",
+    "over_refusal": "wrong_refusal",
+}
+"""Causes as files of format 1 name them, and their names of today."""
+
 WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
+
+
+def current_name(cause: str) -> str:
+    """The name of today of a cause; files of format 1 name two causes otherwise."""
+    return FORMER_NAMES.get(cause, cause)
 
 
 def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
@@ -77,11 +88,11 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
         return _most(slips) or "budget"
     evidence = any(is_decisive(scene, step) for step in steps)
     if not scene.solvable and evidence and end == "answered":
-        return "forced_completion"
+        return "answered_without_evidence"
     if slips:
         return slips[0][1]
     if end == "refused":
-        return "no_recovery" if _stopped_short(scene, steps) else "over_refusal"
+        return "no_recovery" if _stopped_short(scene, steps) else "wrong_refusal"
     return _wrong_answer(scene, steps)
 
 
@@ -139,7 +150,7 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
         return "ignored_update"
     if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
         return "ignored_result"
-    return "no_recovery" if _stopped_short(scene, steps) else "forced_completion"
+    return "no_recovery" if _stopped_short(scene, steps) else "answered_without_evidence"
 
 
 def _kept_to_an_earlier_turn(steps: Sequence[Step], answers: Sequence[str]) -> bool:

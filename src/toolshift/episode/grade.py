@@ -11,7 +11,7 @@ import msgspec
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import NOT_RECORDED
-from toolshift.episode.causes import cause_of
+from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
 from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive
 
@@ -56,6 +56,11 @@ class Grade(msgspec.Struct, frozen=True):
     exploration: float | None
     oracle_calls: int
     misunderstood: int
+
+    def __post_init__(self) -> None:
+        """Reads the causes of format 1 by their names of today, wherever a grade was stored."""
+        if current_name(self.cause) != self.cause:
+            msgspec.structs.force_setattr(self, "cause", current_name(self.cause))
 
 
 def grade(episode: Episode) -> Grade:

@@ -15,7 +15,7 @@ from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.run_folder import FORMAT, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 
@@ -38,7 +38,7 @@ class Contrast(msgspec.Struct, frozen=True):
     lost: int
     gained: int
     p_value: float
-    told_apart: bool
+    significant: bool
     examples: list[str]
 
 
@@ -62,6 +62,7 @@ class Comparison(msgspec.Struct, frozen=True):
     only_after: int
     void: int
     notes: list[str]
+    format: int = FORMAT
 
 
 class Regraded(msgspec.Struct, frozen=True):
@@ -219,7 +220,7 @@ def _table(
     adjusted = st.holm([row.p_value for row in rows])
     change: Any = msgspec.structs.replace
     return [
-        change(row, p_value=p, told_apart=p < ALPHA) for row, p in zip(rows, adjusted, strict=True)
+        change(row, p_value=p, significant=p < ALPHA) for row, p in zip(rows, adjusted, strict=True)
     ]
 
 
@@ -237,7 +238,7 @@ def _contrast(label: str, pairs: list[Pair]) -> Contrast:
         lost=len(lost),
         gained=sum(b.grade.passed and not a.grade.passed for _, a, b in pairs),
         p_value=p_value,
-        told_apart=p_value < ALPHA,
+        significant=p_value < ALPHA,
         examples=lost[:5],
     )
 

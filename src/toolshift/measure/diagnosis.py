@@ -1,6 +1,6 @@
 """What the measures of one agent say, in sentences: where it is weak, and why.
 
-Only contrasts that can be told apart from chance and from the placebo arm are called a weakness;
+Only contrasts that differ significantly from chance and from the placebo arm are called a weakness;
 what cannot is said to be so.
 """
 
@@ -70,7 +70,7 @@ def diagnose(
 ) -> list[str]:
     """The sentences, the most important first; `broken` is what `broke_down` says, if it did."""
     said = [_clean(clean), *([broken] if broken else [])]
-    if placebo is not None and placebo.told_apart:
+    if placebo is not None and placebo.significant:
         said.append(
             f"Even the placebo arm moves it by {drop_of(placebo)}: it is sensitive to order "
             "and phrasing."
@@ -97,12 +97,12 @@ def broke_down(crashes: Crashes, episodes: int) -> str:
 
 
 def is_loss(row: Measures) -> bool:
-    """Whether a row loses accuracy, told apart from chance and from the placebo arm."""
-    return row.told_apart and row.drop.estimate > 0
+    """Whether a row loses accuracy significantly: beyond chance and the placebo arm."""
+    return row.significant and row.drop.estimate > 0
 
 
 def untold(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> Measures | None:
-    """The greatest loss of points, where none is told apart from chance and placebo; else None."""
+    """The greatest loss of points, where none is significant; else None."""
     if any(map(is_loss, (*tiers, *shifts))):
         return None
     for rows in (shifts, tiers):
@@ -113,23 +113,23 @@ def untold(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> Measures | 
 
 
 def untold_loss(row: Measures, why: str) -> str:
-    """A loss not told apart: "Fails 2 of the 4 tasks that redirect touches (WHY): ..."."""
+    """A loss that is not significant: "Fails 2 of the 4 tasks that redirect touches (WHY): ..."."""
     failures, scored = sum(row.causes.values()), row.episodes - row.void
     unit = "task" if scored == row.accuracy.n else "episode"
     which = f"{failures} of the {scored} {unit}s"
     if failures == scored:
         which = f"all {scored} {unit}s" if scored > 1 else f"the one {unit}"
     before = round(100 * (1 - row.clean.estimate))
-    trained = f", and {before}% of them as trained" if before else ""
+    trained = f", and {before}% of the same tasks clean" if before else ""
     touched = f"{words(row.label)} touches{f' ({why})' if why else ''}"
     return f"Fails {which} that {touched}{trained}: {doubt(row)}."
 
 
 def doubt(row: Measures) -> str:
-    """Why a row's loss is not told apart: chance explains it, or the placebo arm does."""
+    """Why a row's loss is not significant: chance explains it, or the placebo arm does."""
     if row.p_value >= ALPHA:
-        return "too few tasks to tell it from chance"
-    return "not told apart from the placebo arm"
+        return "too few tasks for a significant difference"
+    return "not significant against the placebo arm"
 
 
 def at_ceiling(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> bool:
@@ -150,7 +150,7 @@ def smallest_loss(tiers: Sequence[Measures]) -> str:
     limits = [inf if 2 * 0.5**row.drop.n > ALPHA else row.detectable for row in defined]
     known = [limit for limit in limits if not isnan(limit)]
     if not known:
-        return "cannot be said: all tasks changed alike"
+        return "not estimable: all tasks changed alike"
     largest = max(known)
     if largest > 1:
         return "none: not even a total loss would show"
@@ -208,20 +208,22 @@ def _clean(clean: Measures) -> str:
 
 def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
     apart = [row for row in tiers if is_loss(row)]
-    rest = [row.label for row in tiers if not row.told_apart]
+    rest = [row.label for row in tiers if not row.significant]
     if not apart:
         if tiers and at_ceiling(tiers, shifts):
             return ["At ceiling in every tier: these shifts do not reach its limits."]
         if loss := untold(tiers, shifts):
             return [untold_loss(loss, _main_cause(loss))]
-        return ["No tier can be told apart from the placebo arm or from chance."] if tiers else []
+        return (
+            ["No tier differs significantly from clean or from the placebo arm."] if tiers else []
+        )
     worst = max(apart, key=lambda row: row.drop.estimate)
     said = [
         f"Weakest stage: {worst.label}, {drop_of(worst)} "
         f"({percent(worst.clean)} clean, {percent(worst.accuracy)} shifted)."
     ]
     if rest:
-        said.append(f"Not distinguishable: {', '.join(rest)}.")
+        said.append(f"Not significant: {', '.join(rest)}.")
     return said
 
 
@@ -265,8 +267,8 @@ def _refusals(tiers: Sequence[Measures]) -> list[str]:
         )
         if not isnan(row.right_reason):
             text += f" ({row.right_reason:.0%} of these for the right reason)"
-        if row.over_refusal.n:
-            text += f", and {percent(row.over_refusal)} of the solvable ones beside them"
+        if row.wrong_refusal.n:
+            text += f", and {percent(row.wrong_refusal)} of the solvable ones beside them"
         said.append(text + ".")
     return said
 

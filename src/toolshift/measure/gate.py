@@ -53,7 +53,7 @@ class Family(msgspec.Struct, frozen=True):
         baseline: accuracy before; `candidate` after.
         change: candidate minus baseline, with exact 90% limits.
         worst: the same with the candidate's void and missing episodes as failures; None without.
-        more_tasks: about how many more would decide; None where that cannot be said.
+        more_tasks: about how many more would decide; None where it is not estimable.
         examples: episodes of the candidate that passed before and fail now.
     """
 

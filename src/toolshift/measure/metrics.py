@@ -72,7 +72,7 @@ class Measures(msgspec.Struct, frozen=True):
         p_value: of no drop, adjusted over the family; NaN where the drop is not defined.
         beyond_placebo: the interval of placebo minus shifted lies on the drop's side of zero; None
             without an arm.
-        told_apart: the drop (or gain) is not chance, and not what the placebo does as well.
+        significant: the drop (or gain) is not chance, and not what the placebo does as well.
         retention: accuracy on the tasks that the agent passes clean.
         tool_error_rate: failed calls among calls; `own_error_rate` without those that the
             interface provoked.
@@ -80,7 +80,7 @@ class Measures(msgspec.Struct, frozen=True):
         chain_length: mean number of calls; `calls_to_oracle` relative to the oracle's.
         reading_to_oracle: bytes of all prompts relative to the oracle's (NaN for scripted).
         refusal_rate: refusals among unsolvable scenes; `right_reason` the share of those
-            refusals with the right reason; `over_refusal` refusals among solvable scenes.
+            refusals with the right reason; `wrong_refusal` refusals among solvable scenes.
         refused_by_protocol: share of scored episodes that ended in a call of `refuse`;
             `refused_in_prose` in a text that was read as a refusal.
         prose: share of endings that were read from prose.
@@ -110,7 +110,7 @@ class Measures(msgspec.Struct, frozen=True):
     drop_met: Interval
     p_value: float
     beyond_placebo: bool | None
-    told_apart: bool
+    significant: bool
     retention: Interval
     tool_error_rate: float
     own_error_rate: float
@@ -123,7 +123,7 @@ class Measures(msgspec.Struct, frozen=True):
     unsolvable: int
     refusal_rate: Interval
     right_reason: float
-    over_refusal: Interval
+    wrong_refusal: Interval
     refused_by_protocol: float
     refused_in_prose: float
     prose: float
@@ -213,7 +213,7 @@ class Arms:
         if not self.placebo:
             return None
         row = self.measure(PLACEBO, self.placebo)
-        return msgspec.structs.replace(row, told_apart=row.p_value < ALPHA)
+        return msgspec.structs.replace(row, significant=row.p_value < ALPHA)
 
     def _adjust(self, table: list[Measures], method: str) -> list[Measures]:
         adjust = st.holm if method == "holm" else st.benjamini_hochberg
@@ -223,7 +223,7 @@ class Arms:
     def _judge(self, row: Measures, p_value: float) -> Measures:
         change = msgspec.structs.replace
         beyond = row.beyond_placebo
-        return change(row, p_value=p_value, told_apart=p_value < ALPHA and beyond is not False)
+        return change(row, p_value=p_value, significant=p_value < ALPHA and beyond is not False)
 
 
 def scores(rows: Iterable[Scored], void_fails: bool = False) -> Scores:
@@ -263,7 +263,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Score
         drop_met=st.paired_drop(partner, scores(met)) if defined and met else NOTHING,
         p_value=st.drop_p_value(partner, mine) if defined else nan,
         beyond_placebo=None,
-        told_apart=False,
+        significant=False,
         retention=st.retention(partner, mine) if partner else NOTHING,
         detectable=_detectable(partner, mine),
         flip_rate=st.flip_rate(_by_scene(kept)),
@@ -314,7 +314,7 @@ def _refusals(rows: Sequence[Scored]) -> dict[str, Any]:
         "unsolvable": len(unsolvable),
         "refusal_rate": _rate(_by_task(unsolvable, lambda g: g.refused)),
         "right_reason": _share(r.grade.right_reason for r in unsolvable if r.grade.refused),
-        "over_refusal": _rate(_by_task(solvable, lambda g: g.refused)),
+        "wrong_refusal": _rate(_by_task(solvable, lambda g: g.refused)),
         "refused_by_protocol": _share(r.grade.refused and not r.grade.prose for r in rows),
         "refused_in_prose": _share(r.grade.refused and r.grade.prose for r in rows),
     }

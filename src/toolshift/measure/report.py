@@ -26,7 +26,7 @@ from toolshift.measure.metrics import (
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan
-from toolshift.runs.run_folder import Record
+from toolshift.runs.run_folder import FORMAT, Record
 
 
 class AgentReport(msgspec.Struct, frozen=True):
@@ -77,7 +77,11 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The report of a run, as data; `to_dict` gives it as plain values."""
+    """The report of a run, as data; `to_dict` gives it as plain values.
+
+    `format` is that of the names in it: format 1 had `told_apart` for `significant`,
+    `over_refusal` for `wrong_refusal`, and other names of two causes.
+    """
 
     suite: str
     plan_hash: str
@@ -89,6 +93,7 @@ class Report(msgspec.Struct, frozen=True):
     size: int
     agents: list[AgentReport]
     skipped: list[Skipped]
+    format: int = FORMAT
 
     def agent(self, name: str = "") -> AgentReport:
         """What was found out about an agent; the first one where no name is given.
@@ -127,7 +132,7 @@ class Report(msgspec.Struct, frozen=True):
                 "low": _number(row.drop.low),
                 "high": _number(row.drop.high),
                 "p_value": _number(row.p_value),
-                "told_apart": row.told_apart,
+                "significant": row.significant,
                 "refusal_rate": _number(row.refusal_rate.estimate),
             }
             for each in self.agents

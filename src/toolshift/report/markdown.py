@@ -14,6 +14,12 @@ from toolshift.report.html.figures import LONGEST, share, shown
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&$])")
 
+LEGEND = (
+    "Clean: accuracy on the unshifted tasks; shifted: on the same tasks under the shifts of the "
+    "tier; change: the difference in points, with its 95% interval. Not significant: within "
+    "chance (Holm over the tiers), or no greater than under the placebo arm."
+)
+
 
 def as_markdown(reports: Sequence[Report]) -> str:
     """A summary of some runs: for each agent a sentence, its tiers and what hurts most.
@@ -46,12 +52,13 @@ def _agent(each: AgentReport, several: bool) -> str:
 
 
 def _tiers(each: AgentReport) -> str:
-    lines = ["| tier | as trained | shifted | change, points | |", "|---|---:|---:|---:|---|"]
+    lines = ["| tier | clean | shifted | change, points | |", "|---|---:|---:|---:|---|"]
     for row in each.tiers:
         lines.append(
             f"| {plain(row.label)} | {_rate(row.clean)} | {_rate(row.accuracy)} "
             f"| {_change(row)} | {_judged(row)} |"
         )
+    lines += ["", LEGEND]
     return "\n".join(lines)
 
 
@@ -70,8 +77,8 @@ def _note(each: AgentReport) -> str:
     """What a gate goes by: the verdict, and how sure it is."""
     verdict = {
         "breaks": "Breaks under shift",
-        "unsure": f"Fails more under a shift than as trained: {story.doubts(each)}",
-        "holds": "No loss that can be told from chance",
+        "unsure": f"Fails more under a shift than clean: {story.doubts(each)}",
+        "holds": "No significant loss",
         "undefined": f"Undefined: {story.UNDER_HALF}",
     }[story.verdict(each)]
     sure = "; ".join(f"{name.lower()} {value}" for name, value in story.sureness(each))
@@ -102,8 +109,8 @@ def _change(row: Measures) -> str:
 def _judged(row: Measures) -> str:
     if not row.defined:
         return ""
-    if not row.told_apart:
-        return "cannot be told"
+    if not row.significant:
+        return "not significant"
     return "**loses**" if row.drop.estimate > 0 else "gains"
 
 

@@ -15,11 +15,12 @@ from toolshift.measure.statistics import Interval
 
 GROUPINGS = ("tiers", "dimensions", "cells", "shifts", "severities", "kinds", "worlds")
 BEHAVIOUR = (
-    "met: share of episodes that met the shift; acc, diff: accuracy of these, and its change in "
-    "points; TER: tool error rate, own: without the errors that the interface provoked; AES: "
-    "active exploration score; ATCL: average tool chain length, rel: relative to the oracle's; "
-    "ref: refuses of unsolvable scenes, why: of these refusals, for the right reason; over: "
-    "refuses of solvable scenes; pass^k: all k trials pass."
+    "n: tasks; at 1 2 3: accuracy at each severity. met: share of episodes that met the shift; "
+    "acc, diff: accuracy of these, and its change in points; TER: tool error rate, own: without "
+    "the errors that the interface provoked; AES: active exploration score; ATCL: average tool "
+    "chain length, rel: relative to the oracle's; ref: refuses of unsolvable scenes, why: of these "
+    "refusals, for the right reason; over: refuses of solvable scenes (wrong refusals); pass^k: "
+    "all k trials pass."
 )
 
 
@@ -36,7 +37,7 @@ def shift_table(rows: Sequence[Measures], severities: Sequence[Measures]) -> Tab
         table.add_row(Text(tier, style="bold"))
         for row in rows:
             if row.tier == tier:
-                style = None if row.told_apart or not row.defined else "dim"
+                style = None if row.significant or not row.defined else "dim"
                 table.add_row(*_shift_cells(row, severities, levels), style=style)
     return table
 
@@ -50,7 +51,7 @@ def group_table(rows: Sequence[Measures]) -> Table:
     for column in ("change", "main cause"):
         table.add_column(column, no_wrap=True)
     for row in rows:
-        style = None if row.told_apart or not row.defined else "dim"
+        style = None if row.significant or not row.defined else "dim"
         table.add_row(
             Text(row.label),
             str(row.tasks),
@@ -85,7 +86,7 @@ def behaviour_table(rows: Sequence[Measures]) -> Table:
             f"x{_plain(row.calls_to_oracle)}",
             rate(row.refusal_rate),
             _share(row.right_reason),
-            rate(row.over_refusal),
+            rate(row.wrong_refusal),
         ]
         if trials > 1:
             cells.append(_share(row.pass_hat[trials - 1]) if row.pass_hat else "-")
@@ -145,7 +146,7 @@ def _change_cell(row: Measures) -> Text:
         kept = row.retention.estimate
         return Text(("not defined" if isnan(kept) else f"keeps {100 * kept:.0f}%") + strict)
     middle, limits = change(row.drop)
-    return Text(f"{middle} {limits}{' *' if row.told_apart else ''}{strict}")
+    return Text(f"{middle} {limits}{' *' if row.significant else ''}{strict}")
 
 
 def _main_cause(row: Measures) -> str:

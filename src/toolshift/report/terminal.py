@@ -29,13 +29,14 @@ from toolshift.report.tables import (
 
 MAX_DETAILED = 3
 LEGEND = (
-    "Change of accuracy in points against the same tasks clean, with its 95% interval. * told "
-    "apart from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) and from the "
-    "placebo arm. 'keeps' is the accuracy on tasks passed clean, shown where clean accuracy is "
-    "under 50% and a drop is not defined. 'all' is the change with void episodes as failures, "
-    "shown where they are not as common clean."
+    "Change of accuracy in points against the same tasks clean (unshifted), with its 95% interval. "
+    "* significant: differs from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) "
+    "and from the placebo arm. 'keeps' is the accuracy on tasks passed clean, shown where clean "
+    "accuracy is under 50% and a drop is not defined. 'all' is the change with void episodes as "
+    "failures, shown where they are not as common clean. Refuses unsolv.: share of unsolvable "
+    "tasks refused; refuses solv.: wrong refusals, share of solvable tasks refused."
 )
-NOT_DISTINGUISHABLE = " n.d.: not distinguishable."
+NOT_SIGNIFICANT = " n.s.: not significant."
 
 
 def as_text(report: Report, width: int = 100, only_distinguishable: bool = False) -> str:
@@ -59,7 +60,7 @@ def print_report(
     Args:
         report: what to print.
         console: where to.
-        only_distinguishable: leave out shifts that cannot be told apart, but for their names.
+        only_distinguishable: leave out shifts whose change is not significant, but for their names.
         agent: print this agent only, in detail.
         grouping: print this table of each agent instead of the one by shift.
     """
@@ -69,13 +70,13 @@ def print_report(
         console.print("No episode has been run.")
         return
     console.print(_tier_table(agents, only_distinguishable))
-    console.print(Text(LEGEND + NOT_DISTINGUISHABLE * only_distinguishable, style="dim"))
+    console.print(Text(LEGEND + NOT_SIGNIFICANT * only_distinguishable, style="dim"))
     for each in agents:
         if grouping:
             _print_group(each, console, grouping)
         else:
             _print_agent(each, console, only_distinguishable, len(agents) <= MAX_DETAILED)
-    if grouping:
+    if grouping or (len(agents) <= MAX_DETAILED and any(each.shifts for each in agents)):
         console.print(Text(f"\n{BEHAVIOUR}", style="dim"))
     if len(agents) > MAX_DETAILED:
         console.print(
@@ -108,7 +109,7 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Ta
         name = mark if each.complete else f"{mark} (unfinished)"
         cells = [_tier_cell(row_of(each.tiers, label), only_distinguishable) for label in labels]
         if refusing:
-            cells += [rate(each.everything.refusal_rate), rate(each.everything.over_refusal)]
+            cells += [rate(each.everything.refusal_rate), rate(each.everything.wrong_refusal)]
         table.add_row(escape(name), rate(each.clean.accuracy), *cells)
     return table
 
@@ -121,10 +122,10 @@ def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
         kept = row.retention.estimate
         keeps = "" if isnan(kept) else f"\n[dim]keeps {100 * kept:.0f}%[/dim]"
         return f"[dim]{rate(row.accuracy)} acc.[/dim]{keeps}{strict}"
-    if not row.told_apart and only_distinguishable:
-        return f"[dim]n.d.[/dim]{strict}"
+    if not row.significant and only_distinguishable:
+        return f"[dim]n.s.[/dim]{strict}"
     middle, limits = change(row.drop)
-    if not row.told_apart:
+    if not row.significant:
         return f"[dim]{middle}\n{escape(limits)}[/dim]{strict}"
     return f"[bold]{middle} *[/bold]\n{escape(limits)}{strict}"
 
@@ -142,7 +143,7 @@ def _print_agent(
 ) -> None:
     console.print(f"\n[bold]{escape(each.name)}[/bold]")
     if detailed and each.shifts:
-        shown = [row for row in each.shifts if row.told_apart or not only_distinguishable]
+        shown = [row for row in each.shifts if row.significant or not only_distinguishable]
         rest = [row for row in each.shifts if row not in shown]
         if shown:
             console.print(shift_table(shown, each.severities))
@@ -150,7 +151,7 @@ def _print_agent(
         console.print(behaviour_table([each.clean, *each.tiers]))
         if rest:
             names = ", ".join(row.label for row in rest)
-            console.print(Text(f"not distinguishable: {names}", style="dim"))
+            console.print(Text(f"not significant: {names}", style="dim"))
     for sentence in each.diagnosis:
         console.print(f"  {escape(sentence)}", highlight=False)
     if len(each.weaknesses) > 1:

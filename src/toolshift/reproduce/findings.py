@@ -152,7 +152,7 @@ def measures_of(report: AgentReport) -> dict[str, float]:
         "trained_on": _mean_accuracy(report, TRAINED_ON),
         "held_out": _mean_accuracy(report, HELD_OUT),
         "refusal_rate": report.everything.refusal_rate.estimate,
-        "over_refusal": report.everything.over_refusal.estimate,
+        "over_refusal": report.everything.wrong_refusal.estimate,
         "refused_rightly": _right_refusals(report),
         "look_alike_refusal": nan,
         "tool_error_rate": report.everything.own_error_rate,
@@ -160,7 +160,7 @@ def measures_of(report: AgentReport) -> dict[str, float]:
         "chain_length": report.everything.chain_length,
     }
     if report.look_alikes is not None:
-        found["look_alike_refusal"] = report.look_alikes.over_refusal.estimate
+        found["look_alike_refusal"] = report.look_alikes.wrong_refusal.estimate
     return found
 
 
@@ -228,7 +228,7 @@ def _computed_in(stage: Stage) -> str:
 
 def _tells(report: AgentReport, tier: str) -> bool:
     """Whether a run's report tells the loss in a tier from chance and from the placebo."""
-    return any(row.label == tier and row.told_apart for row in report.tiers)
+    return any(row.label == tier and row.significant for row in report.tiers)
 
 
 def _difference(one: ArmResult, other: ArmResult) -> dict[str, list[float]]:

@@ -47,7 +47,8 @@ from toolshift.runs.suite import Selection
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import file_contents
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 named two causes otherwise; `Grade` reads them by their names of today."""
 SYNC_SECONDS = 1.0
 BEGINNINGS = frozenset((".lock", "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
 """All that a run killed before its manifest was written can leave; nothing of worth."""

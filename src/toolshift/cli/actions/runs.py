@@ -154,7 +154,7 @@ def _print_comparison(found: object) -> None:
 
     def row(contrast: Contrast) -> list[str]:
         change = contrast.change
-        star = " *" if contrast.told_apart else ""
+        star = " *" if contrast.significant else ""
         drop = type(change)(-change.estimate, -change.high, -change.low, change.method, change.n)
         return [
             contrast.label,
@@ -170,10 +170,10 @@ def _print_comparison(found: object) -> None:
     columns = ("", "pairs", "before", "after", "change", "lost", "gained", "a lost one")
     main = [row(each) for each in (found.clean, *found.tiers, found.everything) if each]
     print_table(f"\n{found.before} -> {found.after}", columns, main)
-    shifts = [row(each) for each in found.shifts if each.told_apart]
+    shifts = [row(each) for each in found.shifts if each.significant]
     if shifts:
         print_table("\nshifts that can be told apart", columns, shifts)
-    rest = [each.label for each in found.shifts if not each.told_apart]
+    rest = [each.label for each in found.shifts if not each.significant]
     if rest:
         console().print(f"\nnot distinguishable: {', '.join(rest)}", style="dim")
     console().print(

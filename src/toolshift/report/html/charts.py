@@ -1,7 +1,7 @@
 """The charts, as Vega-Lite specifications.
 
 Colours are CSS variables, so that one drawing serves light, dark and paper. The accent colour
-means one thing everywhere: a loss that can be told apart from chance. What depends on the width
+means one thing everywhere: a significant loss. What depends on the width
 of the page (`across`: the width of a panel) is settled when a chart is drawn.
 """
 
@@ -42,9 +42,9 @@ MAX_PANELS = 24
 
 
 def profile(subject: Subject) -> Spec:
-    """The score as trained and in each tier, with intervals."""
+    """The score clean and in each tier, with intervals."""
     each = subject.report
-    rows = [measured("as trained", each.clean.accuracy, False, clean=True)]
+    rows = [measured("clean", each.clean.accuracy, False, clean=True)]
     rows += [measured(row.label, row.accuracy, is_loss(row)) for row in each.tiers]
     colour = {
         "condition": [
@@ -132,7 +132,7 @@ def doses(subject: Subject) -> Spec | None:
         for row in sorted(several[name], key=lambda one: one.label):
             severity = row.label.rpartition(":")[2]
             values.append({**measured(severity, row.accuracy, is_loss(row)), "panel": words(name)})
-    return panels(values, "severity (0: as trained)", 118) if values else None
+    return panels(values, "severity (0: clean)", 118) if values else None
 
 
 def has_doses(each: AgentReport) -> bool:
@@ -141,7 +141,7 @@ def has_doses(each: AgentReport) -> bool:
 
 
 def task_kinds(subject: Subject) -> Spec | None:
-    """Accuracy as trained and over all shifts, for each kind of task."""
+    """Accuracy clean and over all shifts, for each kind of task."""
     values = []
     several = len(subject.report.worlds) > 1
     for row in sorted(subject.report.kinds, key=lambda row: height_of(row.accuracy)):
@@ -157,13 +157,13 @@ def refusals(subject: Subject) -> Spec | None:
     if not each.everything.unsolvable:
         return None
     rows = [
-        measured("cannot be done", each.everything.refusal_rate, False, clean=True),
-        measured("can be done", each.everything.over_refusal, False),
+        measured("unsolvable", each.everything.refusal_rate, False, clean=True),
+        measured("solvable (wrong refusals)", each.everything.wrong_refusal, False),
     ]
     if each.look_alikes is not None:
-        rows.append(measured("only looks impossible", each.look_alikes.over_refusal, False))
+        rows.append(measured("solvable, looks unsolvable", each.look_alikes.wrong_refusal, False))
     colour = {"condition": {"test": "datum.clean", "value": INK}, "value": MUTED}
-    y = {"field": "label", "type": "nominal", "sort": None, "axis": name_axis(140, 12)}
+    y = {"field": "label", "type": "nominal", "sort": None, "axis": name_axis(180, 12)}
     base = {"y": y, "color": colour}
     return {
         **frame([row for row in rows if row["value"] is not None], height={"step": 28}),
@@ -172,13 +172,13 @@ def refusals(subject: Subject) -> Spec | None:
 
 
 def costs(subject: Subject) -> Spec:
-    """Calls, tokens and seconds of an episode, as trained and in each tier."""
+    """Calls, tokens and seconds of an episode, clean and in each tier."""
     each = subject.report
     values = []
     quick = all(took.median < 1 for took in subject.times.values())
     unit, scale = ("milliseconds", 1000) if quick else ("seconds", 1)
     for row in (each.clean, *each.tiers):
-        label = "as trained" if row is each.clean else row.label
+        label = "clean" if row is each.clean else row.label
         took = subject.times.get(row.label)
         for panel, value in (
             ("calls", row.chain_length),
@@ -212,7 +212,7 @@ def costs(subject: Subject) -> Spec:
 
 
 def changes(rows: Iterable[tuple[str, str, Interval, bool]]) -> Spec:
-    """Paired changes: (panel, label, change, told apart); what got worse is on the left."""
+    """Paired changes: (panel, label, change, significant); what got worse is on the left."""
     values = [
         {**measured(label, change, told), "panel": shown(panel, 60)}
         for panel, label, change, told in rows

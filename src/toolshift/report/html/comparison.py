@@ -74,15 +74,19 @@ def _contest(at: str, before: Subject, after: Subject, folders: Sequence[Kept]) 
 
 
 def judged(contrast: Contrast) -> str:
-    """Better, worse, or cannot be told."""
-    if not contrast.told_apart:
-        return "cannot be told"
+    """Better, worse, or not significant."""
+    if not contrast.significant:
+        return "not significant"
     return "better" if contrast.change.estimate > 0 else "worse"
 
 
 def sorted_out(found: Comparison) -> dict[str, list[tuple[int, Contrast]]]:
     """The shifts of a comparison by verdict, each with its place in the table."""
-    sorts: dict[str, list[tuple[int, Contrast]]] = {"worse": [], "better": [], "cannot be told": []}
+    sorts: dict[str, list[tuple[int, Contrast]]] = {
+        "worse": [],
+        "better": [],
+        "not significant": [],
+    }
     for place, contrast in enumerate(found.shifts):
         sorts[judged(contrast)].append((place, contrast))
     for told in ("worse", "better"):
@@ -97,7 +101,7 @@ def change_chart(all_of: Sequence[Versus]) -> dict[str, Any] | None:
         if versus.found is not None:
             head = [versus.found.clean] if versus.found.clean else []
             rows += [
-                (versus.after.label, stage(row.label), row.change, row.told_apart)
+                (versus.after.label, stage(row.label), row.change, row.significant)
                 for row in (*head, *versus.found.tiers)
             ]
     return charts.changes(rows) if rows else None
@@ -118,11 +122,11 @@ def checkpoints(subjects: Sequence[Subject]) -> tuple[str, list[Point]]:
 
 
 def curve_chart(axis: str, points: Sequence[Point]) -> dict[str, Any]:
-    """Accuracy as trained and in each tier over the course of training."""
+    """Accuracy clean and in each tier over the course of training."""
     values = []
     for point in points:
         each = point.subject.report
-        values.append(("as trained", point.series, point.step, each.clean.accuracy))
+        values.append(("clean", point.series, point.step, each.clean.accuracy))
         values += [(row.label, point.series, point.step, row.accuracy) for row in each.tiers]
     return charts.curves(values, axis)
 
@@ -153,4 +157,4 @@ def _series(
 
 def stage(label: str) -> str:
     """A tier of a comparison as a reader knows it; the placebo arm has none."""
-    return {"clean": "as trained", "none": "placebo"}.get(label, label)
+    return {"none": "placebo"}.get(label, label)

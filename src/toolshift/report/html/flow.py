@@ -40,7 +40,7 @@ class Source:
 def sources(rows: Sequence[Measures], most: int = MAX_SHIFTS) -> list[Source]:
     """The shifts with most failures, in the order of the table; the others added up."""
     failing = [
-        Source(words(row.label), row.causes, row.told_apart and row.drop.estimate > 0)
+        Source(words(row.label), row.causes, row.significant and row.drop.estimate > 0)
         for row in rows
         if row.causes
     ]

@@ -40,7 +40,7 @@ def facet_by(name: str, values: Sequence[Spec]) -> Spec:
 
 
 def panels(values: list[Spec], title: str | None, across: int) -> Spec:
-    """Small multiples of accuracy, one a panel, told apart in accent."""
+    """Small multiples of accuracy, one a panel, significant ones in accent."""
     x: Spec = {"field": "label", "type": "ordinal", "sort": None}
     x["axis"] = {"title": title, "labelAngle": 0}
     base = {"x": x, "color": TOLD}
@@ -130,8 +130,8 @@ def gain_of(drop: Interval) -> Interval:
 
 
 def is_loss(row: Measures) -> bool:
-    """Whether a row is a loss that can be told apart."""
-    return row.told_apart and row.drop.estimate > 0
+    """Whether a row is a significant loss."""
+    return row.significant and row.drop.estimate > 0
 
 
 def height_of(value: Interval) -> float:

@@ -147,11 +147,11 @@ def _title(subjects: Sequence[Subject]) -> str:
     if doubts and not broken:
         fail = "fails" if len(doubts) == 1 else "fail"
         return (
-            f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than as trained: "
+            f"{len(doubts)} of {len(subjects)} agents {fail} more under a shift than clean: "
             f"{', or '.join(dict.fromkeys(doubts))}"
         )
     if not broken:
-        return f"None of {len(subjects)} agents loses accuracy that can be told from chance"
+        return f"None of {len(subjects)} agents loses accuracy significantly"
     lose = "loses" if broken == 1 else "lose"
     return f"{broken} of {len(subjects)} agents {lose} accuracy when the world moves"
 

@@ -1,7 +1,7 @@
 """What a reader must know first, in plain words: how well the agent does, where it breaks, and why.
 
-The sentences are made by rule from the measures. Only what can be told apart from chance and from
-the placebo arm is called a loss; one of too few tasks is given in counts, and said to be so.
+The sentences are made by rule from the measures. Only what differs significantly from chance and
+from the placebo arm is called a loss; one of too few tasks is given in counts, and said to be so.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def headline(each: AgentReport, name: str = "") -> str:
     rate = each.clean.accuracy.estimate
     if isnan(rate):
         why = kinds(each.clean.void_kinds) or "none has been run"
-        text = f"No episode could be scored without a shift ({why}), so nothing can be said."
+        text = f"No episode could be scored without a shift ({why}), so no score can be estimated."
         return f"{name}: {text[0].lower()}{text[1:]}" if name else text
     text = f"{name} solves" if name else "Solves"
-    text += f" {share(rate)} of tasks as trained"
+    text += f" {share(rate)} of clean tasks"
     crashed, episodes = each.crashed, each.everything.episodes
     if crashed is None or crashed.episodes < FLOOR * episodes:
         return text + _rest(each)
@@ -60,19 +60,19 @@ def verdict(each: AgentReport) -> Verdict:
 
 
 def unsure(each: AgentReport) -> str:
-    """The greatest loss not told apart, in counts; "" where there is none, or a sure one."""
+    """The greatest loss, in counts, where none is significant; "" where there is none."""
     row = untold(each.tiers, each.shifts)
     return shown(untold_loss(row, why(row)), 1000) if row else ""
 
 
 def doubts(each: AgentReport) -> str:
-    """Why that loss is not told apart; "" where there is none, or a sure one."""
+    """Why that loss is not significant; "" where there is none."""
     row = untold(each.tiers, each.shifts)
     return doubt(row) if row else ""
 
 
 def worst(rows: Sequence[Measures], most: int = 2) -> list[tuple[int, Measures]]:
-    """The rows that lose most, with their places in the table; only losses told apart."""
+    """The rows that lose most, with their places in the table; only significant losses."""
     return sorted(_losses(rows), key=lambda pair: -pair[1].drop.estimate)[:most]
 
 
@@ -162,7 +162,7 @@ def _rest(each: AgentReport) -> str:
         return f" and at least {share(CEILING)} in every tier: these shifts do not find its limits."
     if loss := unsure(each):
         return f", but {loss[0].lower()}{loss[1:]}"
-    return ". No shift makes a difference that can be told from chance."
+    return ". No shift makes a significant difference."
 
 
 def _undefined(each: AgentReport, rate: float) -> str:

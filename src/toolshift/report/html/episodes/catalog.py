@@ -115,7 +115,7 @@ class Catalog:
 
     @cached_property
     def _several(self) -> bool:
-        """Whether the tasks are of several seeds, which must then be told apart."""
+        """Whether the tasks are of several seeds, so that their names need the seed."""
         return len({cell.seed for those in self.cells for cell in those.values()}) > 1
 
 

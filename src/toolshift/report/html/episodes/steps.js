@@ -121,7 +121,7 @@ function episode(pack, row, trace) {
       clean && [el("dt", {}, "Clean"), el("dd", {}, outcome(clean.verdict))],
       [el("dt", {}, row.stack.name ? "Shifted" : "Clean"), el("dd", {}, outcome(trace.verdict),
         trace.cause && el("span", { class: "ep-why" }, " ", trace.cause))],
-      trace.right && [el("dt", {}, "Right would be to"), el("dd", {}, brief(trace.right, 300))],
+      trace.right && [el("dt", {}, "Expected:"), el("dd", {}, brief(trace.right, 300))],
       row.stack.about.length > 0 && [el("dt", {}, "The shift"), el("dd", {}, row.stack.about.join(" "))]),
     row.stack.name && !clean && el("p", { class: "ep-note" }, "There is no clean episode of this task to set beside it."),
     request(base, scene),
