@@ -11,6 +11,7 @@ from running import Run
 from shifts.test_release import edited, poi, rename
 
 from toolshift.shifts.files import FILES
+from toolshift.shifts.registry import find_shift
 
 
 @pytest.fixture
@@ -40,6 +41,7 @@ def test_open_questions_stop_it_and_the_filled_mapping_goes_on(toolshift: Run, s
     assert "2 renamed" in told
     code, told, _ = toolshift("shift", "show", "monday.json", "--json")
     found = json.loads(told)
+    assert toolshift("shift", "show", find_shift("monday.json").name, "--json")[1] == told
     assert found["counts"] == {"same": 10, "renamed": 2}
     assert [row["new"] for row in found["tools"] if row["what"] == "renamed"] == [
         "v2_find_place",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import toolshift.shifts
 from toolshift.agents.catalog import KINDS, is_free, make_agent
 from toolshift.agents.planted import PLANTED
 from toolshift.core.errors import UsageError
@@ -35,6 +38,8 @@ def test_every_registered_string_names_something(kind: str) -> None:
 
 
 def test_the_tables_miss_nothing() -> None:
+    for module in pkgutil.iter_modules(toolshift.shifts.__path__):
+        import_module(f"toolshift.shifts.{module.name}")
     for name, shift in SHIFTS.all().items():
         assert isinstance(shift, Shift)
         assert shift.name == name

@@ -77,14 +77,14 @@ def show_command(shift: str, as_json: bool) -> None:
         UsageError: where there is none of this name.
     """
     from toolshift.shifts.registry import find_shift
-    from toolshift.shifts.release.file import read_shift_file
+    from toolshift.shifts.release.file import decode_shift_file
     from toolshift.shifts.release.resolve import Settled
 
-    if shift.endswith(".json"):
-        file = read_shift_file(Path(shift))
+    found = find_shift(shift)
+    if found.file:
+        file = decode_shift_file(found.file, shift)
         _print(file, Settled(file.mapping, ()), as_json)
         return
-    found = find_shift(shift)
     told = {
         "shift": found.name,
         "tier": found.tier,

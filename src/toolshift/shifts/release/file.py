@@ -77,6 +77,19 @@ def read_shift_file(path: Path) -> ShiftFile:
         raw = path.read_bytes()
     except OSError as fault:
         raise UsageError(f"shift {path}: the file cannot be read ({fault.strerror})") from None
+    return decode_shift_file(raw, str(path))
+
+
+def decode_shift_file(raw: bytes, path: str) -> ShiftFile:
+    """Reads the content of the file of a shift.
+
+    Args:
+        raw: the content.
+        path: where it is from, for messages.
+
+    Raises:
+        UsageError: where it is none, or its tools have been edited.
+    """
     try:
         form = msgspec.json.decode(raw, type=_Format).format
         if form > FORMAT:
