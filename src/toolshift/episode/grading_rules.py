@@ -11,6 +11,7 @@ from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
 from toolshift.core.reading import Stated, bare, codes_in, fold
 from toolshift.core.scene import Scene
+from toolshift.core.statement import says
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
 
@@ -35,7 +36,7 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
 def is_right(ask: Ask, answer: str, fields: Fields) -> bool:
     """Whether an answer is right, as far as it is asked for one."""
     if ask.pattern:
-        return re.search(ask.pattern, answer) is not None
+        return says(answer, ask.pattern)
     return ask.expected is None or states(answer, ask.expected, fields)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
+from toolshift.core.statement import says
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -51,7 +52,7 @@ class Check:
     """What makes an episode a pass; whatever is stated must hold.
 
     Attributes:
-        answer: a regular expression that the last answer matches.
+        answer: a text, number, date or regular expression that the last answer states.
         example: an answer that is right, for the proof of the scene.
         calls: places in `Given.calls` of those that must be made; None where none need be.
         ordered: they must be made in their order.
@@ -279,7 +280,7 @@ class _Reader:
         answer = self._text(table, "answer", place, default="")
         example = self._text(table, "example", place, default="")
         self._pattern(answer, (*place, "answer"))
-        if example and re.search(answer, example) is None:
+        if example and not says(example, answer):
             raise self.wrong(
                 (*place, "example"), f"{example!r} does not match the answer {answer!r}"
             )

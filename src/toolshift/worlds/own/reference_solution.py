@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from toolshift.core.formats import leaves
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
+from toolshift.core.statement import says
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
@@ -121,11 +122,11 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
         return DONE
     told = [str(value) for place in reversed(heard) for r in heard[place] for value in r.values()]
     for value in told:
-        if re.search(pattern, value):
+        if says(value, pattern):
             return value
     for text in reversed(texts):
-        match = re.search(pattern, text)
-        if match and match[0]:
+        match = re.search(pattern, text, re.IGNORECASE)
+        if match and match[0] and says(match[0], pattern):
             return match[0]
     return given.check.example
 
