@@ -196,7 +196,7 @@ def test_native_tools_and_tool_calls(server: ScriptedServer) -> None:
         "messages": list(TURN.messages),
         "tools": list(PROTOCOL_TOOLS),
         "temperature": 0.0,
-        "max_tokens": 512,
+        "max_tokens": 4096,
         "seed": 7,
     }
     assert sent["headers"]["x-title"] == "toolshift"
@@ -240,6 +240,28 @@ def test_content_in_other_forms(server: ScriptedServer) -> None:
     withheld = {"message": {"content": ""}, "finish_reason": "content_filter"}
     server.script = [body(json.dumps({"choices": [withheld]}).encode())]
     assert "content_filter" in agent.reply(TURN).failure
+
+
+def cut_off(text: str) -> serving.Answer:
+    """A completion that the token limit ended."""
+    choice = {"message": {"content": text}, "finish_reason": "length"}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 200}
+    return body(json.dumps({"choices": [choice], "usage": usage}).encode())
+
+
+def test_a_reply_that_was_cut_off_gets_more_room_once(server: ScriptedServer) -> None:
+    server.script = [cut_off(""), good("It is X.")]
+    reply = agent_of(server, max_tokens=100).reply(TURN)
+    assert (reply.text, reply.failure) == ("It is X.", "")
+    assert reply.usage.input_tokens == 2000
+    assert [sent["body"]["max_tokens"] for sent in server.requests] == [100, 400]
+
+
+def test_a_reply_that_is_cut_off_again_is_truncated(server: ScriptedServer) -> None:
+    server.script = [cut_off("It"), cut_off("It is")]
+    reply = agent_of(server).reply(TURN)
+    assert reply.failure.startswith("truncated: ")
+    assert len(server.requests) == 2
 
 
 def test_tools_lost_by_the_chat_template_are_noticed(server: ScriptedServer) -> None:

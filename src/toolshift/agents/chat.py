@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolshift.lm.prompt import Layout
 
 OPENAI_URL = "https://api.openai.com/v1"
+MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
 MAX_WAIT = 60.0  # seconds between two attempts, whatever a server asks for
 
 _RETRIED = frozenset((408, 409, 429))
@@ -44,6 +45,9 @@ _ADVICE |= dict.fromkeys((301, 302, 307, 308), "It redirects: give the final bas
 _REAL_KEY = 16
 # Cautious on purpose: English JSON has about four bytes a token, codes and names fewer.
 _BYTES_PER_TOKEN = 3
+
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_TRUNCATED = "truncated: "
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +88,9 @@ class ChatAgent:
             prompt and reads the calls from the text (`toolshift.lm.prompt`).
         layout: how the text protocol writes a tool.
         temperature: None leaves it out, for models that refuse it.
-        max_tokens: the most tokens of one reply.
+        max_tokens: the most tokens of one reply, its reasoning included. A reply without a whole
+            call that is cut off there is asked for once more with four times as many; cut off
+            again, it is reported as truncated: the infrastructure failed.
         timeout: seconds of silence after which an attempt is given up.
         retries: attempts after the first.
         concurrency: how many episodes a study runs at once.
@@ -111,7 +117,7 @@ class ChatAgent:
         protocol: Literal["native", "text"] = "native",
         layout: Layout = "description-first",
         temperature: float | None = 0.0,
-        max_tokens: int = 512,
+        max_tokens: int = 4096,
         timeout: float = 60.0,
         retries: int = 5,
         concurrency: int = 8,
@@ -191,8 +197,18 @@ class ChatAgent:
                 that no attempt so far could connect to).
             BudgetSpent: where `max_cost` or the account leaves no room for another request.
         """
-        body = msgspec.json.encode(self._body(turn))
-        worst = estimate(1, len(body) // _BYTES_PER_TOKEN, self._max_tokens, *self._prices)
+        first = self._ask(turn)
+        if not first.failure.startswith(_TRUNCATED):
+            return first
+        second = self._ask(turn, MORE_ROOM)
+        used = _sum(first.usage, second.usage)
+        return msgspec.structs.replace(first if second.failure else second, usage=used)
+
+    def _ask(self, turn: Turn, room: int = 1) -> Reply:
+        """One request with `room` times the token limit, tried again while that can help."""
+        body = msgspec.json.encode(self._body(turn, room))
+        most = self._max_tokens * room
+        worst = estimate(1, len(body) // _BYTES_PER_TOKEN, most, *self._prices)
         for attempt in range(self.retries + 1):
             self.cost_limit.hold(worst)
             cost = 0.0
@@ -219,14 +235,15 @@ class ChatAgent:
             )
         return Reply(failure=said)
 
-    def _body(self, turn: Turn) -> dict[str, Any]:
+    def _body(self, turn: Turn, room: int) -> dict[str, Any]:
         if self.protocol == "text":
             body: dict[str, Any] = {"messages": self._write(turn, self.layout)}
         else:
             body = {"messages": [_sendable(message) for message in turn.messages]}
             body |= {"tools": list(turn.tools)} if turn.tools else {}
         fixed = {key: value for key, value in self._fixed.items() if value is not None}
-        return {"model": self.model, **body, **fixed}
+        limits = {key: fixed[key] * room for key in _LIMITS if key in fixed}
+        return {"model": self.model, **body, **fixed, **limits}
 
     def _attempt(self, body: bytes) -> _Completion:
         import httpx
@@ -288,6 +305,10 @@ class ChatAgent:
             except (AttributeError, KeyError, TypeError, RecursionError):
                 odd = self._strike(repr(message["tool_calls"]))[:200]
                 raise _Setback(f"tool calls of an unknown form: {odd}", billed=True) from None
+        whole = reply.calls and all(isinstance(call.arguments, dict) for call in reply.calls)
+        if choice.finish_reason == "length" and not whole and not reply.failure:
+            why = "the reply was cut off at the token limit; raise --max-tokens"
+            reply = msgspec.structs.replace(reply, failure=_TRUNCATED + why)
         return msgspec.structs.replace(reply, usage=usage)
 
     def _warn_of_lost_tools(self, turn: Turn, body: bytes, usage: Usage) -> None:
@@ -327,6 +348,14 @@ def _model_of(spec: str) -> str:
             f"--base-url URL, in Python base_url=URL"
         )
     return model
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cost + other.cost,
+    )
 
 
 def estimate(
