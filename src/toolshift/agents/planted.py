@@ -67,7 +67,7 @@ class MemorisesOrder(PlantedSolver):
         for param in clean.params:
             with suppress(Impossible):  # what cannot be had is left out, and the call made anyway
                 if param.required:
-                    gathered[now.get(param.fact, param.name)] = self.want(param.fact, env)
+                    gathered[now.get(param.fact, param.name)] = self.require(param.fact, env)
         return gathered
 
 

@@ -1,6 +1,6 @@
 """How a task is solved by reading: backward chaining over the tools as they are shown.
 
-A task kind states its solution as wishes for facts (`env["price"]`, or `solver.records(...)`). The
+A task kind states its solution as fact queries (`env["price"]`, or `solver.records(...)`). The
 solver finds the shown tool that yields the fact, first gets what that tool needs, calls it and
 reads the answer from the shown text. So the same solution works when tools are renamed, merged,
 split or reversed, as long as the documentation says so; that is what proves a scene.
@@ -66,7 +66,7 @@ class Known:
         self.parent = parent
 
     def __getitem__(self, fact: str) -> Any:
-        return self.solver.want(fact, self)
+        return self.solver.require(fact, self)
 
     def find(self, fact: str) -> Any:
         """The value if it is known here or above, else None."""
@@ -96,9 +96,9 @@ class Solver:
         self.gathering: list[str] = []
         self.root = Known(self, {})
 
-    # -- wishes, for the solutions of task kinds ------------------------------------------------
+    # -- fact queries, for the solutions of task kinds --------------------------------------------
 
-    def want(self, fact: str, env: Known) -> Any:
+    def require(self, fact: str, env: Known) -> Any:
         """A fact: known, said by the user, or brought by a tool.
 
         Raises:
@@ -271,7 +271,7 @@ class Solver:
         for param in tool.params:
             known = param.fact in self.goal or env.find(param.fact) is not None
             if param.required or known:
-                arguments[param.name] = self.want(param.fact, env)
+                arguments[param.name] = self.require(param.fact, env)
         return arguments
 
     def _cost(self, tool: Tool, env: Known, without: frozenset[str]) -> int | None:
@@ -315,7 +315,7 @@ class Solver:
         for param in new.params:
             value = by_fact.get(param.fact)
             if value is None and (param.required or param.fact in self.goal):
-                value = self.want(param.fact, self.root)
+                value = self.require(param.fact, self.root)
             if value is not None:
                 carried[param.name] = value
         return carried

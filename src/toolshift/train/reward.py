@@ -135,7 +135,7 @@ def over_refusal(episode: Episode, verdict: Grade) -> float:
     """-1 for refusing a solvable scene.
 
     Below a failure that tried. It counters a drift into refusing everything, and may teach
-    forced completion instead.
+    answering without evidence instead.
     """
     return -float(verdict.solvable and verdict.refused)
 

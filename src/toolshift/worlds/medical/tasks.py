@@ -75,8 +75,8 @@ def draw_quickest(db: Any, rng: Random) -> Goal | None:
 # -- solutions ---------------------------------------------------------------------------------
 
 
-def wish(fact: str) -> Solve:
-    """The solution that wishes for one fact."""
+def query_fact(fact: str) -> Solve:
+    """The solution that queries one fact."""
 
     def solve(solver: Solver, env: Known) -> str:
         return str(env[fact])
@@ -118,15 +118,15 @@ def solve_quickest(solver: Solver, env: Known) -> str:
 
 
 SOLUTIONS: dict[str, Solve] = {
-    "chart": wish("chart_ref"),
-    "clearance": wish("clearance_code"),
+    "chart": query_fact("chart_ref"),
+    "clearance": query_fact("clearance_code"),
     "panel": solve_panel,
     "weight": solve_weight,
     "strongest": solve_strongest,
     "fees": solve_fees,
-    "prescribe": wish("prescription_ref"),
+    "prescribe": query_fact("prescription_ref"),
     "safe_dose": solve_safe_dose,
-    "refer": wish("referral_code"),
+    "refer": query_fact("referral_code"),
     "quickest": solve_quickest,
 }
 ASK = read_requests(__file__, SOLUTIONS)

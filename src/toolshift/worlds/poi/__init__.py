@@ -1,7 +1,7 @@
 """Points of interest: places in cities, found, compared, visited and booked.
 
 The graph is a star: nearly everything hangs on a place id, which is found by name or by search.
-Entities live in `Places`; the tools below are the truth, and `tasks` says what users want.
+Entities live in `Places`; the tools below are the truth, and `tasks` says what users ask for.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ def draw_nearer(db: Any, rng: Random) -> Goal | None:
 # -- solutions ---------------------------------------------------------------------------------
 
 
-def wish(fact: str) -> Solve:
-    """The solution that wishes for one fact."""
+def query_fact(fact: str) -> Solve:
+    """The solution that queries one fact."""
 
     def solve(solver: Solver, env: Known) -> str:
         return str(env[fact])
@@ -117,17 +117,17 @@ def solve_nearer(solver: Solver, env: Known) -> str:
 
 
 SOLUTIONS: dict[str, Solve] = {
-    "listing": wish("listing_ref"),
-    "hours": wish("hours_ref"),
-    "route": wish("route_ref"),
+    "listing": query_fact("listing_ref"),
+    "hours": query_fact("hours_ref"),
+    "route": query_fact("route_ref"),
     "best_rated": solve_best_rated,
     "cheapest": solve_cheapest,
     "budget": solve_budget,
     "alert": solve_alert,
     "booking": solve_booking,
-    "visit": wish("stop_ref"),
+    "visit": query_fact("stop_ref"),
     "nearer": solve_nearer,
-    "reviews": wish("review_ref"),
+    "reviews": query_fact("review_ref"),
 }
 ASK = read_requests(__file__, SOLUTIONS)
 KINDS = (

@@ -3,7 +3,7 @@
 The graph is two trees that meet. Customers lead to orders and orders to items, by name or by
 parcel; products lead to bins and to stock. An item's sku joins them, and the writes do: an
 exchange takes an order, its return authorisation and a product. Entities live in `Shop`
-(`shop.py`), `actions.py` says what the tools do, and `tasks.py` what users want.
+(`shop.py`), `actions.py` says what the tools do, and `tasks.py` what users ask for.
 """
 
 from __future__ import annotations

@@ -112,8 +112,8 @@ def draw_credit(db: Any, rng: Random) -> Goal | None:
 # -- solutions ---------------------------------------------------------------------------------
 
 
-def wish(fact: str) -> Solve:
-    """The solution that wishes for one fact."""
+def query_fact(fact: str) -> Solve:
+    """The solution that queries one fact."""
 
     def solve(solver: Solver, env: Known) -> str:
         return str(env[fact])
@@ -160,10 +160,10 @@ def solve_credit(solver: Solver, env: Known) -> str:
 
 
 SOLUTIONS: dict[str, Solve] = {
-    "bin": wish("bin_ref"),
-    "reserve": wish("reservation_ref"),
-    "refund": wish("refund_ref"),
-    "exchange": wish("exchange_ref"),
+    "bin": query_fact("bin_ref"),
+    "reserve": query_fact("reservation_ref"),
+    "refund": query_fact("refund_ref"),
+    "exchange": query_fact("exchange_ref"),
     "credit": solve_credit,
     "if_stock": solve_if_stock,
     "fewer": solve_fewer,
