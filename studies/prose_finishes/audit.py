@@ -34,16 +34,19 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def read(finish: str, shown: str) -> Reading:
+def read(finish: str, shown: str, request: str = "") -> Reading:
     """The rule's reading; a refusal for none of the four reasons is `other`, as in the labels."""
-    kind, reason = read_prose(finish, shown)
+    kind, reason = read_prose(finish, shown, request)
+    if kind == "none":  # these labels do not tell a claim without evidence from an answer
+        kind = "answer"
     return {"kind": kind, "reason": (reason or "other") if kind == "refusal" else ""}
 
 
 def reading_of(case: dict[str, Any]) -> Reading:
     """The rule's reading of one finish of the sample."""
     shown = (said["text"] for said in case["context"] if said["role"] == "result")
-    return read(case["finish"], "\n".join(shown))
+    request = (said["text"] for said in case["context"] if said["role"] == "user")
+    return read(case["finish"], "\n".join(shown), "\n".join(request))
 
 
 def kappa(ours: Sequence[str], theirs: Sequence[str], classes: list[str]) -> float | None:
