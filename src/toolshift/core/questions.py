@@ -126,7 +126,7 @@ class Reading:
         mine = self.best([cue for cue in cues if not cue.given and cue.slot in self.known])
         other = self.best([cue for cue in cues if cue.slot not in self.known and cue.level > 1])
         stated = self.confirmed(clause, cues)
-        if stated and (mine is None or stated.level > mine.level) and other is None:
+        if stated and (mine is None or stated.level > mine.level) and not (other and other.slot):
             return stated
         if mine is None or other is None:
             return mine or other
