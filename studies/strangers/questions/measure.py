@@ -80,7 +80,7 @@ class Words(EpisodeBackend):
 def fits(template: str, slot: str, goal: Goal) -> bool:
     """Whether a goal has what a template mentions."""
     named = set(_SLOT.findall(template))
-    if named & {"value_a", "value_b"} and not isinstance(goal[slot], tuple):
+    if named & {"value_a", "value_b"} and not isinstance(goal.get(slot), tuple):
         return False
     return named - {"value_a", "value_b"} <= set(goal)
 
@@ -130,11 +130,11 @@ def by_template(wordings: Wordings, matcher: Matcher, clean: list[Scene]) -> dic
                     <= slots
                 ):
                     continue
-                if "{value_a}" in text:
-                    goal[slot] = (goal[slot], other[slot])
-                if not fits(text, slot, goal):
+                if "{value_a}" in text and wanted:
+                    goal[wanted] = (goal[wanted], other[wanted])
+                if not fits(text, wanted, goal):
                     continue
-                question = fill(text, slot, goal)
+                question = fill(text, wanted, goal)
                 known = {k: v for k, v in goal.items() if k in facts}
                 full = " ".join(str(v) for v in known.values())
                 short = " ".join(str(v) for k, v in known.items() if k != wanted)
