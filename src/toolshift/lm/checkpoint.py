@@ -27,6 +27,11 @@ def check_base(adapter: Path, directory: Path) -> None:
     """
     if not (adapter / "adapter_config.json").exists():
         raise UsageError(f"no adapter in {adapter}: adapter_config.json is missing")
+    if not any(adapter.glob("adapter_model.*")):  # else peft looks for it on the hub
+        raise UsageError(
+            f"no adapter in {adapter}: adapter_model.safetensors is missing; if it is of the "
+            f"studies here, `toolshift artifacts get {adapter}` brings it back"
+        )
     expected = training_record(adapter).get("base_sha256")
     if expected and expected != weights_hash(directory):
         raise UsageError(
