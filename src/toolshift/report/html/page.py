@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.measure.diagnosis import words
+from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
 from toolshift.report.html import charts, flow, method
@@ -84,7 +84,7 @@ def make_page(
     view = {
         "runs": [_run(run, report) for run, report in zip(kept, made, strict=True)],
         "subjects": subjects,
-        "ranked": _ranked(subjects),
+        "tier_names": _tier_names(subjects),
         "title": _title(subjects),
         "versus": versus.contests(subjects, kept, step),
         "episodes": episodes,
@@ -122,19 +122,9 @@ def _run(folder: Kept, report: Report) -> dict[str, Any]:
     }
 
 
-def _ranked(subjects: Sequence[Subject]) -> list[Subject]:
-    """Those that lose most first; the sound ones last, in their order."""
-
-    def loss(subject: Subject) -> tuple[float, float]:
-        each = subject.report
-        first = [table and -table[0][1].drop.estimate for table in map(story.worst, _tables(each))]
-        return (first[0] or 0.0, first[1] or 0.0)
-
-    return sorted(subjects, key=loss)
-
-
-def _tables(each: AgentReport) -> tuple[list[Measures], list[Measures]]:
-    return each.tiers, each.shifts
+def _tier_names(subjects: Sequence[Subject]) -> list[str]:
+    """The tiers that any agent was run in, in their order."""
+    return list(dict.fromkeys(row.label for s in subjects for row in s.report.tiers))
 
 
 def _title(subjects: Sequence[Subject]) -> str:
@@ -215,6 +205,7 @@ def environment() -> Environment:
     made.globals.update(
         figure=figure,
         story=story,
+        is_loss=is_loss,
         versus_=versus,
         flow=flow,
         cost_rows=_cost_rows,

@@ -94,6 +94,12 @@ def why(row: Measures) -> str:
     return clause if 2 * count >= failures else f"most often, {clause}"
 
 
+def next_step(row: Measures) -> str:
+    """What to do about a row's commonest cause; "" where nothing is known to help."""
+    found = main_cause(row)
+    return phrases()["next"].get(found[0], "") if found else ""
+
+
 def when(row: Measures) -> str:
     """A shift or tier as a clause: "tools are renamed"."""
     said = phrases()
