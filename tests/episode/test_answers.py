@@ -35,6 +35,7 @@ FIELDS = {
         "`V2W7-Q675`",
         r"\boxed{V2W7-Q675}",
         "[V2W7-Q675]",
+        "<think>N6W9-HJXF? No, that is the other place.</think>V2W7-Q675",
         "\uff36\uff12\uff37\uff17-Q675",
         "The entry code is V2W7-Q675, not RH92-PLT4.",
         "Its entry code is V2W7-Q675 (should you need the listing reference: RH92-PLT4).",

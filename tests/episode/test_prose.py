@@ -9,6 +9,12 @@ from toolshift.episode.prose import read_prose
     "text",
     [
         "Please provide the parcel number.",
+        "Kindly advise the birth date of the patient.",
+        "We require the payout method in order to proceed.",
+        "The birth date was not given.",
+        '{"action": "clarify", "field": "city"}',
+        "Did you mean the listing reference RH92-PLT4 or another?",
+        "<think>No such place?</think>Which city do you mean?",
         "Sure! Just let me know the name of the place you'd like to add.",
         "Sorry, I don't have any memory of earlier conversations. Who is the customer?",
         "I couldn't find a place called Northern Lantern. Could you double-check the name?",

@@ -18,6 +18,7 @@ _SIGNS = (
 )
 _SPACES = re.compile(r"[^\S\n]+")
 _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
+_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|$)", re.IGNORECASE | re.DOTALL)
 _LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
 _LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-?\s?({_LETTER}{{4}})(?![A-Z0-9])")
 _NEGATED = re.compile(
@@ -53,9 +54,14 @@ def fold(text: str) -> str:
     return _SPACES.sub(" ", known)
 
 
+def spoken(text: str) -> str:
+    """The text without thoughts that leaked into it (`<think>...</think>`)."""
+    return _THOUGHT.sub("", text) if "<" in text else text
+
+
 def bare(text: str) -> str:
-    """The folded text without markup: emphasis, backticks, boxes and brackets."""
-    text = _BOXED.sub(r"\1", fold(text)).replace("$", " ")
+    """The folded text without thoughts and markup: emphasis, backticks, boxes and brackets."""
+    text = _BOXED.sub(r"\1", fold(spoken(text))).replace("$", " ")
     return re.sub(r"[\[\]{}<>()]", " ", re.sub(r"[*_`\\]", "", text))
 
 

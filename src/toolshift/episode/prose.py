@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from toolshift.core.message import CODE
-from toolshift.core.reading import bare, codes_in, fold
+from toolshift.core.reading import bare, codes_in, fold, spoken
 
 Kind = Literal["question", "refusal", "answer", "none"]
 
@@ -121,6 +121,13 @@ _REQUEST = re.compile(
     r"specified|mention(ed)?) (which|what|who|how)\b",
     re.IGNORECASE,
 )
+_MISSING_DETAIL = re.compile(
+    r"\b(please|kindly|pls) (advise|inform|supply|enter|submit|mention|write|answer)\b|"
+    r"\b(we|i) (require|need|want to know)\b|\byou mean which\b|\bdid you mean\b|\bclarify\b|"
+    r"\"question\":|"
+    r"\b(is|was|are|were) (not|n't) (given|provided|specified|stated|mentioned)\b|\bunspecified\b",
+    re.IGNORECASE,
+)
 _ASKED = re.compile(r"\b([a-z]+) (?:reference|ref|code|number|handle|id)\b", re.IGNORECASE)
 _COMMON = frozenset(
     ("the", "a", "an", "its", "their", "your", "of", "and", "or", "that", "this", "parcel", "is")
@@ -153,12 +160,12 @@ def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str
     Returns:
         The kind, and the refusal's reason ("" where none can be read).
     """
-    folded = fold(text).strip()
+    folded = fold(spoken(text)).strip()
     sentences = [part for part in _SENTENCE.split(folded) if part and part.strip(" |-*#>")]
     wanted = {word.lower() for word in _ASKED.findall(fold(request))} - _COMMON
     told = [part for part in sentences if _refuses(part)]
     asks = _asks(sentences)
-    if _states_a_value(folded, shown):
+    if _states_a_value(folded, shown) and not (asks and _only_in_questions(sentences, shown)):
         if told and _is_about(folded, shown, told, wanted):
             return "refusal", _reason(folded, told, shown, request)
         return "answer", ""
@@ -179,6 +186,11 @@ def _states_a_value(text: str, shown: str) -> bool:
     if any(not stated.negated for stated in codes_in(text, known)):
         return True
     return _IDENTIFIER.search(bare(text)) is not None
+
+
+def _only_in_questions(sentences: list[str], shown: str) -> bool:
+    """Whether codes are mentioned in questions alone: "did you mean ...?" answers nothing."""
+    return not any(_states_a_value(part, shown) for part in sentences if not part.endswith("?"))
 
 
 def _refuses(sentence: str) -> bool:
@@ -207,7 +219,7 @@ def _named(text: str, wanted: set[str]) -> set[str]:
 
 def _asks(sentences: list[str]) -> bool:
     """Whether the message asks the user for something that it needs, question mark or not."""
-    if any(_requests(s) for s in sentences):
+    if any(_requests(s) or _MISSING_DETAIL.search(s) for s in sentences):
         return True
     ending = [s for s in sentences[-3:] if s.rstrip(" *_\"')}]").endswith("?")]
     return any(not _POLITE.search(s) and not _OFFER.search(s) for s in ending)
