@@ -81,6 +81,19 @@ def test_signs_have_one_form() -> None:
 
 
 @pytest.mark.parametrize("world", ["poi", "retail", "medical"])
+def test_handing_on_the_last_result_is_no_answer(world: str) -> None:
+    for scene in clean_scenes(world, 6):
+        episode = Episode(scene)
+        for step in scene.calls:
+            episode.call(step.name, step.arguments)
+        for ask in scene.asks:
+            from_result = next(s.text for s in episode.steps if (ask.expected or "") in s.text)
+            assert len(codes_in(from_result)) > 1
+            episode.answer(from_result)
+        assert not grade(episode).passed
+
+
+@pytest.mark.parametrize("world", ["poi", "retail", "medical"])
 def test_a_stranger_that_says_it_in_words_passes_as_the_oracle_does(world: str) -> None:
     scenes = list(clean_scenes(world, 6))
     for scene, wording in zip(

@@ -30,7 +30,21 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     plain = all(CODE.fullmatch(said.strip().upper()) for said in answers)
     asked = any(CODE.fullmatch(ask.expected or "") and not ask.pattern for ask in scene.asks)
     fields = shown_fields(scene, steps) if asked and not plain else {}
-    return [is_right(ask, said, fields) for ask, said in zip(scene.asks, answers, strict=False)]
+    return [
+        is_right(ask, said, fields) and not (fields and ask.expected and _is_dump(said, steps))
+        for ask, said in zip(scene.asks, answers, strict=False)
+    ]
+
+
+def _is_dump(answer: str, steps: Sequence[Step]) -> bool:
+    """Whether an answer hands on every code of a result: nothing was chosen.
+
+    Two codes may be told apart in words, so they make a dump only where they stand in data.
+    """
+    stated = {one.code for one in codes_in(answer)}
+    shown = [set(CODE.findall(fold(step.text))) for step in steps if step.kind == "call"]
+    fewest = 2 if re.search(r"[{<]", answer) else 3
+    return any(len(codes) >= fewest and codes <= stated for codes in shown)
 
 
 def is_right(ask: Ask, answer: str, fields: Fields) -> bool:
