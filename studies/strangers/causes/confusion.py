@@ -41,7 +41,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "reads_only_the_beginning": ("ignored_result",),
     "invents_identifiers": ("bad_arguments",),
     "never_retries": ("no_recovery",),
-    "claims_success": ("no_recovery", "forced_completion"),
+    "claims_success": ("no_recovery", "answered_without_evidence"),
 }
 """What a fair diagnosis names; where a weakness shows in several ways, each of them."""
 
