@@ -117,8 +117,37 @@ def test_two_processes_make_the_same_bytes() -> None:
 def test_codes_have_one_form_and_are_stable(parts: list[object]) -> None:
     code = seeds.code(*parts)
     assert code == seeds.code(*parts)
-    assert states(f"The code is {code}.", code)
-    assert not states(f"{code} or {seeds.code('other', *parts)}", code)
+    other = seeds.code("other", *parts)
+    fields = {code: frozenset({"hours_ref"}), other: frozenset({"hours_ref"})}
+    assert states(f"The code is {code}.", code, fields)
+    assert not states(f"{code} or {other}", code, fields)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is not {code}.",
+        "I checked, and {code} is definitely the wrong reference.",
+        "{code} isn't it, I am sure.",
+        "{code} is incorrect.",
+    ],
+)
+def test_a_code_that_is_disowned_is_not_stated(text: str) -> None:
+    code = seeds.code("hours")
+    assert not states(text.format(code=code), code, {code: frozenset({"hours_ref"})})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The reference is {code}. It is not the wrong day.",
+        "{code} is the hours reference, not a phone number.",
+        "Your reference {code} is ready; the shop was wrong before.",
+    ],
+)
+def test_a_code_beside_other_negations_is_stated(text: str) -> None:
+    code = seeds.code("hours")
+    assert states(text.format(code=code), code, {code: frozenset({"hours_ref"})})
 
 
 # -- episodes ----------------------------------------------------------------------------------
@@ -172,7 +201,7 @@ def test_a_failed_endpoint_is_not_the_agents_failure() -> None:
     [
         ("It is K7Q2-M9XD. I could not find its phone number.", ("answer", "")),
         ("It is K7Q2-M9XD. Can I help with anything else?", ("answer", "")),
-        ("I am done. Can I help you with anything else?", ("answer", "")),
+        ("I am done. Can I help you with anything else?", ("none", "")),
         ("Sorry, the service is permanently unavailable.", ("refusal", "service_failure")),
         ("The lookup failed with an error.", ("refusal", "service_failure")),
         ("No such place exists.", ("refusal", "not_found")),

@@ -17,12 +17,12 @@ CELL = read_task("poi/listing", "identity_erasure:2")
 
 
 class Asks:
-    """Asks what the simulated user cannot understand, and gives a wrong answer."""
+    """Asks what the simulated user cannot understand, until its budget is spent."""
 
     name = "asks"
 
     def reply(self, turn: Turn) -> str:
-        return "Zork?" if len(turn.messages) < 4 else "Nothing."
+        return "Zork?"
 
 
 class Crashes:
@@ -45,7 +45,9 @@ def build_with(monkeypatch: pytest.MonkeyPatch, fault: Exception, smaller_only: 
 
 def test_a_void_episode_is_said_to_be_void() -> None:
     with pytest.raises(UsageError, match="is void now: simulator"):
-        find_smallest(contestants([Asks()])[0], CELL)
+        find_smallest(
+            contestants([Asks()])[0], read_task("poi/booking", "query_underspecification:2")
+        )
 
 
 def test_a_scene_that_cannot_be_made_is_not_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:

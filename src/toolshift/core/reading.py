@@ -21,6 +21,12 @@ _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|$)", re.IGNORECASE | re.DOTALL)
 _LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
 _LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-?\s?({_LETTER}{{4}})(?![A-Z0-9])")
+_DISOWNED = re.compile(
+    r"\W{0,3}\s*(is|was|are|were|looks|seems)(\s+\w+){0,2}?(n't|\s+not|\s+(wrong|incorrect|false|"
+    r"invalid|mistaken|(the|a)\s+(wrong|incorrect|false)))\b",
+    re.IGNORECASE,
+)
+"""What disowns the code before it: "X is definitely the wrong one"."""
 _NEGATED = re.compile(
     r"(\bnot|n't|\brather than|\binstead of|\bnever)(\s+(?!but\b|however\b|only\b)\w+){0,3}\s*$",
     re.IGNORECASE,
@@ -80,7 +86,8 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
     for match in _LOOSE.finditer(text.upper() if text.isascii() else _upper(text)):
         code = f"{match[1]}-{match[2]}"
         if match[0] == code or code in shown:
-            negated = _NEGATED.search(text[: match.start()]) is not None
+            before, after = text[: match.start()], text[match.end() :]
+            negated = bool(_NEGATED.search(before) or _DISOWNED.match(after))
             found.append(Stated(code, match.start(), match.end(), negated))
     return found
 

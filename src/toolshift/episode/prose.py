@@ -64,7 +64,7 @@ _REASONS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"disappeared|discontinued)|toolbox|toolset|\b(was|been|were|is|are|got|"
             r"now) (removed|withdrawn|taken (away|from|off)|retired|pulled|discontinued)|"
             r"(removed|withdrawn|retired) today|successor|replacement|nothing replaced|"
-            r"tools? (I|that I|available|on offer)|n[o']t have (a|any|the) (\w+ )?tool|"
+            r"tools? (I|that I|available|on offer)|n[o']t have (a|any|the) (\w+ )?(tool|way to)|"
             r"none of the (\w+ )?(tools|functions)|removed\b|withdrawn|no longer (have|"
             r"offered|at my)",
             re.I,
