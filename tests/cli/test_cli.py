@@ -43,7 +43,10 @@ BAD = {
     "workers": (("run", "--agent", "oracle", "--workers", "0"), "at least 1"),
     "agent": (("run", "--agent", "memorises_name"), "did you mean memorises_names"),
     "strength": (("run", "--agent", "noisy@2"), "from 0 to 1"),
-    "agent twice": (("run", "--agent", "oracle", "--agent", "oracle"), "could not be told apart"),
+    "agent twice": (
+        ("run", "--agent", "oracle", "--agent", "oracle"),
+        "give one of them another name",
+    ),
     "module": (("run", "--agent", "nowhere:agent"), "no module 'nowhere'"),
     "attribute": (("run", "--agent", "mine:refuse"), "did you mean refuses"),
     "not callable": (("run", "--agent", "mine:number"), "is of type int"),

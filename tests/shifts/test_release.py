@@ -248,7 +248,7 @@ def test_a_task_whose_right_end_is_a_refusal_goes_along(tmp_path: Path) -> None:
     assert proven(after)
     gone = [tool for tool in new if tool["function"]["name"] != "v2_get_order"]
     path = made(tmp_path, old, gone, name="sunday")
-    with pytest.raises(NotApplicable, match="cannot be said to the new tools"):
+    with pytest.raises(NotApplicable, match="cannot be expressed in the new tools"):
         compose(task, [Applied(find_shift(path).name, 2)])
 
 

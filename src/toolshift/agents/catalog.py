@@ -115,7 +115,7 @@ def contestants(
     names = [contestant.name for contestant in found]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"two agents are named {name!r}: results could not be told apart")
+            raise UsageError(f"two agents are named {name!r}: give one of them another name")
     return found
 
 

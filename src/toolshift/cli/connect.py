@@ -19,7 +19,8 @@ from toolshift.core.errors import UsageError
     "--token",
     default="",
     envvar="TOOLSHIFT_SERVE_TOKEN",
-    help="What clients must bear; one is made and printed once where --host is not loopback.",
+    help="Bearer token that clients must send; one is made and printed once where --host is not "
+    "loopback.",
 )
 @click.option("--allow-host", "allowed", multiple=True, help="Name to answer to as well; repeat.")
 @click.option("--idle", default=1800.0, show_default=True, help="Idle seconds until it is closed.")

@@ -39,7 +39,7 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
 def _is_dump(answer: str, steps: Sequence[Step]) -> bool:
     """Whether an answer hands on every code of a result: nothing was chosen.
 
-    Two codes may be told apart in words, so they make a dump only where they stand in data.
+    Two codes may be distinguished in words, so they make a dump only where they stand in data.
     """
     stated = {one.code for one in codes_in(answer)}
     shown = [set(CODE.findall(fold(step.text))) for step in steps if step.kind == "call"]

@@ -108,7 +108,7 @@ def _beyond_placebo(found: Findings) -> list[str]:
         ]
         for arm in arms
     ]
-    columns = ("arm", *(text for tier in POINTS for text in (tier, "told apart")))
+    columns = ("arm", *(text for tier in POINTS for text in (tier, "significant")))
     said = [
         "## Beyond the placebo",
         "",

@@ -117,7 +117,7 @@ def affordable(plays: Plays, priced: Iterable[tuple[T, Sequence[int]]]) -> list[
 
 
 def spread(things: Sequence[T], count: int) -> list[T]:
-    """So many of the things, over and again where there are fewer."""
+    """As many of the items as asked for, repeated where there are fewer."""
     if not things:
         raise NotApplicable("no call of the task can be changed this way")
     return [things[number % len(things)] for number in range(count)]

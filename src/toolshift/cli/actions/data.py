@@ -55,7 +55,7 @@ def data_command(
     click.echo(
         f"{len(written)} {'turns, a row each,' if turns else 'rows'} of {count} trajectories in "
         f"{out} (sha256 {digest[:12]}...); "
-        + f"{again} stand there again; "
+        + f"{again} duplicates; "
         * bool(again)
         + f"{found['unsolvable']} trajectories end in a refusal, "
         f"{found['calls_per_row']:.1f} calls each"

@@ -172,12 +172,12 @@ def _print_comparison(found: object) -> None:
     print_table(f"\n{found.before} -> {found.after}", columns, main)
     shifts = [row(each) for each in found.shifts if each.significant]
     if shifts:
-        print_table("\nshifts that can be told apart", columns, shifts)
+        print_table("\nsignificant changes by shift", columns, shifts)
     rest = [each.label for each in found.shifts if not each.significant]
     if rest:
-        console().print(f"\nnot distinguishable: {', '.join(rest)}", style="dim")
+        console().print(f"\nnot significant: {', '.join(rest)}", style="dim")
     console().print(
         f"{found.only_before} scenes only before, {found.only_after} only after, {found.void} "
-        "pairs void. * told apart (Holm).",
+        "pairs void. * significant (Holm).",
         style="dim",
     )

@@ -18,7 +18,8 @@ class Listen:
     """Where a server listens, and who may talk to it.
 
     Attributes:
-        token: that clients must bear; "" makes one where others than this machine can connect.
+        token: the bearer token that clients must send; "" makes one where others than this
+            machine can connect.
         allowed: further names by which the server may be called.
         idle: seconds without a request after which an episode is closed.
     """

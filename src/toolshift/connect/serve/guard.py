@@ -28,7 +28,7 @@ class Guard:
     Args:
         app: what is guarded.
         hosts: names by which the server may be called.
-        token: that a client must bear; "" asks for none.
+        token: the bearer token that clients must send; "" asks for none.
         largest: bytes that a request may have.
     """
 

@@ -43,7 +43,7 @@ class Site:
         own: see `Control`.
         protocol: see `Control`.
         hosts: names by which the server may be called.
-        token: that clients must bear; "" asks for none.
+        token: the bearer token that clients must send; "" asks for none.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class Route:
         """The arguments of the old tool; surplus ones are left out.
 
         Raises:
-            Unsayable: where the old tool cannot be told.
+            Unsayable: where the old tool cannot express it.
         """
         if self.missing:
             raise Unsayable(f"the tool behind it needs {', '.join(self.missing)}")

@@ -43,7 +43,7 @@ Table = dict[str, dict[str, str]]
 
 
 class Several(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tool on one side, several on the other, told apart by the value of a parameter."""
+    """One tool on one side, several on the other, distinguished by the value of a parameter."""
 
     by: str
     tools: dict[str, str]

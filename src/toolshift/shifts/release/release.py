@@ -319,4 +319,4 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
         return {"asks": asks, "outcome": Outcome((), done, "tool_unavailable", witness=())}
     failed = [step.text for step in steps if step.kind == "call" and not step.ok]
     why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
-    raise NotApplicable(f"the task cannot be said to the new tools{why}")
+    raise NotApplicable(f"the task cannot be expressed in the new tools{why}")

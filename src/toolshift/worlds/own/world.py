@@ -345,7 +345,7 @@ def _asks(task: Prepared) -> tuple[Ask, ...]:
 
 
 def _requests(task: Prepared) -> list[Request]:
-    """The first turn with its paraphrases; a task without any cannot be said in other words."""
+    """The first turn with its paraphrases; a task without any has no other wording."""
     said = task.given.paraphrases
     if not said:
         return []
