@@ -58,7 +58,7 @@ def evaluate(
     kinds: Sequence[str] = (),
     shifts: Sequence[str] = (),
     severities: Sequence[int] = (),
-    tasks: int = 0,
+    tasks: int | None = None,
     trials: int = 1,
     seed: int = 0,
     seeds: int = 1,
@@ -85,7 +85,7 @@ def evaluate(
         kinds: only these task kinds.
         shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
         severities: 1 to 3, for shifts that name none.
-        tasks: tasks of each world and seed.
+        tasks: tasks of each world and seed; the suite's where None.
         trials: how often each scene is run.
         seed: the first seed; `seeds` says how many.
         seeds: how many seeds.

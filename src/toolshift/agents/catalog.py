@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,19 @@ def find_kind(spec: str) -> AgentKind:
     except UsageError as fault:
         if not str(fault).startswith("unknown"):
             raise
+        if _is_module(spec):
+            raise UsageError(
+                f"agent {spec!r} is a module: name the function in it too, as in {spec}:reply"
+            ) from None
         raise UsageError(f"{fault} (`toolshift list agents`)") from None
+
+
+def _is_module(spec: str) -> bool:
+    """Whether a spec is the name of a module that is there; a submodule is not looked for."""
+    head = spec.partition(".")[0]
+    if not all(part.isidentifier() for part in spec.split(".")):
+        return False
+    return find_spec(head) is not None or Path(f"{head}.py").exists() or Path(head).is_dir()
 
 
 def _kind(name: str) -> AgentKind:

@@ -54,7 +54,7 @@ selection = options(
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
     click.option(
         "--tasks",
-        default=0,
+        type=int,
         help="Tasks of each world and seed (default: the suite's). Where a shift applies to few of "
         "them and its arm has a number of its own (*12), more tasks are drawn for it.",
     ),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 CLEAN, OVERALL = "clean", "overall"
 MAX_VOID = 5.0
+MIN_MARGIN = 0.25  # points; below it, a share was meant
 LOW = 0.5
 """Under this accuracy of the baseline, a pass says little."""
 _GRAVEST: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
@@ -186,6 +187,11 @@ def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -
     """
     if not 0 < margin < 100:
         raise UsageError(f"the margin is in points of accuracy, above 0 and under 100: {margin:g}")
+    if margin < MIN_MARGIN:
+        raise UsageError(
+            f"the margin is in points of accuracy, not a share: {margin:g} is one task in "
+            f"{round(100 / margin):,}; for {100 * margin:g} points write {100 * margin:g}"
+        )
     if not 0 <= max_void <= 100:
         raise UsageError(f"max-void is a percentage from 0 to 100: {max_void:g}")
     if by not in GROUPINGS:

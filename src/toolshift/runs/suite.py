@@ -118,7 +118,7 @@ def select(
     shifts: tuple[str, ...] = (),
     without: tuple[str, ...] = (),
     severities: tuple[int, ...] = (),
-    tasks: int = 0,
+    tasks: int | None = None,
     trials: int = 1,
     seed: int = 0,
     seeds: int = 1,
@@ -135,7 +135,7 @@ def select(
         shifts: shifts instead of the suite's; see `read_arms`.
         without: shifts, or whole tiers, to hold out.
         severities: for shifts that name none.
-        tasks: tasks of each world and seed.
+        tasks: tasks of each world and seed; the suite's where None.
         trials: how often each cell is run.
         seed: the first seed.
         seeds: how many seeds, counted up from `seed`.
@@ -148,7 +148,11 @@ def select(
     """
     base = find_suite(suite)
     check_entities(pool, size)
-    for what, number in (("tasks", tasks or 1), ("trials", trials), ("seeds", seeds)):
+    for what, number in (
+        ("tasks", 1 if tasks is None else tasks),
+        ("trials", trials),
+        ("seeds", seeds),
+    ):
         if number < 1:
             raise UsageError(f"{what} must be at least 1, not {number}")
     named = tuple(map(stored_name, worlds or base.worlds))

@@ -69,7 +69,7 @@ def shifted(
         shifts=_words(shifts),
         worlds=_words(worlds),
         kinds=_words(kinds),
-        tasks=tasks,
+        tasks=tasks or None,
         seed=seed,
         trials=trials,
         placebo=placebo,
