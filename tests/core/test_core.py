@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from toolshift.agents.planted import planted
 from toolshift.core import seed as seeds
 from toolshift.core.message import Reply, ToolCall, Turn
+from toolshift.core.reading import codes_in
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
@@ -313,3 +315,10 @@ def test_import_is_lean() -> None:
     )
     done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_long_list_of_codes_is_read_in_linear_time() -> None:
+    text = " ".join(seeds.code("guess", number) for number in range(20_000))
+    start = time.perf_counter()
+    assert len(codes_in(text, {})) == 20_000
+    assert time.perf_counter() - start < 5  # minutes, where each code looks at all before it

@@ -86,7 +86,10 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
     for match in _LOOSE.finditer(text.upper() if text.isascii() else _upper(text)):
         code = f"{match[1]}-{match[2]}"
         if match[0] == code or code in shown:
-            before, after = text[: match.start()], text[match.end() :]
+            before = text[
+                max(0, match.start() - 80) : match.start()
+            ]  # a clause, or it is quadratic
+            after = text[match.end() : match.end() + 80]
             negated = bool(_NEGATED.search(before) or _DISOWNED.match(after))
             found.append(Stated(code, match.start(), match.end(), negated))
     return found
