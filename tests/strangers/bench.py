@@ -1,7 +1,7 @@
 """Runs styles and exploits on the same scenes and sets them beside their twins.
 
-    PYTHONPATH=<checkout>/src:/tmp/str/bench python bench.py [NAME ...] [--tasks 11] [--out FILE]
-                                                             [--public] [--failures N] [--against FILE]
+    cd tests && python -m strangers.bench [NAME ...] [--tasks 11] [--out FILE] [--public]
+        [--failures N] [--against FILE]
 
 The scenes are those of the quick suite in all three worlds, and some shifts that the quick suite
 has not and that make an agent ask, refuse for other reasons, or meet optional arguments.
