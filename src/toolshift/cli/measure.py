@@ -34,7 +34,7 @@ from toolshift.core.errors import UsageError
 @click.option("--workers", default=1, show_default=True, help="Processes for scripted agents.")
 @click.option("--concurrency", type=int, help="Episodes at once, for chat and your own agents.")
 @click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
-@click.option("--only-distinguishable", is_flag=True, help="Print only what can be told apart.")
+@click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
 @as_json
 def run(
     agents: tuple[str, ...], commands: tuple[str, ...], urls: tuple[str, ...], **asked: Any
@@ -67,7 +67,7 @@ def run(
     help="Print this table: tiers, dimensions, cells (tier x dimension), shifts, severities, kinds "
     "or worlds.",
 )
-@click.option("--only-distinguishable", is_flag=True, help="Print only what can be told apart.")
+@click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw what is printed to this file.")
 @click.option(
     "--html",
