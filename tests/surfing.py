@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import toolshift
 from toolshift.report.html import write_page
 from toolshift.runs.run_folder import RunFolder
-
-AXE = Path(__file__).parent / "report" / "axe.min.js"
 
 
 def run_into(folder: Path, *agents: Any, **asked: Any) -> Path:
@@ -53,7 +52,8 @@ class Surfer:
 
     def faults(self, page: Any) -> list[str]:
         """What axe-core calls serious or critical on a page."""
-        page.evaluate(AXE.read_text())  # the page's own policy forbids a further script element
+        axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+        page.evaluate(axe)  # the page's own policy forbids a further script element
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
             f"{each['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"

@@ -182,12 +182,15 @@ def test_a_changed_agent_of_ones_own_is_noticed(toolshift: Run, tmp_path: Path) 
 
 @pytest.fixture
 def packed(out: Path) -> tuple[Path, str]:
-    """A finished run whose episodes are compressed, and the name of the first one."""
+    """A finished run with its plan and episodes compressed, and the name of the first one."""
     log = out / "episodes.jsonl"
     content = log.read_bytes()
     assert pack(content) == pack(content)
     (out / "episodes.jsonl.gz").write_bytes(pack(content))
     log.unlink()
+    plan = out / "plan.jsonl"
+    (out / "plan.jsonl.gz").write_bytes(pack(plan.read_bytes()))
+    plan.unlink()
     return out, json.loads(content.splitlines()[0])["episode"]
 
 

@@ -3,7 +3,7 @@
     manifest.json    what was run: versions, agents, suite, seeds, the hash of the plan
     plan.jsonl       the cells, and those that were not applicable
     episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock;
-                     a finished run may keep it compressed, as episodes.jsonl.gz
+                     a finished run may keep these two compressed, with `.gz` at the end
     timings.jsonl    seconds of each episode
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     report.json      the report, and report.txt, the same for reading
@@ -155,7 +155,7 @@ class RunFolder:
             )
         manifest = decode(raw, Manifest, f"{path}/manifest.json")
         know_files(path / f"{name}.json" for name in manifest.shifts)
-        rows = tuple(lines(path / "plan.jsonl", Planned))
+        rows = tuple(lines(stored(path / "plan.jsonl"), Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)
         if plan.hash != manifest.plan_hash:
             raise UsageError(
