@@ -28,7 +28,7 @@ from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import FORMAT, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.study import episode_id, play, run_cells
-from toolshift.runs.suite import read_task, select
+from toolshift.runs.suite import Selection, read_task, select
 
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
 
@@ -57,6 +57,7 @@ def evaluate(
     worlds: Sequence[str] = (),
     kinds: Sequence[str] = (),
     shifts: Sequence[str] = (),
+    without: Sequence[str] = (),
     severities: Sequence[int] = (),
     tasks: int | None = None,
     trials: int = 1,
@@ -84,6 +85,7 @@ def evaluate(
         worlds: worlds instead of the suite's.
         kinds: only these task kinds.
         shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
+        without: shifts, or whole tiers, to hold out.
         severities: 1 to 3, for shifts that name none.
         tasks: tasks of each world and seed; the suite's where None.
         trials: how often each scene is run.
@@ -100,12 +102,13 @@ def evaluate(
     Raises:
         UsageError: for anything unknown or out of range, and where the agent cannot work at all.
     """
-    selection = select(
-        suite,
-        worlds=tuple(worlds),
-        kinds=tuple(kinds),
-        shifts=tuple(shifts),
-        severities=tuple(severities),
+    selection = Selection.of(
+        suite=suite,
+        worlds=worlds,
+        kinds=kinds,
+        shifts=shifts,
+        without=without,
+        severities=severities,
         tasks=tasks,
         trials=trials,
         seed=seed,
@@ -116,7 +119,7 @@ def evaluate(
     )
     agents = list(agent) if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, **options)
-    return run_plan(make_plan(selection), those, out, workers)
+    return run_plan(make_plan(select(selection)), those, out, workers)
 
 
 def run_plan(

@@ -26,7 +26,7 @@ from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import make_plan
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 MIXED = [f"{a}+{b}" for a, b in combinations(PLANTED, 2) if "always_refuses" not in (a, b)]
 
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     begun = time.time()
-    plan = make_plan(select(options.suite, seeds=options.seeds, tasks=options.tasks))
+    plan = make_plan(select(Selection(options.suite, seeds=options.seeds, tasks=options.tasks)))
     cells = sorted(plan.cells, key=lambda cell: (cell.seed, cell.lineage))
     parts = [
         list(rows)[start : start + 200]

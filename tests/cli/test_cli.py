@@ -292,6 +292,24 @@ def test_runs_as_json_into_a_new_folder(toolshift: Run) -> None:
     assert len(list(Path("runs").iterdir())) == 1
 
 
+@pytest.mark.parametrize(
+    "more",
+    [("redirect",), ("redirect:2*3",), ("redirect:2+redirect:2",), ("interaction",)],
+    ids=str,
+)
+def test_shifts_that_overlap_run_each_scene_once(toolshift: Run, more: tuple[str, ...]) -> None:
+    shifts = [word for name in ("redirect:2", *more) for word in ("--shift", name)]
+    words = ("run", "--agent", "oracle", "--tasks", "3", *shifts, "--out", "out", "--json")
+    code, _, err = toolshift(*words)
+    if "+" in more[0]:
+        assert (code, "redirect stands there twice" in err) == (2, True)
+        return
+    assert code == 0
+    lines = Path("out/episodes.jsonl").read_text().splitlines()
+    episodes = [json.loads(line)["episode"] for line in lines]
+    assert len(set(episodes)) == len(episodes)
+
+
 def test_every_command_has_a_help_text(toolshift: Run) -> None:
     code, text, _ = toolshift("--help")
     assert code == 0

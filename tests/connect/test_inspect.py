@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import jsonschema_rs
 import pytest
 
+from toolshift.connect import inspect
 from toolshift.connect.inspect.schema import KNOWN, simplify
 from toolshift.core.tool import input_schema
+from toolshift.runs.suite import Selection
 from toolshift.worlds.registry import OURS, find_world
 
 NESTED = {
@@ -85,3 +90,10 @@ def test_our_own_tools_lose_nothing(world: str) -> None:
         assert found.losses == ()
         assert found.schema == input_schema(tool)
         assert set(found.schema) <= KNOWN
+
+
+def test_its_task_takes_every_part_of_a_selection() -> None:
+    """Read from the source, for Inspect is not installed here."""
+    tree = ast.parse((Path(inspect.__file__).parent / "tasks.py").read_text())
+    (shifted,) = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "shifted"]
+    assert {argument.arg for argument in shifted.args.args} == set(Selection.__struct_fields__)

@@ -24,7 +24,7 @@ from toolshift.runs.cell import build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
-from toolshift.runs.suite import read_task, select
+from toolshift.runs.suite import Selection, read_task, select
 
 SMALL: dict[str, Any] = {
     "worlds": ["poi"], "tasks": 2, "shifts": ["identity_erasure:1"], "placebo": False,
@@ -129,7 +129,7 @@ def test_a_conversational_program_solves_a_study_with_later_turns_on_its_input(
 ) -> None:
     asked: dict[str, Any] = {"worlds": ("poi",), "kinds": ("look_then_book",), "tasks": 1}
     asked |= {"shifts": ("query_paraphrase:2",), "placebo": False}
-    cells = make_plan(select("quick", **asked)).cells
+    cells = make_plan(select(Selection("quick", **asked))).cells
     plan = write(tmp_path / "plan.json", json.dumps(plan_of(cells)))
     program = write(tmp_path / "agent.py", CLIENT)
     spec = f"command:{command(program, plan, '{mcp_url}')}"

@@ -13,7 +13,7 @@ from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 pytest_plugins = ["pytester"]
 SHIFTS = ("identity_erasure:2", "format_drift:2")
@@ -33,7 +33,7 @@ def test_gate(shift_result):
 @pytest.fixture(scope="module")
 def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plugin") / "main"
-    run_plan(make_plan(select(shifts=SHIFTS, tasks=40)), contestants(["oracle"]), path)
+    run_plan(make_plan(select(Selection(shifts=SHIFTS, tasks=40))), contestants(["oracle"]), path)
     return path
 
 

@@ -26,7 +26,7 @@ from toolshift.measure.statistics import non_inferiority
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 ROOT = Path(__file__).parents[2]
 TASKS = 80
@@ -35,7 +35,7 @@ Change = Callable[[Cell, Record], Record | None]
 
 
 def play(path: Path, agent: str, tasks: int = TASKS, shifts: tuple[str, ...] = SHIFTS) -> RunFolder:
-    plan = make_plan(select(shifts=shifts, tasks=tasks))
+    plan = make_plan(select(Selection(shifts=shifts, tasks=tasks)))
     run_plan(plan, contestants([agent]), path)
     return RunFolder.read(path)
 
@@ -210,7 +210,7 @@ def test_a_baseline_that_passes_little_is_noted(baseline: RunFolder, tmp_path: P
 
 
 def test_runs_without_a_common_scene_are_refused(baseline: RunFolder, tmp_path: Path) -> None:
-    plan = make_plan(select(shifts=("redirect:2",), tasks=2, seed=9))
+    plan = make_plan(select(Selection(shifts=("redirect:2",), tasks=2, seed=9)))
     run_plan(plan, contestants(["oracle"]), tmp_path / "new")
     with pytest.raises(UsageError, match="no scene in common"):
         judge(baseline, RunFolder.read(tmp_path / "new"), 5)

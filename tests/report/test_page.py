@@ -24,7 +24,7 @@ from toolshift.report.html import write_page
 from toolshift.report.html.figures import safe_json, shown
 from toolshift.report.html.method import selection_options
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 AGENTS = ("oracle", "memorises_names", "never_refuses", "always_refuses")
 SCHEMES = ("light", "dark")
@@ -334,7 +334,7 @@ def test_a_run_without_episodes_or_times(run: Path, tmp_path: Path) -> None:
     ids=str,
 )
 def test_the_commands_plan_the_same_run(asked: dict[str, Any]) -> None:
-    selection = select(**asked)
+    selection = select(Selection(**asked))
     again: dict[str, Any] = {}
     for option, *value in selection_options(selection):
         name = option.removeprefix("--")
@@ -344,6 +344,6 @@ def test_the_commands_plan_the_same_run(asked: dict[str, Any]) -> None:
             again["placebo"] = False
         else:
             again[name] = value[0] if name in ("suite", "pool") else int(value[0])
-    assert msgspec.structs.replace(select(**again), suite="") == msgspec.structs.replace(
+    assert msgspec.structs.replace(select(Selection(**again)), suite="") == msgspec.structs.replace(
         selection, suite=""
     )

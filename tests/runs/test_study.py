@@ -21,7 +21,7 @@ from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 SMALL = ("--tasks", "4", "--shift", "identity_erasure", "--shift", "fatal_error", "--pool", "train")
 SCRIPTED = ("--agent", "oracle", "--agent", "memorises_names@0.5", "--agent", "noisy")
@@ -184,7 +184,7 @@ def test_an_asynchronous_agent_that_exits_fails_its_episode(toolshift: Run) -> N
 
 
 def test_a_resumed_run_knows_that_its_agent_works(tmp_path: Path) -> None:
-    plan = make_plan(select(shifts=("fatal_error",), tasks=2))
+    plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=2)))
     with pytest.raises(BudgetSpent):
         run_plan(plan, [Contestant(Spender(1))], tmp_path / "out")
     agent = Spender(100)
@@ -250,7 +250,7 @@ class Spender:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_spent_budget_stops_and_can_be_resumed(tmp_path: Path, threads: int) -> None:
-    plan = make_plan(select(shifts=("fatal_error",), tasks=6))
+    plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=6)))
     with pytest.raises(BudgetSpent):
         run_plan(plan, [Contestant(Spender(4), "", threads)], tmp_path / "out")
     kept = len(episodes(tmp_path / "out"))
@@ -261,7 +261,7 @@ def test_a_spent_budget_stops_and_can_be_resumed(tmp_path: Path, threads: int) -
 
 
 def test_two_runs_cannot_write_one_folder(tmp_path: Path) -> None:
-    plan = make_plan(select(shifts=("fatal_error",), tasks=2))
+    plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=2)))
     run_plan(plan, [Contestant(Spender(100))], tmp_path / "out")
     held = RunFolder.read(tmp_path / "out")
     held._open()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from shifts.test_release import edited, made, poi, rename
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.suite import read_arms, read_stack, select
+from toolshift.runs.suite import Selection, read_arms, read_stack, select
+from toolshift.shifts.files import FILES
 from toolshift.shifts.registry import find_shift
 
 
@@ -28,7 +33,7 @@ def assert_paired(plan: Plan) -> None:
 
 
 def test_quick_is_small_balanced_and_paired() -> None:
-    plan = make_plan(select("quick"))
+    plan = make_plan(select(Selection("quick")))
     assert 200 <= len(plan.cells) <= 260
     assert_paired(plan)
     count = tiers(plan)
@@ -37,7 +42,7 @@ def test_quick_is_small_balanced_and_paired() -> None:
 
 
 def test_paper_is_880_evaluation_tasks_over_the_four_tiers() -> None:
-    plan = make_plan(select("paper", placebo=False))
+    plan = make_plan(select(Selection("paper", placebo=False)))
     count = tiers(plan)
     assert [count[tier] for tier in TIERS] == [220] * 4
     assert count["clean"] == 220
@@ -47,34 +52,34 @@ def test_paper_is_880_evaluation_tasks_over_the_four_tiers() -> None:
 
 
 def test_standard_has_every_shift_at_every_severity() -> None:
-    selection = select("standard", tasks=11)
+    selection = select(Selection("standard", tasks=11))
     names = {(arm.shifts[0].shift, arm.shifts[0].severity) for arm in selection.arms}
     assert len(names) == len(selection.arms) == 3 * len({name for name, _ in names})
 
 
 def test_the_same_selection_makes_the_same_plan() -> None:
-    one, other = (make_plan(select("quick", tasks=5, seed=4)) for _ in range(2))
+    one, other = (make_plan(select(Selection("quick", tasks=5, seed=4))) for _ in range(2))
     assert one == other
     assert one.hash == other.hash
-    assert one.hash != make_plan(select("quick", tasks=5, seed=5)).hash
+    assert one.hash != make_plan(select(Selection("quick", tasks=5, seed=5))).hash
 
 
 def test_what_is_not_applicable_is_kept_with_its_reason() -> None:
-    plan = make_plan(select(shifts=("reversed_order",), tasks=11, placebo=False))
+    plan = make_plan(select(Selection(shifts=("reversed_order",), tasks=11, placebo=False)))
     assert plan.skipped
     assert all(row.not_applicable for row in plan.skipped)
     assert len(plan.skipped) + len(plan.cells) == 22
 
 
 def test_a_limited_arm_draws_more_tasks_with_their_clean_scenes() -> None:
-    plan = make_plan(select(shifts=("reversed_order*9",), tasks=11, placebo=False))
+    plan = make_plan(select(Selection(shifts=("reversed_order*9",), tasks=11, placebo=False)))
     assert tiers(plan)["reasoning"] == 9
     assert_paired(plan)
 
 
 def test_trials_and_seeds_multiply() -> None:
-    once = make_plan(select(shifts=("query_typos",), tasks=3))
-    more = make_plan(select(shifts=("query_typos",), tasks=3, trials=2, seeds=2))
+    once = make_plan(select(Selection(shifts=("query_typos",), tasks=3)))
+    more = make_plan(select(Selection(shifts=("query_typos",), tasks=3, trials=2, seeds=2)))
     assert len(more.cells) == 4 * len(once.cells)
     assert_paired(more)
 
@@ -102,11 +107,70 @@ def test_a_shift_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("toolshift.runs.cell.apply", broken)
     with pytest.raises(UsageError, match=r"query_redundancy:2 failed .* ZeroDivisionError"):
-        make_plan(select(shifts=("query_redundancy",), tasks=2, seed=77, placebo=False))
+        make_plan(select(Selection(shifts=("query_redundancy",), tasks=2, seed=77, placebo=False)))
 
 
 def test_whole_families_can_be_held_out() -> None:
-    plan = make_plan(select("standard", tasks=2, without=("perception", "redirect")))
+    plan = make_plan(select(Selection("standard", tasks=2, without=("perception", "redirect"))))
     left = {applied.shift for cell in plan.cells for applied in cell.shifts}
     assert "reversed_order" in left
     assert not left & {"identity_erasure", "query_typos", "redirect"}
+
+
+OVERLAPS = {
+    "one arm twice": {"shifts": ("redirect:2", "redirect")},
+    "a limit": {"shifts": ("redirect:2*3", "redirect:2", "redirect:2*9")},
+    "a tier": {"shifts": ("reasoning", "merged_tools:2")},
+    "severities": {"shifts": ("query_typos",), "severities": (1, 3, 1)},
+    "one order or the other": {"shifts": ("query_typos:1+redirect:1", "redirect:1+query_typos:1")},
+    "a tier on itself": {"shifts": ("perception+identity_erasure:2", "perception+perception")},
+    "the placebo": {"shifts": ("placebo:2", "query_typos:1")},
+    "worlds and kinds": {"worlds": ("poi", "poi"), "kinds": ("visit", "visit")},
+}
+
+
+@pytest.mark.parametrize("asked", OVERLAPS.values(), ids=OVERLAPS.keys())
+def test_shifts_that_overlap_make_each_episode_once(asked: dict[str, Any]) -> None:
+    plan = make_plan(select(Selection(tasks=4, **asked)))
+    assert_paired(plan)
+    assert all(
+        len(scene.shifts) == len({one.shift for one in scene.shifts}) for scene in plan.cells
+    )
+
+
+def test_a_shift_that_overlaps_adds_nothing_to_the_run() -> None:
+    once = make_plan(select(Selection(shifts=("redirect:2",), tasks=4)))
+    assert once.cells == make_plan(select(Selection(shifts=("redirect:2",) * 2, tasks=4))).cells
+
+
+def test_a_file_of_one_severity_is_one_shift_at_every_severity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILES, "")
+    file = made(tmp_path, poi(), edited(rename("get_hours", "fetch_hours")))
+    named = (f"{file}:1", f"{file}:3", file)
+    assert len(select(Selection(shifts=named)).arms) == 1
+
+
+def test_a_shift_is_applied_once() -> None:
+    with pytest.raises(UsageError, match="redirect stands there twice"):
+        read_stack("redirect:1+redirect:2")
+
+
+def test_a_selection_is_built_from_what_callers_write() -> None:
+    asked = Selection.of(worlds="poi", kinds=["visit"], severities=np.int64(2), tasks=np.int64(3))
+    assert asked == Selection(worlds=("poi",), kinds=("visit",), severities=(2,), tasks=3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"shfts": ("redirect",)}, "did you mean shifts"),
+        ({"tasks": "many"}, "tasks: Expected `int"),
+        ({"shifts": (1,)}, "shifts"),
+        ({"placebo": 2}, "placebo"),
+    ],
+)
+def test_an_argument_that_is_wrong_is_named(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Selection.of(**asked)

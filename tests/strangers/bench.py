@@ -26,7 +26,7 @@ from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.cell import build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.study import play
-from toolshift.runs.suite import SUITES, select
+from toolshift.runs.suite import SUITES, Selection, select
 
 MORE = (
     "query_underspecification:2", "query_ambiguity:1", "contradictory_request:2",
@@ -38,7 +38,9 @@ MORE = (
 def cells(tasks: int, pool: str) -> list[Any]:
     shifts = (*(s.partition("*")[0] for s in SUITES["quick"].shifts), *MORE)
     chosen = select(
-        "quick", worlds=("poi", "medical", "retail"), shifts=shifts, tasks=tasks, pool=pool
+        Selection(
+            "quick", worlds=("poi", "medical", "retail"), shifts=shifts, tasks=tasks, pool=pool
+        )
     )
     return list(make_plan(chosen).cells)
 

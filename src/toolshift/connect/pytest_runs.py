@@ -40,12 +40,9 @@ from toolshift.measure.report import AgentReport
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import Selection, select
+from toolshift.runs.suite import ResolvedSelection, Selection, select
 
-SELECTION = (
-    "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials", "seed",
-    "seeds", "pool", "size", "placebo",
-)  # fmt: skip
+SELECTION = Selection.__struct_fields__
 INCONCLUSIVE = ("fail", "skip", "xfail")
 _played = pytest.StashKey[dict[str, "Played | UsageError"]]()
 _session = pytest.StashKey[str]()
@@ -60,7 +57,7 @@ class Asked:
     """What the markers of a test ask for.
 
     Attributes:
-        selection: the arguments of `suite.select` that were given.
+        selection: what is to be run; None where the markers do not say, and it is the baseline's.
         options: for `chat:` agents.
     """
 
@@ -73,7 +70,7 @@ class Asked:
     inconclusive: str = "fail"
     workers: int = 1
     concurrency: int | None = None
-    selection: dict[str, Any] = field(default_factory=dict)
+    selection: Selection | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -198,8 +195,8 @@ def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
             'mark the test with @pytest.mark.toolshift(agent="module:function"), or the agent '
             "itself"
         )
-    selection = {name: _frozen(words[name]) for name in SELECTION if name in words}
-    own = {name: value for name, value in words.items() if name not in selection}
+    selected = {name: words[name] for name in SELECTION if name in words}
+    own = {name: value for name, value in words.items() if name not in selected}
     fields = {name: own.pop(name) for name in _OWN if name in own}
     _check_chat_options(own, fields["agent"])
     if given := config.getoption("--toolshift-baseline"):
@@ -208,7 +205,7 @@ def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
         fields["baseline"] = config.rootpath / fields["baseline"]
     asked = Asked(
         **{"inconclusive": config.getini("toolshift_inconclusive"), **fields},
-        selection=selection,
+        selection=Selection.of(**selected) if selected else None,
         options=own,
     )
     check_options(asked.margin, asked.by, asked.max_void)
@@ -228,10 +225,6 @@ def _check_chat_options(left: dict[str, Any], agent: Any) -> None:
     if left and not (isinstance(agent, str) and agent.startswith("chat:")):
         known = (*SELECTION, *_OWN)
         raise UsageError(unknown("argument of the marker toolshift", next(iter(left)), known))
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list | tuple) else value
 
 
 def labels_of(asked: Asked) -> list[str]:
@@ -268,13 +261,13 @@ def _measures(about: AgentReport, by: str, label: str) -> Measures | None:
     return next((row for row in table if row.label == label), None)
 
 
-def _selection(asked: Asked) -> Selection:
+def _selection(asked: Asked) -> ResolvedSelection:
     """What is run: the baseline's selection, or that of the marker's arguments."""
     if asked.baseline is None:
-        return select(**asked.selection)
+        return select(asked.selection or Selection())
     theirs = RunFolder.read(asked.baseline).manifest.selection
-    if asked.selection:
-        mine = select(**asked.selection)
+    if asked.selection is not None:
+        mine = select(asked.selection)
         other = [
             name for name in mine.__struct_fields__ if getattr(mine, name) != getattr(theirs, name)
         ]
@@ -292,7 +285,7 @@ def _selection(asked: Asked) -> Selection:
 def _once(asked: Asked, config: pytest.Config) -> Played:
     """The finished run, played now if no test of this session has asked for it before."""
     known = config.stash.setdefault(_played, {})
-    key = repr((asked.agent, asked.baseline, sorted(asked.selection.items()), asked.options))
+    key = repr((asked.agent, asked.baseline, asked.selection, asked.options))
     if key not in known:
         try:
             known[key] = _play(asked, config)

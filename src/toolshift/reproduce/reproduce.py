@@ -35,7 +35,7 @@ from toolshift.reproduce.job import Job
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 from toolshift.train import grpo_settings, presets
 from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows
@@ -314,13 +314,14 @@ def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
     """What arms are measured in."""
     return make_plan(
         select(
-            "quick",
-            worlds=("poi",),
-            kinds=scale.kinds,
-            shifts=probes,
-            tasks=scale.tasks,
-            seed=WORLD_SEED,
-            pool=pool,
+            Selection(
+                worlds=("poi",),
+                kinds=scale.kinds,
+                shifts=probes,
+                tasks=scale.tasks,
+                seed=WORLD_SEED,
+                pool=pool,
+            )
         )
     )
 

@@ -14,7 +14,7 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.runs.cell import Cell, Stack, build
-from toolshift.runs.suite import Arm, Selection
+from toolshift.runs.suite import Arm, ResolvedSelection, as_applied
 from toolshift.shifts.registry import find_shift, shifts
 from toolshift.worlds.registry import find_world
 
@@ -32,7 +32,7 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
 class Plan(msgspec.Struct, frozen=True):
     """The cells to run, and those that turned out not to be applicable."""
 
-    selection: Selection
+    selection: ResolvedSelection
     versions: dict[str, int]
     rows: tuple[Planned, ...]
 
@@ -52,16 +52,19 @@ class Plan(msgspec.Struct, frozen=True):
         return blake2b(JSON.encode(self), digest_size=8).hexdigest()
 
 
-def make_plan(selection: Selection, watch: Callable[[int], None] = lambda done: None) -> Plan:
+def make_plan(
+    selection: ResolvedSelection, watch: Callable[[int], None] = lambda done: None
+) -> Plan:
     """Plans the cells of a selection, and finds out which are not applicable.
 
     Raises:
         UsageError: where nothing is left to run, or a shift of a plugin fails.
     """
-    rows: list[Planned] = []
-    for row in _rows(selection):
-        rows.append(row)
-        watch(len(rows))
+    found: dict[tuple[str, Stack], Planned] = {}
+    for row in _rows(selection):  # arms may overlap, and a scene is run once
+        found.setdefault((row.cell.lineage, as_applied(row.cell.shifts)), row)
+        watch(len(found))
+    rows = list(found.values())
     if not any(not row.not_applicable for row in rows):
         why = rows[0].not_applicable if rows else "no task kind was selected"
         raise UsageError(f"there is nothing to run: {why}")
@@ -88,7 +91,7 @@ def _with_trials(rows: list[Planned], trials: int) -> tuple[Planned, ...]:
     )
 
 
-def _rows(selection: Selection) -> Iterator[Planned]:
+def _rows(selection: ResolvedSelection) -> Iterator[Planned]:
     placebo = selection.placebo and PLACEBO in shifts()
     for seed, name in product(selection.seeds, selection.worlds):
         rows = [_try(cell, ()) for cell in _tasks(selection, name, seed)]
@@ -105,7 +108,7 @@ def _rows(selection: Selection) -> Iterator[Planned]:
                 yield from _fill(tasks, arm) if not arm.tasks else _limited(order, arm)
 
 
-def _tasks(selection: Selection, world: str, seed: int) -> Iterator[Cell]:
+def _tasks(selection: ResolvedSelection, world: str, seed: int) -> Iterator[Cell]:
     found = find_world(world)
     kinds = [k for k in found.kinds if not selection.kinds or k in selection.kinds]
     most = max((found.counts[kind] for kind in kinds), default=0) if found.counts else None

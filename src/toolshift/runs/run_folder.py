@@ -43,7 +43,7 @@ from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan, Planned
-from toolshift.runs.suite import Selection
+from toolshift.runs.suite import ResolvedSelection
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import file_contents
 
@@ -92,7 +92,7 @@ class Manifest(msgspec.Struct, frozen=True):
     platform: str
     packages: dict[str, str]
     suite: str
-    selection: Selection
+    selection: ResolvedSelection
     shifts: dict[str, int]
     plan_hash: str
     agents: list[dict[str, Any]]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
+from operator import index
+from typing import SupportsIndex
 
 import msgspec
 
@@ -25,7 +28,75 @@ class Arm(msgspec.Struct, frozen=True):
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """What was asked for: enough to plan the same cells again.
+    """What is to be run: a suite, and the changes to it. What is left out is the suite's.
+
+    `evaluate`, the command line, Inspect's tasks and the pytest plugin all take these fields.
+
+    Attributes:
+        suite: the name of a suite.
+        worlds: worlds instead of the suite's.
+        kinds: only these task kinds.
+        shifts: shifts instead of the suite's; see `read_arms`.
+        without: shifts, or whole tiers, to hold out.
+        severities: 1 to 3, for shifts that name none.
+        tasks: tasks of each world and seed; the suite's where None.
+        trials: how often each scene is run.
+        seed: the first seed.
+        seeds: how many seeds, counted up from `seed`.
+        pool: the pool of entities and wordings of the shifts: train, dev or test.
+        size: entities in each world.
+        placebo: whether a placebo arm is run, the noise floor of every contrast.
+    """
+
+    suite: str = "quick"
+    worlds: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    shifts: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    severities: tuple[int, ...] = ()
+    tasks: int | None = None
+    trials: int = 1
+    seed: int = 0
+    seeds: int = 1
+    pool: str = "dev"
+    size: int = 200
+    placebo: bool = True
+
+    @classmethod
+    def of(cls, **given: object) -> Selection:
+        """A selection from arguments as a caller writes them: one name stands for a list of one.
+
+        Raises:
+            UsageError: for an argument that is not known, and for one of the wrong type.
+        """
+        for name in given:
+            if name not in cls.__struct_fields__:
+                raise UsageError(unknown("argument", name, cls.__struct_fields__))
+        try:
+            return msgspec.convert({name: _plain(name, one) for name, one in given.items()}, cls)
+        except msgspec.ValidationError as fault:
+            why, _, where = str(fault).partition(" - at `$.")
+            raise UsageError(f"{where.rstrip('`') or 'selection'}: {why}") from None
+
+
+def _plain(name: str, value: object) -> object:
+    """A value as msgspec reads it; a single name or number becomes a list of one."""
+    if name not in ("worlds", "kinds", "shifts", "without", "severities"):
+        return _whole(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_whole(each) for each in value]
+    return [_whole(value)]
+
+
+def _whole(value: object) -> object:
+    """A whole number of another library, such as numpy's, as an int."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        return index(value)
+    return value
+
+
+class ResolvedSelection(msgspec.Struct, frozen=True):
+    """What a selection stands for: enough to plan the same cells again.
 
     Attributes:
         tasks: tasks of each world and seed, spread over its kinds.
@@ -110,83 +181,58 @@ def find_suite(name: str) -> Suite:
     return SUITES[name]
 
 
-def select(
-    suite: str = "quick",
-    *,
-    worlds: tuple[str, ...] = (),
-    kinds: tuple[str, ...] = (),
-    shifts: tuple[str, ...] = (),
-    without: tuple[str, ...] = (),
-    severities: tuple[int, ...] = (),
-    tasks: int | None = None,
-    trials: int = 1,
-    seed: int = 0,
-    seeds: int = 1,
-    pool: str = "dev",
-    size: int = 200,
-    placebo: bool = True,
-) -> Selection:
-    """Turns a suite and the changes to it into a selection; what is left out is the suite's.
-
-    Args:
-        suite: the name of a suite.
-        worlds: worlds instead of the suite's.
-        kinds: only these task kinds.
-        shifts: shifts instead of the suite's; see `read_arms`.
-        without: shifts, or whole tiers, to hold out.
-        severities: for shifts that name none.
-        tasks: tasks of each world and seed; the suite's where None.
-        trials: how often each cell is run.
-        seed: the first seed.
-        seeds: how many seeds, counted up from `seed`.
-        pool: the pool of entities and wordings of the shifts: train, dev or test.
-        size: entities in each world.
-        placebo: whether a placebo arm is run.
+def select(asked: Selection) -> ResolvedSelection:
+    """Turns a suite and the changes to it into what they stand for.
 
     Raises:
         UsageError: for anything unknown or out of range.
     """
-    base = find_suite(suite)
-    check_entities(pool, size)
-    for what, number in (
-        ("tasks", 1 if tasks is None else tasks),
-        ("trials", trials),
-        ("seeds", seeds),
-    ):
+    base = find_suite(asked.suite)
+    check_entities(asked.pool, asked.size)
+    tasks = base.tasks if asked.tasks is None else asked.tasks
+    for what, number in (("tasks", tasks), ("trials", asked.trials), ("seeds", asked.seeds)):
         if number < 1:
             raise UsageError(f"{what} must be at least 1, not {number}")
-    named = tuple(map(stored_name, worlds or base.worlds))
-    known = {kind for name in named for kind in find_world(name).kinds}
-    for kind in kinds:
+    worlds = tuple(dict.fromkeys(map(stored_name, asked.worlds or base.worlds)))
+    _check_worlds(asked, worlds)
+    severities = asked.severities or ((2,) if asked.shifts else base.severities)
+    held_out = {shift for name in asked.without for shift in _names(name)}
+    arms = (arm for text in asked.shifts or base.shifts for arm in read_arms(text, severities))
+    changed = (asked.worlds, asked.kinds, asked.shifts, held_out, asked.severities, asked.tasks)
+    return ResolvedSelection(
+        suite=f"{asked.suite} (changed)" if any(changed) else asked.suite,
+        worlds=worlds,
+        kinds=asked.kinds,
+        tasks=tasks,
+        arms=_distinct(
+            arm for arm in arms if held_out.isdisjoint(applied.shift for applied in arm.shifts)
+        ),
+        rotate=base.rotate and not asked.shifts,
+        placebo=asked.placebo,
+        trials=asked.trials,
+        seeds=tuple(range(asked.seed, asked.seed + asked.seeds)),
+        pool=asked.pool,
+        size=asked.size,
+    )
+
+
+def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
+    """Checks the kinds and the seeds of a selection against its worlds.
+
+    Raises:
+        UsageError: for an unknown kind, and for seeds where a world has the same tasks in each.
+    """
+    found = [find_world(name) for name in worlds]
+    known = {kind for world in found for kind in world.kinds}
+    for kind in asked.kinds:
         if kind not in known:
             raise UsageError(unknown("task kind", kind, known))
-    for name in named if seeds > 1 else ():
-        if find_world(name).counts:
+    for world in found if asked.seeds > 1 else ():
+        if world.counts:
             raise UsageError(
-                f"the tasks of {find_world(name).name} are those of its file, so another seed has "
-                "the same ones: use --trials instead of --seeds"
+                f"the tasks of {world.name} are those of its file, so another seed has the same "
+                "ones: use --trials instead of --seeds"
             )
-    given = severities or ((2,) if shifts else base.severities)
-    held_out = {shift for name in without for shift in _names(name)}
-    changed = bool(worlds or kinds or shifts or held_out or severities or tasks)
-    return Selection(
-        suite=f"{suite} (changed)" if changed else suite,
-        worlds=named,
-        kinds=kinds,
-        tasks=tasks or base.tasks,
-        arms=tuple(
-            arm
-            for text in shifts or base.shifts
-            for arm in read_arms(text, given)
-            if held_out.isdisjoint(applied.shift for applied in arm.shifts)
-        ),
-        rotate=base.rotate and not shifts,
-        placebo=placebo,
-        trials=trials,
-        seeds=tuple(range(seed, seed + seeds)),
-        pool=pool,
-        size=size,
-    )
 
 
 def check_entities(pool: str, size: int) -> None:
@@ -225,7 +271,32 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
         ]
         for raw, colon, number in parts
     ]
-    return [Arm(_deepest_first(stack), int(limit or 0)) for stack in product(*choices)]
+    stacks = [_deepest_first(stack) for stack in product(*choices) if not _repeated(stack)]
+    if not stacks:
+        twice = _repeated(tuple(choice[0] for choice in choices))
+        raise UsageError(f"shift {text!r}: {twice} stands there twice, and is applied only once")
+    return list(_distinct(Arm(stack, int(limit or 0)) for stack in stacks))
+
+
+def _repeated(stack: Stack) -> str:
+    """A shift that stands twice in a stack; "" where none does."""
+    names = [applied.shift for applied in stack]
+    return next((name for name in names if names.count(name) > 1), "")
+
+
+def _distinct(arms: Iterable[Arm]) -> tuple[Arm, ...]:
+    """The arms without those that are an earlier one again."""
+    first: dict[tuple[Stack, int], Arm] = {}
+    for arm in arms:
+        first.setdefault((as_applied(arm.shifts), arm.tasks), arm)
+    return tuple(first.values())
+
+
+def as_applied(stack: Stack) -> Stack:
+    """A stack as it acts: a shift that is made from a file is the same at every severity."""
+    return tuple(
+        Applied(each.shift, 0 if find_shift(each.shift).file else each.severity) for each in stack
+    )
 
 
 def _deepest_first(stack: Stack) -> Stack:

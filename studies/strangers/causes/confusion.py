@@ -27,7 +27,7 @@ from toolshift.agents.catalog import contestants  # noqa: E402
 from toolshift.runs.plan import make_plan  # noqa: E402
 from toolshift.runs.run_folder import InMemoryStore  # noqa: E402
 from toolshift.runs.study import run_cells  # noqa: E402
-from toolshift.runs.suite import select  # noqa: E402
+from toolshift.runs.suite import Selection, select  # noqa: E402
 
 EXPECTED: dict[str, tuple[str, ...]] = {
     "first_result_only": ("ignored_result",),
@@ -48,7 +48,9 @@ EXPECTED: dict[str, tuple[str, ...]] = {
 
 def causes(agent: Any, tasks: int) -> dict[str, Counter[str]]:
     """The failures of an agent by shift and cause."""
-    chosen = select("standard", worlds=("poi", "medical", "retail"), tasks=tasks, placebo=False)
+    chosen = select(
+        Selection("standard", worlds=("poi", "medical", "retail"), tasks=tasks, placebo=False)
+    )
     plan = make_plan(chosen)
     store = InMemoryStore()
     run_cells(plan.cells, contestants([agent]), store)

@@ -28,7 +28,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.tool import JSON
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 SHIFTS = (
     "identity_erasure:2,format_drift:3,redirect:2,tool_removed_midway:2,merged_tools:2,"
@@ -47,7 +47,7 @@ def run_inspect(folder: Path, model: Any, **how: Any) -> EvalLog:
 
 
 def run_ours(folder: Path, agent: Any) -> tuple[dict[str, Record], Any]:
-    plan = make_plan(select("quick", shifts=tuple(SHIFTS.split(",")), tasks=5))
+    plan = make_plan(select(Selection(shifts=tuple(SHIFTS.split(",")), tasks=5)))
     report = run_plan(plan, contestants([agent]), folder)
     return {record.cell: record for record in RunFolder.read(folder).records()}, report
 

@@ -15,7 +15,7 @@ from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import console, print_json, progress
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 
 def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -25,7 +25,7 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
     workers, concurrency = asked.pop("workers"), asked.pop("concurrency")
     if workers < 1 or (concurrency is not None and concurrency < 1):
         raise UsageError("workers and concurrency must be at least 1")
-    selection = select(placebo=not asked.pop("no_placebo"), **asked)
+    selection = select(Selection(placebo=not asked.pop("no_placebo"), **asked))
     with progress("planning") as watch:
         plan = make_plan(selection, lambda cells: watch(cells, 0))
     if estimate:

@@ -18,7 +18,7 @@ from toolshift.episode.episode import Episode
 from toolshift.measure.metrics import dimension_of, is_placebo, tier_of
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import make_plan
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 _log = logging.getLogger(__name__)
 
@@ -26,19 +26,19 @@ _log = logging.getLogger(__name__)
 @task  # type: ignore[untyped-decorator]
 def quick(seed: int = 0, trials: int = 1) -> Task:
     """The suite quick: 20 tasks of poi, 11 shifts over the four tiers."""
-    return _task("quick", seed=seed, trials=trials)
+    return _task(Selection.of(suite="quick", seed=seed, trials=trials))
 
 
 @task  # type: ignore[untyped-decorator]
 def standard(seed: int = 0, trials: int = 1) -> Task:
     """The suite standard: 16 tasks of each world, every shift at three severities."""
-    return _task("standard", seed=seed, trials=trials)
+    return _task(Selection.of(suite="standard", seed=seed, trials=trials))
 
 
 @task  # type: ignore[untyped-decorator]
 def paper(seed: int = 0, trials: int = 1) -> Task:
     """The suite paper: 220 tasks of poi, each under one shift of each tier."""
-    return _task("paper", seed=seed, trials=trials)
+    return _task(Selection.of(suite="paper", seed=seed, trials=trials))
 
 
 @task  # type: ignore[untyped-decorator]
@@ -51,28 +51,45 @@ def shifted(
     trials: int = 1,
     suite: str = "quick",
     placebo: bool = True,
+    without: str = "",
+    severities: str = "",
+    seeds: int = 1,
+    pool: str = "dev",
+    size: int = 200,
 ) -> Task:
-    """Shifts of your choice: `-T shifts="erase_identity:2,merged_tools:2"`.
+    """Shifts of your choice: `-T shifts="identity_erasure:2,merged_tools:2"`.
 
     Args:
         shifts: names, tiers or stacks (`a:2+b:1`), with commas between.
         worlds: worlds instead of the suite's, with commas between.
         kinds: only these task kinds, with commas between.
         tasks: tasks of each world; the suite's where 0.
-        seed: of the worlds.
+        seed: the first seed of the worlds.
         trials: how often each scene is run.
         suite: where everything else comes from.
         placebo: whether the placebo arm is run.
+        without: shifts, or whole tiers, to hold out, with commas between.
+        severities: 1 to 3, for shifts that name none, with commas between.
+        seeds: how many seeds.
+        pool: of entities and wordings: train, dev or test.
+        size: entities in each world.
     """
     return _task(
-        suite,
-        shifts=_words(shifts),
-        worlds=_words(worlds),
-        kinds=_words(kinds),
-        tasks=tasks or None,
-        seed=seed,
-        trials=trials,
-        placebo=placebo,
+        Selection.of(
+            suite=suite,
+            worlds=_words(worlds),
+            kinds=_words(kinds),
+            shifts=_words(shifts),
+            without=_words(without),
+            severities=tuple(map(_number, _words(severities))),
+            tasks=tasks or None,
+            trials=trials,
+            seed=seed,
+            seeds=seeds,
+            pool=pool,
+            size=size,
+            placebo=placebo,
+        )
     )
 
 
@@ -82,9 +99,15 @@ def _words(text: Any) -> tuple[str, ...]:
     return tuple(str(part).strip() for part in parts if str(part).strip())
 
 
-def _task(suite: str, **asked: Any) -> Task:
-    plan = make_plan(select(suite, **asked))
-    dataset = MemoryDataset([sample_of(cell) for cell in plan.cells], name=f"toolshift {suite}")
+def _number(text: str) -> int | str:
+    """A number where it is one; anything else is left for `Selection` to say."""
+    return int(text) if text.isdigit() else text
+
+
+def _task(asked: Selection) -> Task:
+    plan = make_plan(select(asked))
+    name = f"toolshift {asked.suite}"
+    dataset = MemoryDataset([sample_of(cell) for cell in plan.cells], name=name)
     _report_losses(dataset)
     return Task(
         dataset=dataset,

@@ -10,7 +10,7 @@ from toolshift.measure.report import draws_entities
 from toolshift.report.html.figures import shown
 from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import Manifest, RunFolder
-from toolshift.runs.suite import Arm, Selection, find_suite, select
+from toolshift.runs.suite import Arm, ResolvedSelection, Selection, find_suite, select
 
 
 def facts(folder: RunFolder) -> list[tuple[str, str]]:
@@ -69,13 +69,13 @@ def run_command(manifest: Manifest) -> str:
     return shown(shlex.join(words), 4000)
 
 
-def selection_options(asked: Selection) -> Iterable[tuple[str, ...]]:
+def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
     """The options that stand for a selection; only those that are not the default."""
     name = asked.suite.removesuffix(" (changed)")
     yield ("--suite", name)
     try:
         suite = find_suite(name)
-        arms = select(name).arms
+        arms = select(Selection(name)).arms
     except UsageError:  # a suite of a later version, or of a plugin
         suite, arms = None, ()
     if suite is None or asked.worlds != suite.worlds:

@@ -1,0 +1,37 @@
+"""What a Python user calls: the arguments of `evaluate`."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+import pytest
+
+from toolshift.api import evaluate
+from toolshift.core.errors import UsageError
+from toolshift.runs.suite import Selection
+
+
+def test_evaluate_takes_every_part_of_a_selection_at_its_default() -> None:
+    taken = {name: param.default for name, param in signature(evaluate).parameters.items()}
+    wanted = {name: getattr(Selection(), name) for name in Selection.__struct_fields__}
+    assert {name: taken[name] for name in wanted} == wanted
+
+
+def test_one_name_stands_for_a_list_of_one() -> None:
+    report = evaluate(
+        "oracle", worlds="poi", kinds="visit", shifts="query_typos:1", tasks=2, placebo=False
+    )
+    assert report.agents[0].everything.episodes == 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"worlds": ["medicine"]}, "did you mean medical"),
+        ({"without": "perceptions"}, "unknown shift"),
+        ({"tasks": "ten"}, "tasks: Expected"),
+    ],
+)
+def test_a_wrong_argument_is_named(asked: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        evaluate("oracle", **asked)
