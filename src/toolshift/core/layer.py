@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
+from toolshift.core.errors import described
 from toolshift.core.tool import Result, Tool
 
 Below = Callable[[str, dict[str, Any]], Result]
@@ -68,6 +69,13 @@ class Layer:
         return below(name, arguments)
 
 
+class LayerFault(Exception):
+    """The code of a layer has raised: the shift that it belongs to is broken."""
+
+    def __init__(self, layer: Layer, fault: Exception) -> None:
+        super().__init__(f"{type(layer).__name__} raised {described(fault)}")
+
+
 class Session:
     """A stack of layers over an upstream, alive for one episode."""
 
@@ -85,18 +93,26 @@ class Session:
             self._entry = _through(layer, memory, self._entry)
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools as they stand now, the retired ones included."""
+        """The tools as they stand now, the retired ones included.
+
+        Raises:
+            LayerFault: where the code of a layer raises.
+        """
         shown = self.upstream.tools()
         for place, (layer, memory) in enumerate(zip(self.layers, self.memories, strict=True)):
             phase, kept = layer.phase(memory), self._shown[place]
             if kept is None or kept[0] is not shown or kept[1] != phase:
-                kept = (shown, phase, layer.tools(shown, memory))
+                kept = (shown, phase, _shown(layer, shown, memory))
                 self._shown[place] = kept
             shown = kept[2]
         return shown
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """Carries a spoken call through the whole stack."""
+        """Carries a spoken call through the whole stack.
+
+        Raises:
+            LayerFault: where the code of a layer raises; what the upstream raises passes.
+        """
         return self._entry(name, arguments)
 
     def _true_call(self, name: str, arguments: dict[str, Any]) -> Result:
@@ -110,6 +126,28 @@ class Session:
 
 def _through(layer: Layer, memory: Memory, below: Below) -> Below:
     def call(name: str, arguments: dict[str, Any]) -> Result:
-        return layer.call(name, arguments, memory, below)
+        passing: BaseException | None = None
+
+        def under(name: str, arguments: dict[str, Any]) -> Result:
+            nonlocal passing
+            try:
+                return below(name, arguments)
+            except BaseException as fault:  # of the tools or of a deeper layer, not of this one
+                passing = fault
+                raise
+
+        try:
+            return layer.call(name, arguments, memory, under)
+        except Exception as fault:
+            if fault is passing:
+                raise
+            raise LayerFault(layer, fault) from fault
 
     return call
+
+
+def _shown(layer: Layer, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+    try:
+        return layer.tools(tools, memory)
+    except Exception as fault:
+        raise LayerFault(layer, fault) from fault

@@ -173,6 +173,8 @@ class Result:
         return replace(self, **changes)
 
 
+BROKEN_SHIFT = "broken_shift"
+"""The name of the step that ends an episode in which the code of a shift has raised."""
 NOT_RECORDED = "not_recorded"
 """The error of a true call that a recording does not know; what would have come is open."""
 

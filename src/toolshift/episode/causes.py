@@ -38,6 +38,7 @@ CAUSES = (
     "infrastructure",
     "simulator",
     "unrecorded",
+    "broken_shift",
 )
 """Every cause, with its meaning:
 
@@ -57,6 +58,7 @@ CAUSES = (
 - budget: ran out of calls or turns.
 - infrastructure, simulator: not the agent's failure, but its endpoint's or the simulated user's.
 - unrecorded: made a call that the recording does not know; neither a pass nor a failure.
+- broken_shift: the code of the shift raised; neither a pass nor a failure.
 """
 
 LASTING = ("surplus_write", "missed_page")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolshift.core.form import show
-from toolshift.core.layer import Closing
+from toolshift.core.layer import Closing, LayerFault
 from toolshift.core.message import (
     ASK_USER,
     FINAL_ANSWER,
@@ -25,6 +25,7 @@ from toolshift.core.message import (
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import (
+    BROKEN_SHIFT,
     JSON,
     NOT_RECORDED,
     Result,
@@ -59,6 +60,7 @@ class Episode:
         self.turn = 0
         self.asked = 0
         self.usage = Usage()
+        self.fault: LayerFault | None = None
         self._calls = 0
         self._dynamic = bool(scene.layers)
         self.tools: tuple[Tool, ...] = scene.truth.tools
@@ -85,8 +87,21 @@ class Episode:
     def call(
         self, name: str, arguments: dict[str, Any] | str, said: str = ""
     ) -> tuple[str, Result]:
-        """Calls a tool as shown; returns the text that comes back and the result behind it."""
+        """Calls a tool as shown; returns the text that comes back and the result behind it.
+
+        Raises:
+            Over: where the episode has ended, or ends here.
+        """
         self._spend()
+        try:
+            return self._carry_out(name, arguments, said)
+        except LayerFault as fault:
+            self._break(fault)
+            raise Over from fault
+
+    def _carry_out(
+        self, name: str, arguments: dict[str, Any] | str, said: str
+    ) -> tuple[str, Result]:
         session = self.session
         before, written = len(session.true_calls), len(session.upstream.effects)
         session.last = None
@@ -152,7 +167,11 @@ class Episode:
         for memory in self.session.memories:
             memory["asks"] = self.asked
         if self._dynamic:
-            self._look()
+            try:
+                self._look()
+            except LayerFault as fault:
+                self._break(fault)
+                raise Over from fault
         following = self.ask_now
         self.steps.append(
             msgspec.structs.replace(step, text=following.text, notice=following.notice)
@@ -171,6 +190,12 @@ class Episode:
     def fail(self, why: str) -> None:
         """Ends the episode because the agent's infrastructure failed."""
         self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
+
+    def _break(self, fault: LayerFault) -> None:
+        """Ends the episode because the shift itself broke down, which says nothing of the agent."""
+        self.fault = fault
+        step = Step("failure", self.turn, name=BROKEN_SHIFT, said=str(fault), ok=False)
+        self._finish("infrastructure", step)
 
     def next_turn(self) -> None:
         """Counts a turn of the agent; the episode ends where the budget is spent."""

@@ -10,7 +10,7 @@ import msgspec
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import NOT_RECORDED
+from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED
 from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
 from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive
@@ -24,7 +24,8 @@ class Grade(msgspec.Struct, frozen=True):
             refused after the evidence had come to light and without a write.
         void: not the agent's doing: its infrastructure failed ("infrastructure"), the scene needs
             a detail from the user, who understood no question about it until the budget was spent
-            ("simulator"), or a call was made that a recording does not know ("unrecorded").
+            ("simulator"), a call was made that a recording does not know ("unrecorded"), or the
+            code of the shift raised ("broken_shift").
             Counted, never scored as a failure.
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
@@ -77,6 +78,8 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     void = "infrastructure" if end == "infrastructure" else ""
     if last is not None and _is_open(last):
         passed, void = False, "unrecorded"
+    if last is not None and last.kind == "failure" and last.name == BROKEN_SHIFT:
+        void = BROKEN_SHIFT
     if not passed and misunderstood and _unheard(scene, steps, end):
         void = "simulator"
     refused = end == "refused"

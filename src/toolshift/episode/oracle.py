@@ -108,7 +108,13 @@ class EpisodeBackend:
 
 
 def rehearse(scene: Scene) -> tuple[Step, ...]:
-    """The oracle's steps through a scene."""
+    """The oracle's steps through a scene.
+
+    Raises:
+        LayerFault: where the code of a shift raises.
+    """
     episode = Episode(scene, Budget(calls=200, turns=200), live=False)
     OracleAgent().play(episode)
+    if episode.fault is not None:
+        raise episode.fault
     return tuple(episode.steps)

@@ -17,6 +17,7 @@ import msgspec
 
 from toolshift.core.message import Usage
 from toolshift.core.shift import TIERS
+from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.episode.grade import Grade
 from toolshift.measure import statistics as st
 from toolshift.measure.statistics import Interval
@@ -27,7 +28,6 @@ from toolshift.shifts.registry import find_shift
 
 ALPHA = 0.05
 COMPOSED = "composed"
-UNRECORDED = "unrecorded"
 TIER_ORDER = (*TIERS, COMPOSED)
 NOTHING = Interval(nan, nan, nan, "none", 0)
 
@@ -45,7 +45,8 @@ class Scored(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, record: Record, cell: Cell) -> Scored:
         """Leaves the steps out."""
-        broke = record.steps[-1].said if record.end == "crashed" and record.steps else ""
+        ended = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
+        broke = record.steps[-1].said if ended and record.steps else ""
         return cls(record.episode, cell, record.grade, record.usage, record.reading, broke)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.core.tool import JSON
+from toolshift.core.tool import BROKEN_SHIFT, JSON
 from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
 from toolshift.measure.metrics import (
     NOTHING,
@@ -76,6 +76,23 @@ class Skipped(msgspec.Struct, frozen=True):
     reasons: dict[str, int]
 
 
+class BrokenShift(msgspec.Struct, frozen=True):
+    """A shift whose own code raised. Nothing is known of what it would have shown.
+
+    Attributes:
+        scenes: how many scenes of the plan could not be made.
+        episodes: how many episodes ended in it; they are void.
+        scene: where it happened first.
+        said: what it raised there.
+    """
+
+    shift: str
+    scenes: int
+    episodes: int
+    scene: str
+    said: str
+
+
 class Report(msgspec.Struct, frozen=True):
     """The report of a run, as data; `to_dict` gives it as plain values.
 
@@ -93,6 +110,7 @@ class Report(msgspec.Struct, frozen=True):
     size: int
     agents: list[AgentReport]
     skipped: list[Skipped]
+    broken: list[BrokenShift] = []
     format: int = FORMAT
 
     def agent(self, name: str = "") -> AgentReport:
@@ -177,6 +195,7 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
         size=selection.size,
         agents=found,
         skipped=_skipped(plan),
+        broken=_broken(plan, [row for mine in rows.values() for row in mine.values()]),
     )
 
 
@@ -240,11 +259,28 @@ def _skipped(plan: Plan) -> list[Skipped]:
     tried = Counter(shift_of(row.cell) for row in plan.rows if not row.cell.trial)
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
     for row in plan.skipped:
-        if not row.cell.trial:
+        if not row.cell.trial and not row.broken:
             reasons[shift_of(row.cell)][row.not_applicable] += 1
     return [
         Skipped(name or "clean", sum(why.values()), tried[name], dict(why.most_common()))
         for name, why in reasons.items()
+    ]
+
+
+def _broken(plan: Plan, rows: Iterable[Scored]) -> list[BrokenShift]:
+    planned = [r for r in plan.rows if r.broken and not r.cell.trial]
+    played = [row for row in rows if row.grade.cause == BROKEN_SHIFT]
+    first: dict[str, tuple[str, str]] = {}
+    for cell, said in [
+        *((row.cell, row.not_applicable) for row in planned),
+        *((row.cell, row.broke) for row in played),
+    ]:
+        first.setdefault(cell.stack, (cell.lineage, said))
+    scenes = Counter(row.cell.stack for row in planned)
+    episodes = Counter(row.cell.stack for row in played)
+    return [
+        BrokenShift(stack or "clean", scenes[stack], episodes[stack], *where)
+        for stack, where in first.items()
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from io import StringIO
 from math import isnan
@@ -66,6 +67,8 @@ def print_report(
     """
     agents = [report.agent(agent)] if agent else report.agents
     console.print(_headline(report))
+    for line in left_out(report):
+        console.print(Text(line))
     if not agents:
         console.print("No episode has been run.")
         return
@@ -157,6 +160,31 @@ def _print_agent(
     if len(each.weaknesses) > 1:
         causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in each.weaknesses[:6])
         console.print(f"  Causes of failure: {causes}.", highlight=False)
+
+
+def left_out(report: Report) -> list[str]:
+    """What of the plan was not run, in a line each: shifts that do not fit, and broken ones."""
+    nowhere = [each for each in report.skipped if each.skipped == each.tried]
+    reasons = Counter(next(iter(each.reasons)) for each in nowhere)
+    lines = []
+    if report.skipped:
+        said = f"{len(nowhere)} shifts apply to none of these tasks"
+        said += f" ({_listed(reasons)})" if reasons else ""
+        some = len(report.skipped) - len(nowhere)
+        lines.append(f"Left out: {said}; {some} apply to some of them only. Each is listed below.")
+    lines += [
+        f"Broken: {each.shift} raised in {each.scene}: {each.said}. Left out or void: "
+        f"{each.scenes} scenes, {each.episodes} episodes."
+        for each in report.broken
+    ]
+    return lines
+
+
+def _listed(reasons: Counter[str]) -> str:
+    """The two commonest reasons with their numbers, and how many there are beside."""
+    said = [f"{number}: {why}" for why, number in reasons.most_common(2)]
+    rest = sum(reasons.values()) - sum(number for _, number in reasons.most_common(2))
+    return "; ".join([*said, *([f"{rest}: other reasons"] if rest else [])])
 
 
 def _skipped(skipped: Skipped) -> str:

@@ -29,6 +29,7 @@ CAUSES = {
     "infrastructure": "Its endpoint failed: not the agent's doing, and not scored.",
     "simulator": "The simulated user did not understand its question: not scored.",
     "unrecorded": "It made a call that the recording does not know: not scored.",
+    "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
 

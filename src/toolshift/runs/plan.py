@@ -9,7 +9,7 @@ from itertools import count, product
 import msgspec
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.tool import JSON
@@ -23,10 +23,16 @@ MAX_TRIES = 5
 
 
 class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A cell of a plan; `not_applicable` says why it cannot be run."""
+    """A cell of a plan.
+
+    Attributes:
+        not_applicable: why it cannot be run; "" where it can.
+        broken: that is an exception in the code of a shift, and nothing about the task.
+    """
 
     cell: Cell
     not_applicable: str = ""
+    broken: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -58,7 +64,7 @@ def make_plan(
     """Plans the cells of a selection, and finds out which are not applicable.
 
     Raises:
-        UsageError: where nothing is left to run, or a shift of a plugin fails.
+        UsageError: where nothing is left to run.
     """
     found: dict[tuple[str, Stack], Planned] = {}
     for row in _rows(selection):  # arms may overlap, and a scene is run once
@@ -69,7 +75,7 @@ def make_plan(
         why = rows[0].not_applicable if rows else "no task kind was selected"
         raise UsageError(f"there is nothing to run: {why}")
     shifted = [row for row in rows if row.cell.shifts and not _is_placebo(row.cell)]
-    if shifted and all(row.not_applicable for row in shifted):
+    if shifted and all(row.not_applicable and not row.broken for row in shifted):
         names = ", ".join(dict.fromkeys(row.cell.stack for row in shifted))
         raise UsageError(
             f"{names} can be applied to none of the tasks of {', '.join(selection.worlds)}: "
@@ -131,7 +137,8 @@ def _limited(order: list[Cell], arm: Arm) -> Iterator[Planned]:
     """As many tasks as the arm wants; one that is not applicable is replaced by another.
 
     Where the tasks run out, more are drawn of the kinds to which the arm applies, each with its
-    clean scene; they join the order, so that the next arm may meet them too.
+    clean scene; they join the order, so that the next arm may meet them too. A world whose tasks
+    are given has no more.
     """
     kinds: dict[str, None] = {}
     found = 0
@@ -139,13 +146,13 @@ def _limited(order: list[Cell], arm: Arm) -> Iterator[Planned]:
         if found == arm.tasks:
             return
         if number >= len(order):
-            if not kinds:
+            if not kinds or find_world(order[0].world).counts:
                 return
             task = _try(_another(order, list(kinds)[number % len(kinds)]), ())
             yield task
-            order.append(task.cell)
             if task.not_applicable:
                 return
+            order.append(task.cell)
         row = _try(order[number], arm.shifts)
         yield row
         if not row.not_applicable:
@@ -177,6 +184,7 @@ def _try(task: Cell, stack: Stack) -> Planned:
     cell = msgspec.structs.replace(task, shifts=stack, task="")
     try:
         scene = build(cell)
+        scene.rehearsal  # noqa: B018  a shift may fail only when its tools are called
     except NotApplicable as reason:
         return Planned(cell, str(reason) or "it cannot be applied truthfully here")
     except UsageError as reason:
@@ -184,8 +192,5 @@ def _try(task: Cell, stack: Stack) -> Planned:
             raise
         return Planned(cell, str(reason))
     except Exception as fault:
-        raise UsageError(
-            f"shift {cell.stack or 'none'} failed on {cell.lineage} with "
-            f"{type(fault).__name__}: {fault}. `toolshift check` says more."
-        ) from fault
+        return Planned(cell, described(fault), broken=True)
     return Planned(msgspec.structs.replace(cell, task=scene.task.id))

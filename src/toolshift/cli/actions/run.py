@@ -49,6 +49,11 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
 
         print_report(report, console(), only)
         click.echo(f"\nRun folder: {path}")
+    if report.broken:
+        names = ", ".join(each.shift for each in report.broken)
+        click.echo(
+            f"A shift is broken: {names}. The rest was run. `toolshift check` says more.", err=True
+        )
     unreached = [
         each.name
         for each in report.agents
@@ -61,6 +66,7 @@ def run_command(agents: tuple[str, ...], options: dict[str, Any], asked: dict[st
             f"infrastructure error. `toolshift trace {path}` has their texts.",
             err=True,
         )
+    if unreached or report.broken:
         sys.exit(1)
 
 
