@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -16,6 +16,9 @@ from toolshift.core.world import TaskKind, Truth, World
 
 if TYPE_CHECKING:
     from toolshift.core.step import Step
+
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -121,6 +124,15 @@ class Scene:
     def open_live(self) -> Session:
         """A live interface for an agent; another than `open` where the tools are real."""
         return self.open()
+
+    def looks_up(self, calls: Calls) -> bool:
+        """Whether some true calls, by name and arguments, look up what does not exist.
+
+        True where the reason for the refusal is another, so that there is nothing to look up.
+        """
+        subject = self.outcome.subject.lower()
+        values = {str(value).lower() for _, made in calls for value in made.values()}
+        return not subject or subject in values
 
     def not_applicable_reason(self, shift: Declared) -> str:
         """Why a shift cannot be truthful in this scene; "" where it may be."""

@@ -78,11 +78,7 @@ def is_decisive(scene: Scene, step: Step) -> bool:
         shown = any(name in scene.outcome.witness for name, _ in step.true)
     else:
         shown = step.evidence == scene.outcome.refusal
-    if not shown:
-        return False
-    subject = scene.outcome.subject.lower()
-    looked_up = {str(value).lower() for _, made in step.true for value in made.values()}
-    return not subject or subject in looked_up
+    return shown and scene.looks_up(step.true)
 
 
 def states(answer: str, expected: str, fields: Fields) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolshift.core.reading import fold
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
+from toolshift.worlds.own.arguments import plain_value, same, without_defaults
 from toolshift.worlds.own.file import ANY, EXAMPLE, LIKE, REFERENCE, Call, Given, is_free
 from toolshift.worlds.own.recording import Recording, Write, as_write
 from toolshift.worlds.own.sources import Opened
@@ -53,22 +55,17 @@ def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
     return same(wanted, value)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: true is no 1, but 1 and 1.0 are the same number."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
-
-
 class Ledger:
     """Which of the expected calls have been made, with their results."""
 
-    def __init__(self, given: Given, links: Links, once: Mapping[int, Mapping[str, Any]]) -> None:
-        self.given, self.links, self.once = given, links, once
+    def __init__(
+        self,
+        given: Given,
+        tools: Mapping[str, Tool],
+        links: Links,
+        once: Mapping[int, Mapping[str, Any]],
+    ) -> None:
+        self.given, self.tools, self.links, self.once = given, tools, links, once
         self.results: dict[int, Any] = {}
         self.order: list[int] = []
 
@@ -88,10 +85,17 @@ class Ledger:
 
     def _agrees(self, place: int, arguments: Mapping[str, Any]) -> bool:
         expected, once = self.given.calls[place].arguments, self.once.get(place, {})
-        if set(expected) != set(arguments):
+        tool = self.tools[self.given.calls[place].name]
+        schemas = {param.name: param.schema for param in tool.params}
+        given = without_defaults(tool, arguments)
+        if not set(given) <= set(expected):
             return False
         for key, value in expected.items():
-            said = arguments[key]
+            left_open = is_free(value) and LIKE not in value
+            if key not in given and not left_open and "default" not in schemas.get(key, {}):
+                return False
+            said = given.get(key, schemas.get(key, {}).get("default"))
+            value = value if is_free(value) else plain_value(value, schemas.get(key))
             linked = self.links.get((place, key), value)
             as_once = not is_free(value) and key in once and same(said, once[key])
             if not as_once and not agrees(linked, said, self.results):
@@ -116,6 +120,8 @@ class Setting:
         writes: the tools known to change something.
         links: see `Links`.
         once: the arguments of each expected call as they were made when the task was prepared.
+        subject: what the last expected call looks up: those of its arguments that the user or an
+            earlier result states, or else all that are not left open.
         holds: the state check; None where the task has none.
     """
 
@@ -125,6 +131,20 @@ class Setting:
     links: Links
     once: Mapping[int, Mapping[str, Any]]
     holds: Holds | None
+    subject: tuple[str, ...] = ()
+
+    def looks_up(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a true call looks up the very thing that the last expected call does."""
+        place = len(self.given.calls) - 1
+        wanted = self.once.get(place, {})
+        return self.given.calls[place].name == name and all(
+            key in arguments and same(_folded(wanted[key]), _folded(arguments[key]))
+            for key in self.subject
+        )
+
+
+def _folded(value: Any) -> Any:
+    return fold(value).casefold() if isinstance(value, str) else value
 
 
 class OwnUpstream:
@@ -144,10 +164,10 @@ class OwnUpstream:
     ) -> None:
         self.setting, self.recording = setting, recording
         self.effects: list[tuple[Any, ...]] = []
-        self.ledger = Ledger(setting.given, setting.links, setting.once)
+        self.by_name = {tool.name: tool for tool in setting.tools}
+        self.ledger = Ledger(setting.given, self.by_name, setting.links, setting.once)
         self.after: tuple[Write, ...] = ()
         self._open, self._opened = open, None if open is None else _Later(open)
-        self._names = {tool.name for tool in setting.tools}
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools as they truly are."""
@@ -155,19 +175,20 @@ class OwnUpstream:
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Carries out a true call."""
-        if name not in self._names:
+        if name not in self.by_name:
             return error("unknown_tool", f"There is no tool named {name}.")
         task = self.setting.given.id
+        plain = without_defaults(self.by_name[name], arguments)
         if self._opened is None:
             assert self.recording
-            result = self.recording.answer(task, self.after, name, arguments)
+            result = self.recording.answer(task, self.after, name, plain)
         else:
             result = self._opened.get().call(name, arguments)
             if self.recording is not None:
-                self.recording.keep(task, self.after, name, arguments, result)
+                self.recording.keep(task, self.after, name, plain, result)
         place = self.ledger.note(name, arguments, result)
         if result.ok and name in self.setting.writes:
-            made = as_write(name, arguments)
+            made = as_write(name, plain)
             self.effects.append(made if place is None else (name, f"expected call {place + 1}"))
             self.after = (*self.after, made)
             self.judge()

@@ -290,6 +290,9 @@ class _Reader:
         refuse = self._text(table, "refuse", place, default="")
         if refuse and refuse not in REASONS:
             raise self.wrong((*place, "refuse"), unknown("reason", refuse, REASONS))
+        if refuse == "not_found" and not calls:
+            why = "not_found needs the lookup that finds nothing, under `calls`"
+            raise self.wrong((*place, "refuse"), why)
         if refuse and (answer or state):
             raise self.wrong(place, "where a refusal is right there is no answer and no new state")
         ordered = table.get("ordered", False)

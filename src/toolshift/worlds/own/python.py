@@ -2,12 +2,12 @@
 
 A module gives what its `__all__` names, or else its public functions; a class (or a function
 without parameters that makes an object) the public methods of a fresh object. Every episode gets
-its own copy of the module, so that what one changes another does not see.
+its own copy of the module, so that what one changes another does not see. Functions may be
+asynchronous (`async def`); so may be the reset, and what checks the state.
 """
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 import sys
@@ -24,6 +24,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.importing import import_attribute
 from toolshift.core.names import unknown
 from toolshift.core.tool import Result, error
+from toolshift.episode.contract import finished
 from toolshift.interop.schema import inlined
 from toolshift.worlds.own.file import Place, WorldFile
 from toolshift.worlds.own.sources import failure_of, result_of
@@ -106,7 +107,7 @@ class PythonSource:
             made = getattr(made, part)
         if inspect.isfunction(made) and (inspect.signature(made).parameters or made.__doc__):
             return module, {made.__name__: made}
-        state = made() if callable(made) else made
+        state = finished(made()) if callable(made) else made
         names = [n for n in dir(state) if not n.startswith("_")]
         methods = {n: getattr(state, n) for n in names if inspect.ismethod(getattr(state, n))}
         if not methods:
@@ -119,7 +120,7 @@ class PythonSource:
         if not attribute:
             raise self.file.near(place, f"{reference!r} is not module:function")
         found = load_own(reference, self.file, place)
-        getattr(modules[name], attribute)() if name in modules else found()
+        finished(getattr(modules[name], attribute)() if name in modules else found())
 
 
 def _copy(name: str, folder: Path) -> ModuleType:
@@ -157,9 +158,7 @@ class PythonTools:
         except (msgspec.ValidationError, TypeError) as fault:
             return error("invalid_arguments", str(fault))
         try:
-            data = function(**given)
-            data = asyncio.run(data) if inspect.iscoroutine(data) else data
-            return result_of(name, msgspec.to_builtins(data))
+            return result_of(name, msgspec.to_builtins(finished(function(**given))))
         except Exception as fault:
             return failure_of(fault)
 
@@ -168,7 +167,7 @@ class PythonTools:
         close = getattr(self.state, "close", None)
         if callable(close) and not isinstance(self.state, ModuleType):
             with suppress(Exception):
-                close()
+                finished(close())
 
 
 def _typed(function: Function, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,6 +202,8 @@ def _listed(name: str, function: Function) -> dict[str, Any]:
             schema = {**schema, "description": described[param.name]}
         if param.default is param.empty:
             required.append(param.name)
+        else:
+            schema = {**schema, **_default(param.default)}
         properties[param.name] = schema
     shown: dict[str, Any] = {
         "name": name,
@@ -211,6 +212,14 @@ def _listed(name: str, function: Function) -> dict[str, Any]:
     }
     outputs = _outputs(hints.get("return", Any))
     return {**shown, "outputSchema": outputs} if outputs else shown
+
+
+def _default(value: Any) -> dict[str, Any]:
+    """The default of a parameter, as a schema says it; nothing for what is no JSON."""
+    try:
+        return {"default": msgspec.to_builtins(value)}
+    except TypeError:
+        return {}
 
 
 def _schema(kind: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ nothing. The last kind of line says whether the task's state check held after th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.tool import JSON, NOT_RECORDED, Result, error
+from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool, error
+from toolshift.interop.tools import from_mcp
+from toolshift.worlds.own.arguments import without_defaults
 from toolshift.worlds.own.file import WorldFile
 from toolshift.worlds.own.sources import fields_of
 
@@ -107,6 +109,17 @@ class Recording:
         return len(self.answers)
 
 
+def _plain(line: Line, tools: Mapping[str, Tool]) -> Line:
+    """The line without arguments at their defaults, as calls are looked up."""
+
+    def plain(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        return without_defaults(tools[name], arguments) if name in tools else arguments
+
+    after = tuple(as_write(n, plain(n, msgspec.json.decode(made))) for n, made in line.after)
+    arguments = plain(line.name, line.arguments)
+    return msgspec.structs.replace(line, arguments=arguments, after=after)
+
+
 def read_recording(file: WorldFile) -> tuple[Head, Recording]:
     """The recording that a world's file names.
 
@@ -123,9 +136,10 @@ def read_recording(file: WorldFile) -> tuple[Head, Recording]:
     recording = Recording()
     try:
         head = msgspec.json.decode(raw[0] if raw else b"", type=Head)
+        tools = {tool.name: tool for tool in from_mcp(head.tools).tools}
         for text in raw[1:]:
             number += 1
-            line = msgspec.json.decode(text, type=Line)
+            line = _plain(msgspec.json.decode(text, type=Line), tools)
             if line.holds is not None:
                 recording.judge(line.task, line.after, line.holds)
             else:

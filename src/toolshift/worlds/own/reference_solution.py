@@ -149,6 +149,21 @@ class Origins:
     goals: list[dict[str, Any]] = field(default_factory=list)
     free: list[tuple[int, str, Any]] = field(default_factory=list)
 
+    def subject(self, given: Given) -> tuple[str, ...]:
+        """The arguments by which the last expected call says what it looks up."""
+        if not given.calls:
+            return ()
+        place, arguments = len(given.calls) - 1, given.calls[-1].arguments
+        closed = {key: value for key, value in arguments.items() if not is_free(value)}
+        told = [
+            key
+            for key, value in closed.items()
+            if (place, key) in self.links
+            or (isinstance(value, str) and REFERENCE.search(value))
+            or any(states(ask, value) for ask in given.asks)
+        ]
+        return tuple(told or closed)
+
 
 def trace(given: Given, tools: Mapping[str, Tool], results: Mapping[int, Any]) -> Origins:
     """Finds out where the values come from, by the texts of the user and the results."""

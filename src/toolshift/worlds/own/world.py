@@ -18,10 +18,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
 from toolshift.core.layer import Session
 from toolshift.core.names import unknown
-from toolshift.core.scene import Declared, Outcome, Scene, Task
+from toolshift.core.scene import Calls, Declared, Outcome, Scene, Task
 from toolshift.core.tool import JSON, NOT_RECORDED, Result, Tool
 from toolshift.core.user import Ask
 from toolshift.core.world import Request, TaskKind, Truth, World
+from toolshift.episode.contract import finished
 from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
@@ -73,6 +74,13 @@ class OwnScene(Scene):
         """What draws tasks or entities cannot be truthful here."""
         assert isinstance(self.world, OwnWorld)
         return self.world.not_applicable_reason(self, shift)
+
+    def looks_up(self, calls: Calls) -> bool:
+        """Whether one of some true calls looks up what the last expected call does."""
+        truth = self.truth
+        if not self.outcome.witness or not isinstance(truth, OwnTruth):
+            return super().looks_up(calls)
+        return any(truth.setting.looks_up(name, made) for name, made in calls)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +239,10 @@ class OwnWorld(World):
         self._check_end(given, upstream)
         by_name = {tool.name: tool for tool in self.tools}
         origins = trace(given, by_name, results)
-        setting = replace(upstream.setting, tools=self.tools, links=origins.links)
+        subject = origins.subject(given) if given.check.refuse else ()
+        setting = replace(
+            upstream.setting, tools=self.tools, links=origins.links, subject=subject
+        )
         walks = tuple(
             Walk(given, turn, by_name, origins.links, origins.slots, failing)
             for turn in range(len(given.asks))
@@ -267,7 +278,7 @@ class OwnWorld(World):
 
         def holds(state: Any) -> bool:
             try:
-                return bool(function(state))
+                return bool(finished(function(state)))
             except Exception as fault:
                 why = f"{given.check.state} raised {type(fault).__name__}: {fault}"
                 raise self.file.near(place, why) from fault
