@@ -65,10 +65,10 @@ async def send(sku: str, amount: int = 1, note: str = "") -> dict[str, str]:
     SENT.append((sku, amount))
     return {"parcel": f"P-{len(SENT)}"}
 '''
-CHECKS = '''
+CHECKS = """
 async def sent_once(module):
     return module.SENT == [("K-1", 1)]
-'''
+"""
 TASKS = """
 world: stock
 tools: {python: stock_tools}

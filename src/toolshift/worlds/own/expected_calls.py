@@ -95,8 +95,8 @@ class Ledger:
             if key not in given and not left_open and "default" not in schemas.get(key, {}):
                 return False
             said = given.get(key, schemas.get(key, {}).get("default"))
-            value = value if is_free(value) else plain_value(value, schemas.get(key))
-            linked = self.links.get((place, key), value)
+            wanted = value if is_free(value) else plain_value(value, schemas.get(key))
+            linked = self.links.get((place, key), wanted)
             as_once = not is_free(value) and key in once and same(said, once[key])
             if not as_once and not agrees(linked, said, self.results):
                 return False

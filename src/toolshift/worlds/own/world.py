@@ -240,9 +240,7 @@ class OwnWorld(World):
         by_name = {tool.name: tool for tool in self.tools}
         origins = trace(given, by_name, results)
         subject = origins.subject(given) if given.check.refuse else ()
-        setting = replace(
-            upstream.setting, tools=self.tools, links=origins.links, subject=subject
-        )
+        setting = replace(upstream.setting, tools=self.tools, links=origins.links, subject=subject)
         walks = tuple(
             Walk(given, turn, by_name, origins.links, origins.slots, failing)
             for turn in range(len(given.asks))
