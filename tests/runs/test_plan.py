@@ -21,7 +21,7 @@ from toolshift.core.tool import Result, Tool
 from toolshift.episode.oracle import OracleAgent
 from toolshift.report.terminal import as_text
 from toolshift.runs.plan import make_plan
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml")
 
@@ -95,7 +95,7 @@ def test_a_broken_shift_is_said_and_the_run_goes_on(name: str) -> None:
 
 
 def test_a_run_of_nothing_but_a_broken_shift_still_has_its_clean_scenes() -> None:
-    plan = make_plan(select(shifts=("rule_raises",), tasks=2, placebo=False))
+    plan = make_plan(select(Selection(shifts=("rule_raises",), tasks=2, placebo=False)))
     assert [(bool(row.cell.shifts), row.broken) for row in plan.rows] == [
         (False, False), (False, False), (True, True), (True, True)
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def test_the_exit_code_says_that_a_shift_was_broken(toolshift: Run, tmp_path: Pa
 
 @pytest.mark.parametrize("suite", ["quick", "standard"])
 def test_a_world_of_given_tasks_works_with_a_whole_suite(suite: str) -> None:
-    plan = make_plan(select(suite, worlds=(EXAMPLE,)))
+    plan = make_plan(select(Selection(suite, worlds=(EXAMPLE,))))
     assert len({cell.lineage for cell in plan.cells}) == 5
     assert not any(row.not_applicable for row in plan.rows if not row.cell.shifts)
     reasons = {row.not_applicable for row in plan.skipped}
