@@ -1,12 +1,15 @@
 """Whether scores have moved: the same episodes, made by an older commit and by this one.
 
     python benchmarks/same_scores.py --before 46c7003 --suite quick
-    python benchmarks/same_scores.py --before 46c7003 --suite standard --tasks 22
+    python benchmarks/same_scores.py --before 46c7003 --suite standard@1 --tasks 22
 
 Both sides run in processes of their own, through the command line and the names that `toolshift`
 exports, so that modules may have moved in between. Compared are the episodes of the oracle and of
 every planted agent line by line (but for the names in `RENAMED`), what an agent is shown in every
 scene, by hash, and rows of training data, by hash. Exit code 1 where anything differs.
+
+Shifts are compared at the versions that the older commit has. A suite such as `standard@1`, of
+which the older commit knows no versions, is its `standard`.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ for world in sys.argv[2:]:
             scene = make_scene(find_world(world), kind, 0)
             try:
                 if stack:
-                    scene = apply(scene, stack.split(":")[0], int(stack.split(":")[1]))
+                    scene = apply(scene, stack, 2)
                 episode = Episode(scene)
                 texts = [episode.observation]
                 make_agent("oracle").play(episode)
@@ -47,7 +50,8 @@ for world in sys.argv[2:]:
                 shown = json.dumps([[list(t.messages), list(t.tools)] for t in texts])
             except NotApplicable as reason:
                 shown = f"not applicable: {reason}"
-            seen[f"{world}/{kind} {stack}"] = hashlib.sha256(shown.encode()).hexdigest()[:16]
+            name = stack.partition("@")[0]
+            seen[f"{world}/{kind} {name}"] = hashlib.sha256(shown.encode()).hexdigest()[:16]
 print(json.dumps(seen))
 """
 
@@ -72,9 +76,19 @@ def agents(source: Path, cwd: Path) -> list[str]:
     return [name for name in names if re.fullmatch(r"[a-z_]+", name) and name != "smol"]
 
 
+def has(source: Path, what: str, name: str, cwd: Path) -> bool:
+    """Whether a side lists this suite."""
+    rows: list[dict[str, Any]] = json.loads(
+        run(source, "-m", "toolshift", "list", f"{what}s", "--json", cwd=cwd)
+    )
+    return any(row[what] == name for row in rows)
+
+
 def episodes(source: Path, suite: str, tasks: int, names: list[str], cwd: Path) -> dict[str, str]:
     """The stored episodes of a side by their id, as text."""
     found: dict[str, str] = {}
+    if not has(source, "suite", suite, cwd):
+        suite = suite.partition("@")[0]
     for world in WORLDS:
         out = cwd / f"{suite}-{world}"
         some = ["--tasks", str(tasks)] if tasks else []
@@ -114,10 +128,10 @@ def rows(source: Path, cwd: Path) -> str:
 
 
 def renamed(line: str) -> str:
-    """An old line with the names of today."""
+    """A line with the names of today; a shift without its version."""
     for old, new in RENAMED.items():
         line = line.replace(f'"{old}"', f'"{new}"')
-    return line
+    return re.sub(r'("shift": ?"\w+)@1"', r'\1"', line)
 
 
 def differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
@@ -152,10 +166,13 @@ def main() -> None:
                 run(sides["before"], "-m", "toolshift", "list", "shifts", "--json",
                     cwd=work["before"])
             )  # fmt: skip
-            stacks = ",".join(f"{row['shift']}:2" for row in shifts)
+            named = {
+                "before": ",".join(row["shift"] for row in shifts),
+                "after": ",".join(f"{row['shift']}@{row.get('version', 1)}" for row in shifts),
+            }
             bad = 0
             shown = {
-                side: json.loads(run(source, "-c", SHOWN, stacks, *WORLDS, cwd=work[side]))
+                side: json.loads(run(source, "-c", SHOWN, named[side], *WORLDS, cwd=work[side]))
                 for side, source in sides.items()
             }
             bad += report("what agents are shown", shown)

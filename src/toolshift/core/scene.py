@@ -73,6 +73,11 @@ class Declared(Protocol):
         ...
 
     @property
+    def base(self) -> str:
+        """Its name without a version."""
+        ...
+
+    @property
     def level(self) -> int:
         """1 the surface, 2 the interface over time, 3 the truth."""
         ...

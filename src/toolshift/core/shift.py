@@ -61,7 +61,8 @@ class Shift:
         order: where it stands in a composition: the deeper change is made first, so that a layer
             of the surface covers what a change of the graph has made.
         imitates: a changelog entry of the kind that causes this in the real world.
-        file: the content of the file that it was made from; such a shift has one severity.
+        file: the content of the file that it was made from.
+        severities: those that it has; (2,) for a shift of one level.
     """
 
     name: str
@@ -75,6 +76,23 @@ class Shift:
     summary: str
     rule: Rule
     file: bytes = b""
+    severities: tuple[Severity, ...] = SEVERITIES
+
+    @property
+    def base(self) -> str:
+        """Its name without a version: `redirect` of `redirect@1`."""
+        return split_version(self.name)[0]
+
+
+def split_version(name: str) -> tuple[str, int]:
+    """A name and the version that it asks for, 0 for none: `redirect@1`.
+
+    What stands behind the @ of a shift from a file is a hash of eight digits and no version.
+    """
+    base, _, version = name.partition("@")
+    if base and version.isdigit() and len(version) < 4:
+        return base, int(version)
+    return name, 0
 
 
 declared: dict[str, Shift] = {}
@@ -90,17 +108,31 @@ def shift(
     imitates: str,
     order: int | None = None,
     version: int = 1,
+    name: str = "",
+    one_level: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Registers a function of (scene, rng, severity) as a shift under its own name.
 
     The function returns a `Change`, and raises `NotApplicable` where it cannot be truthful.
 
+    Args:
+        tier: at which an agent has to adapt.
+        dimension: what is changed.
+        level: as of `Shift`.
+        preserves: as of `Shift`.
+        imitates: as of `Shift`.
+        order: as of `Shift`; by the level where None.
+        version: raised whenever what an agent is shown changes.
+        name: where it is not the function's; a former version that is kept is `NAME@VERSION`.
+        one_level: where severity does not tell levels apart; it has severity 2 alone.
+
     Raises:
         UsageError: where another module has a shift of this name.
     """
+    own = name
 
     def register(rule: Rule) -> Rule:
-        name = rule.__name__
+        name = own or rule.__name__
         summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
         place = 4 - level if order is None else order
         if name in declared and declared[name].rule.__module__ != rule.__module__:
@@ -109,7 +141,17 @@ def shift(
                 "shift of this name already; choose another"
             )
         declared[name] = Shift(
-            name, version, tier, dimension, level, preserves, place, imitates, summary, rule
+            name,
+            version,
+            tier,
+            dimension,
+            level,
+            preserves,
+            place,
+            imitates,
+            summary,
+            rule,
+            severities=(2,) if one_level else SEVERITIES,
         )
         return rule
 

@@ -27,6 +27,7 @@ from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import FORMAT, Record
+from toolshift.shifts.registry import find_shift
 
 
 class AgentReport(msgspec.Struct, frozen=True):
@@ -252,7 +253,7 @@ def draws_entities(worlds: Iterable[str]) -> bool:
 
 def is_look_alike(cell: Cell) -> bool:
     """Whether a cell is the solvable counterpart of an unsolvable one."""
-    return any(applied.shift.endswith("_lookalike") for applied in cell.shifts)
+    return any(find_shift(applied.shift).base.endswith("_lookalike") for applied in cell.shifts)
 
 
 def _skipped(plan: Plan) -> list[Skipped]:

@@ -10,7 +10,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied, Scene
 from toolshift.episode.draw import make_scene
-from toolshift.shifts.registry import apply
+from toolshift.shifts.registry import apply, find_shift
 from toolshift.worlds.registry import find_world
 
 Stack = tuple[Applied, ...]
@@ -45,8 +45,18 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def id(self) -> str:
-        """A short name, the same in every run that has this cell."""
-        return _digest(self.lineage, self.stack, str(self.trial), self.task)
+        """A short name, the same in every run that has this cell.
+
+        A shift of version 1 stands in it by its name and a later version as `redirect@2`, whichever
+        is that of today: so runs of before and after a new version can be compared.
+        """
+        stack = "+".join(f"{_versioned(each.shift)}:{each.severity}" for each in self.shifts)
+        return _digest(self.lineage, stack, str(self.trial), self.task)
+
+
+def _versioned(name: str) -> str:
+    found = find_shift(name)
+    return found.base if found.version == 1 else f"{found.base}@{found.version}"
 
 
 def write_stack(stack: Stack) -> str:

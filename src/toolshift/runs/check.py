@@ -28,7 +28,7 @@ from toolshift.core.importing import import_attribute
 from toolshift.core.message import Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, Shift
+from toolshift.core.shift import NotApplicable, Shift
 from toolshift.core.tool import JSON
 from toolshift.core.world import POOLS, World
 from toolshift.episode.contract import converse
@@ -117,7 +117,7 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
 def check_shift(bench: Bench, name: str) -> Iterator[Verdict]:
     """Checks one shift at all severities."""
     shift = find_shift(name)
-    by_severity = {severity: list(bench.shifted(name, severity)) for severity in SEVERITIES}
+    by_severity = {each: list(bench.shifted(name, each)) for each in shift.severities}
     scenes = [scene for each in by_severity.values() for scene in each]
     if not scenes:
         yield Verdict(name, 5, "fail", "not applicable to any task")
@@ -238,6 +238,8 @@ def _breaks_claim(shift: Shift, scenes: list[Scene]) -> str:
 
 def _severity(shift: Shift, by_severity: dict[Any, list[Scene]]) -> Verdict:
     """Compares the three severities on the tasks to which all are applicable."""
+    if len(by_severity) == 1:
+        return Verdict(shift.name, 5, "pass", "one level")
     kept = [{s.task.lineage: s for s in scenes} for scenes in by_severity.values()]
     shared = set.intersection(*map(set, kept))
     if not shared:
@@ -319,13 +321,13 @@ def _overlap(sets: Sequence[set[str]]) -> set[str]:
 def _wording(bench: Bench, name: str) -> Verdict:
     """Whether words tell the unsolvable scenes from their look-alikes."""
     try:
-        find_shift(f"{name}_lookalike")
+        pair = find_shift(f"{name}_lookalike")
     except UsageError:
         return Verdict(name, 7, "not tested", f"there is no {name}_lookalike to compare with")
     texts: list[str] = []
     labels: list[int] = []
     groups: list[str] = []
-    for severity in SEVERITIES:
+    for severity in pair.severities:
         unsolvable = {s.task.lineage: s for s in bench.shifted(name, severity)}
         alike = {s.task.lineage: s for s in bench.shifted(f"{name}_lookalike", severity)}
         for task in unsolvable.keys() & alike.keys():
@@ -360,7 +362,7 @@ def _all_scenes(bench: Bench) -> Iterator[Scene]:
     for world in bench.worlds:
         yield from bench.clean(world)
     for name in bench.shifts:
-        for severity in SEVERITIES:
+        for severity in find_shift(name).severities:
             yield from bench.shifted(name, severity)
 
 

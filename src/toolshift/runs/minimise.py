@@ -19,6 +19,7 @@ from toolshift.episode.with_tools import with_tools
 from toolshift.runs.cell import Cell, Stack, build
 from toolshift.runs.run_folder import Record
 from toolshift.runs.study import play
+from toolshift.shifts.registry import find_shift
 
 
 class Smallest(msgspec.Struct, frozen=True):
@@ -130,7 +131,8 @@ def _smaller(cell: Cell) -> Iterator[Cell]:
     for place in range(len(cell.shifts)):
         yield change(cell, shifts=_without(cell.shifts, place), task="")
     for place, applied in enumerate(cell.shifts):
-        for severity in range(1, applied.severity):
+        lower = [n for n in find_shift(applied.shift).severities if n < applied.severity]
+        for severity in lower:
             stack = list(cell.shifts)
             stack[place] = Applied(applied.shift, severity)
             yield change(cell, shifts=tuple(stack), task="")

@@ -37,15 +37,16 @@ from toolshift.core.files import (
     write,
 )
 from toolshift.core.message import Usage
+from toolshift.core.scene import Applied
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
-from toolshift.runs.cell import Cell
+from toolshift.runs.cell import Cell, Stack
 from toolshift.runs.plan import Plan, Planned
-from toolshift.runs.suite import ResolvedSelection
+from toolshift.runs.suite import SUITES, ResolvedSelection
 from toolshift.shifts.files import know_files
-from toolshift.shifts.registry import file_contents
+from toolshift.shifts.registry import as_stored, file_contents
 
 FORMAT = 2
 """Format 1 named two causes otherwise; `Grade` reads them by their names of today."""
@@ -162,7 +163,7 @@ class RunFolder:
                 f"{path}/plan.jsonl does not belong to its manifest: it was cut or changed. "
                 "Restore it, or start a new run in another folder."
             )
-        return cls(path, manifest, plan)
+        return cls(path, *_in_names_of_today(manifest, rows))
 
     @classmethod
     def _make(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
@@ -362,6 +363,34 @@ class InMemoryStore:
 
 class _Named(msgspec.Struct):
     episode: str
+
+
+def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[Manifest, Plan]:
+    """A manifest and its plan, in which a shift of a former version goes by `NAME@VERSION`.
+
+    A name alone in a run folder is the version that the manifest says; in this process it is the
+    version of today. A suite without a version is one of before suites had versions: the first.
+    """
+    names = {name: as_stored(name, version) for name, version in manifest.shifts.items()}
+    change = msgspec.structs.replace
+
+    def stack(shifts: Stack) -> Stack:
+        return tuple(Applied(names.get(each.shift, each.shift), each.severity) for each in shifts)
+
+    selection = change(
+        manifest.selection,
+        suite=_suite(manifest.selection.suite),
+        arms=tuple(change(arm, shifts=stack(arm.shifts)) for arm in manifest.selection.arms),
+    )
+    versions = {names[name]: version for name, version in manifest.shifts.items()}
+    renamed = tuple(change(r, cell=change(r.cell, shifts=stack(r.cell.shifts))) for r in rows)
+    read = change(manifest, suite=_suite(manifest.suite), selection=selection, shifts=versions)
+    return read, Plan(selection, versions, renamed)
+
+
+def _suite(stored: str) -> str:
+    name, changed, rest = stored.partition(" ")
+    return f"{name}@1{changed}{rest}" if f"{name}@1" in SUITES else stored
 
 
 def _same(folder: RunFolder, manifest: Manifest) -> None:

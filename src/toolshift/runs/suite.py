@@ -12,10 +12,10 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.scene import Applied
-from toolshift.core.shift import TIERS
+from toolshift.core.shift import TIERS, split_version
 from toolshift.core.world import POOLS
 from toolshift.runs.cell import Cell, Stack
-from toolshift.shifts.registry import find_shift, shifts
+from toolshift.shifts.registry import check_severity, find_shift, shifts
 from toolshift.worlds.names import split_task
 from toolshift.worlds.registry import find_world, stored_name
 
@@ -117,7 +117,10 @@ class ResolvedSelection(msgspec.Struct, frozen=True):
 
 
 class Suite(msgspec.Struct, frozen=True):
-    """A selection with a name. `shifts` are as on the command line (`read_arms`)."""
+    """A selection with a name. `shifts` are as on the command line (`read_arms`).
+
+    `name` is `NAME@VERSION`. Versions before the last are frozen: their shifts have versions too.
+    """
 
     name: str
     summary: str
@@ -128,57 +131,97 @@ class Suite(msgspec.Struct, frozen=True):
     rotate: bool = False
 
 
+SHIFTS_1 = """
+tool_name_noise semantic_rename identity_erasure semantic_trap parameter_rename schema_noise
+description_paraphrase description_removal distractor_tools query_paraphrase query_typos
+query_ambiguity query_underspecification query_redundancy format_drift missing_values
+truncation verification_change transient_error permanent_error redirect tool_removed_midway
+tool_added tool_migrated merged_tools split_tools reversed_order new_precondition
+conflicting_sources incomplete_information unseen_domain rule_update intent_change fatal_error
+fatal_error_lookalike tool_gone tool_gone_lookalike contradictory_request
+contradictory_request_lookalike no_such_entity no_such_entity_lookalike
+"""
+"""The shifts of the suites `standard@1` and `paper@1`: those of release 0.2.0, in its order."""
+
+_QUICK = (
+    "identity_erasure:2",
+    "semantic_trap:2",
+    "format_drift:3",
+    "redirect:2",
+    "merged_tools:2",
+    "reversed_order:2*12",
+    "unseen_domain:2",
+    "fatal_error:2*10",
+    "fatal_error_lookalike:2*10",
+    "no_such_entity:2*10",
+    "no_such_entity_lookalike:2*10",
+)
+
 SUITES: dict[str, Suite] = {
     suite.name: suite
     for suite in (
         Suite(
-            "quick",
+            "quick@2",
             "20 tasks of poi, 11 shifts over the four tiers: about 220 episodes an agent",
             ("poi",),
             20,
-            (
-                "identity_erasure:2",
-                "semantic_trap:2",
-                "format_drift:3",
-                "redirect:2",
-                "merged_tools:2",
-                "reversed_order:2*12",
-                "unseen_domain:2",
-                "fatal_error:2*10",
-                "fatal_error_lookalike:2*10",
-                "no_such_entity:2*10",
-                "no_such_entity_lookalike:2*10",
-            ),
+            _QUICK,
             (2,),
         ),
         Suite(
-            "standard",
+            "standard@2",
             "16 tasks of each world, every shift at three severities",
             ("poi", "medical", "retail"),
             16,
             ("all",),
         ),
         Suite(
-            "paper",
+            "paper@2",
             "220 tasks of poi, each under one shift of each tier: 880 evaluation tasks",
             ("poi",),
             220,
             ("all",),
             rotate=True,
         ),
+        Suite(
+            "quick@1",
+            "quick as of release 0.2.0",
+            ("poi",),
+            20,
+            tuple(text.replace(":", "@1:") for text in _QUICK),
+            (2,),
+        ),
+        Suite(
+            "standard@1",
+            "standard as of release 0.2.0",
+            ("poi", "medical", "retail"),
+            16,
+            tuple(f"{name}@1" for name in SHIFTS_1.split()),
+        ),
+        Suite(
+            "paper@1",
+            "paper as of release 0.2.0",
+            ("poi",),
+            220,
+            tuple(f"{name}@1" for name in SHIFTS_1.split()),
+            rotate=True,
+        ),
     )
 }
+"""Suites by `NAME@VERSION`; of each name the version of today comes first."""
 
 
 def find_suite(name: str) -> Suite:
-    """The suite of this name.
+    """The suite of this name: `quick` for the version of today, `quick@1` for version 1.
 
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
-    if name not in SUITES:
-        raise UsageError(unknown("suite", name, SUITES))
-    return SUITES[name]
+    today = {split_version(each)[0]: suite for each, suite in reversed(SUITES.items())}
+    known = {**SUITES, **today}
+    if name not in known:
+        raise UsageError(unknown("suite", name, known))
+    return known[name]
 
 
 def select(asked: Selection) -> ResolvedSelection:
@@ -196,16 +239,18 @@ def select(asked: Selection) -> ResolvedSelection:
     worlds = tuple(dict.fromkeys(map(stored_name, asked.worlds or base.worlds)))
     _check_worlds(asked, worlds)
     severities = asked.severities or ((2,) if asked.shifts else base.severities)
-    held_out = {shift for name in asked.without for shift in _names(name)}
+    held_out = {find_shift(each).base for name in asked.without for each in _names(name)}
     arms = (arm for text in asked.shifts or base.shifts for arm in read_arms(text, severities))
     changed = (asked.worlds, asked.kinds, asked.shifts, held_out, asked.severities, asked.tasks)
     return ResolvedSelection(
-        suite=f"{asked.suite} (changed)" if any(changed) else asked.suite,
+        suite=f"{base.name} (changed)" if any(changed) else base.name,
         worlds=worlds,
         kinds=asked.kinds,
         tasks=tasks,
         arms=_distinct(
-            arm for arm in arms if held_out.isdisjoint(applied.shift for applied in arm.shifts)
+            arm
+            for arm in arms
+            if held_out.isdisjoint(find_shift(applied.shift).base for applied in arm.shifts)
         ),
         rotate=base.rotate and not asked.shifts,
         placebo=asked.placebo,
@@ -250,7 +295,8 @@ def check_entities(pool: str, size: int) -> None:
 def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
     """Reads `NAME[:SEVERITY][+NAME[:SEVERITY]...][*TASKS]`.
 
-    NAME may be a tier, which stands for its shifts, `all`, or `clean` for no shift at all.
+    NAME may be a tier, which stands for its shifts, `all`, or `clean` for no shift at all. A shift
+    of one level has severity 2 alone, whatever `severities` says.
 
     Raises:
         UsageError: for an unknown shift, or a severity or a number that is none.
@@ -267,7 +313,11 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
         [
             Applied(name, severity)
             for name in _names(raw)
-            for severity in ((_severity(number, text),) if colon else _severities(name, severities))
+            for severity in (
+                (check_severity(find_shift(name), _severity(number, text)),)
+                if colon
+                else _severities(name, severities)
+            )
         ]
         for raw, colon, number in parts
     ]
@@ -280,7 +330,7 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
 
 def _repeated(stack: Stack) -> str:
     """A shift that stands twice in a stack; "" where none does."""
-    names = [applied.shift for applied in stack]
+    names = [find_shift(applied.shift).base for applied in stack]
     return next((name for name in names if names.count(name) > 1), "")
 
 
@@ -323,8 +373,9 @@ def _names(raw: str) -> list[str]:
 
 
 def _severities(name: str, severities: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of a shift that names none; one that is made from a file is always the same."""
-    return severities[:1] if find_shift(name).file else severities
+    """Those of a shift that names none."""
+    has = find_shift(name).severities
+    return tuple(each for each in severities if each in has) or has
 
 
 def _severity(text: str, where: str) -> int:

@@ -120,7 +120,7 @@ def shifted(scene: LiveScene, stack: tuple[Applied, ...], may_write: bool = Fals
     for one in sorted(stack, key=lambda one: (find_shift(one.shift).order, one.shift)):
         before = scene
         scene = _applied(scene, one)
-        if one.shift in TRAPS and not may_write:
+        if find_shift(one.shift).base in TRAPS and not may_write:
             _refuse_writes(before, scene, one)
     return scene
 
@@ -132,7 +132,7 @@ def _applied(scene: LiveScene, one: Applied) -> LiveScene:
         raise NotApplicable(f"{name}: it changes what a user says, and live tools have no user")
     if found.level == 3:
         raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
-    if one.shift in SPARING and not scene.needed:
+    if found.base in SPARING and not scene.needed:
         raise NotApplicable(f"{name}: which tools can be spared is not known; say which are needed")
     try:
         after = apply(scene, one.shift, one.severity)

@@ -13,7 +13,14 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError, described
 from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied, Scene
-from toolshift.core.shift import SEVERITIES, NotApplicable, Shift, declared
+from toolshift.core.shift import (
+    SEVERITIES,
+    NotApplicable,
+    Severity,
+    Shift,
+    declared,
+    split_version,
+)
 
 PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH lists folders
 
@@ -65,7 +72,8 @@ OURS = {
     "*.json": "toolshift.shifts.release.file:find_file_shift",
     "*@*": "toolshift.shifts.release.file:find_file_shift",
 }
-"""Every shift that ships with ToolShift, and what reads those that are files."""
+"""Every shift that ships with ToolShift, and what reads those that are files. `NAME@VERSION` is a
+former version that is kept, so that figures of older releases can be made again."""
 
 
 def _load_plugins() -> None:
@@ -100,20 +108,39 @@ SHIFTS: Registry[Shift] = Registry("shift", OURS, "toolshift.shifts", declared, 
 
 
 def shifts() -> dict[str, Shift]:
-    """Every shift by name: ours, and those of installed plugins."""
-    return SHIFTS.all()
+    """Every shift of today by name: ours, and those of installed plugins; no former versions."""
+    return {name: SHIFTS.find(name) for name in SHIFTS.names() if not split_version(name)[1]}
 
 
 def find_shift(name: str) -> Shift:
     """The shift of this name, or of a file that `toolshift shift from-diff` has written.
 
     A file is named by its path; from then on it goes by its name and a hash, `monday@1f2e3d4c`, so
-    that no path stands in what is stored.
+    that no path stands in what is stored. A name alone is the version of today, which goes by it;
+    `redirect@1` is version 1, whether or not there is a later one.
 
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
-    return SHIFTS.find(name)
+    base, version = split_version(name)
+    if not version or name in SHIFTS.names():
+        return SHIFTS.find(name)
+    today = SHIFTS.find(base)
+    if today.version != version:
+        kept = [split_version(each)[1] for each in SHIFTS.names() if each.startswith(f"{base}@")]
+        there = ", ".join(map(str, sorted({*kept, today.version})))
+        raise UsageError(f"unknown shift {name!r}: the versions of {base} are {there}")
+    return today
+
+
+def as_stored(name: str, version: int) -> str:
+    """The name today of a shift that was stored by its name and version.
+
+    Where the version is not kept, it is the name as stored.
+    """
+    if version and f"{name}@{version}" in SHIFTS.names():
+        return f"{name}@{version}"
+    return name
 
 
 def file_contents(names: Iterable[str]) -> dict[str, bytes]:
@@ -142,13 +169,12 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
         UsageError: for an unknown shift or severity.
     """
     found = find_shift(name)
-    if severity not in SEVERITIES:
-        raise UsageError(f"severity {severity} of {name}: it goes from 1 to 3")
+    severity = check_severity(found, severity)
     _one_end_only(scene, found)
     why = scene.not_applicable_reason(found)
     if why:
         raise NotApplicable(why)
-    rng = seeds.rng(draw or scene.task.id, name, severity, len(scene.shifts), "shift")
+    rng = seeds.rng(draw or scene.task.id, found.base, severity, len(scene.shifts), "shift")
     change = found.rule(scene, rng, severity)
     layers = scene.layers
     for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):
@@ -157,12 +183,28 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
             raise NotApplicable(f"{', '.join(taken)} is already changed")
         layers = (*layers, layer)
     shifted = scene.with_(
-        layers=layers, shifts=(*scene.shifts, Applied(name, severity)), **change.edits()
+        layers=layers, shifts=(*scene.shifts, Applied(found.name, severity)), **change.edits()
     )
     for tool in shifted.tools:
         if not tool.channels:
             raise NotApplicable(f"nothing would be left that tells what {tool.name} does")
     return shifted
+
+
+def check_severity(found: Shift, severity: int) -> Severity:
+    """The severity, if the shift has it; a shift from a file is the same at every severity.
+
+    Raises:
+        UsageError: where it has not.
+    """
+    for each in found.severities:
+        if each == severity or (found.file and severity in SEVERITIES):
+            return each
+    if severity in SEVERITIES:
+        raise UsageError(
+            f"severity {severity} of {found.name}: it has one level; write {found.name} alone"
+        )
+    raise UsageError(f"severity {severity} of {found.name}: it goes from 1 to 3")
 
 
 def _one_end_only(scene: Scene, found: Shift) -> None:

@@ -13,7 +13,7 @@ from toolshift.shifts.registry import shifts
 from toolshift.worlds.registry import find_world, world_names
 
 Table = list[dict[str, Any]]
-ONLY_JSON = ("level", "preserves", "imitates")
+ONLY_JSON = ("version", "severities", "level", "preserves", "imitates")
 """Columns for which a terminal has no room."""
 
 
@@ -71,6 +71,8 @@ def _shifts() -> Table:
     return [
         {
             "shift": s.name,
+            "version": s.version,
+            "severities": list(s.severities),
             "tier": s.tier,
             "dimension": s.dimension,
             "level": s.level,

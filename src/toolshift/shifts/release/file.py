@@ -173,4 +173,5 @@ def as_shift(file: ShiftFile) -> Shift:
         summary=f"The change from {file.old.origin} to {file.new.origin}, exactly.",
         rule=release,
         file=file.encode(),
+        severities=(2,),
     )

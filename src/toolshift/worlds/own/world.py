@@ -306,14 +306,14 @@ class OwnWorld(World):
 
     def not_applicable_reason(self, scene: Scene, shift: Declared) -> str:
         """What draws tasks or entities cannot be truthful here."""
-        if shift.name in DRAWN:
+        if shift.base in DRAWN:
             return "it draws other tasks or entities, and the tasks of this world are given"
         if shift.level > 1 and not scene.calls:
             return "the task makes no call"
         truth = scene.truth
         calls = truth.setting.given.calls if isinstance(truth, OwnTruth) else ()
         silent = [call.name for call in calls if not truth.by_name[call.name].returns]
-        if shift.name == "conflicting_sources" and silent:
+        if shift.base == "conflicting_sources" and silent:
             return f"{silent[0]} does not declare what its results hold"
         keeps = shift.preserves == "end_state" or shift.file  # a change of tools says itself
         if scene.clean.outcome.refusal and not keeps:
