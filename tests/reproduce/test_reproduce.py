@@ -13,8 +13,6 @@ import msgspec
 import pytest
 from train import tiny
 
-from toolshift.cli.actions.data import read_mix
-from toolshift.cli.actions.train import _settings
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.lm.prompt import to_plain_messages
@@ -155,8 +153,8 @@ def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):
     command = re.search(r"^    toolshift (.+?)\n\n", after, re.DOTALL | re.MULTILINE)[1]
     asked = {}
 
-    def paft_command(alpha, count, mixed, settings):
-        asked.update(mix=read_mix(alpha, mixed), count=count, settings=_settings(settings))
+    def paft_command(options):
+        asked.update(mix=options.mix(), count=options.count, settings=options.settings())
 
     monkeypatch.setattr("toolshift.cli.actions.train.paft_command", paft_command)
     code, _, err = toolshift(*shlex.split(command.replace("\\\n", " ")))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolshift.cli.actions.data import statistics
 from toolshift.core.errors import UsageError
 from toolshift.shifts.registry import shifts
+from toolshift.train.card import statistics
 from toolshift.train.data import expert_rows, make_rows
 from toolshift.train.rows import read_rows
 from toolshift.train.scenes import TRAINING_FAMILIES, Mix, check, draw
@@ -58,10 +58,10 @@ def test_given_tasks_are_met_again_under_other_draws():
     few = {kind: count for kind, count in find_world(own).counts.items() if count < 15}
     rows = make_rows(mix, 60)
     assert few, "the example has tasks enough, so none is met again"
-    assert 30 <= statistics(rows)["shifts"]["clean"] < 40
+    assert 30 <= statistics(rows).shifts["clean"] < 40
     assert len({row["lineage"] for row in rows}) == 60
     assert len({row["id"] for row in rows if row["shifts"]}) > 20
-    assert statistics(rows)["distinct"] == len({row["id"] for row in rows}) < len(rows)
+    assert statistics(rows).distinct == len({row["id"] for row in rows}) < len(rows)
     assert rows == make_rows(mix, 60)
 
 
@@ -149,11 +149,11 @@ def test_trajectories_are_counted_and_not_their_rows():
     rows = make_rows(Mix(alpha=1.0, shifts=("midway", "limits"), size=200), 40)
     found = statistics(rows)
     assert len(rows) > 40
-    assert sum(found["kinds"].values()) == sum(found["shifts"].values()) == 40
+    assert sum(found.kinds.values()) == sum(found.shifts.values()) == 40
     last = {row["lineage"]: row["messages"] for row in rows}
     refused = sum(said[-1]["tool_calls"][0]["function"]["name"] == "refuse"
                   for said in last.values() if said[-1]["role"] == "assistant")  # fmt: skip
-    assert found["unsolvable"] == refused > 0
+    assert found.unsolvable == refused > 0
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,11 @@ from train.tiny import lora  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent  # noqa: E402
-from toolshift.cli.actions.train import going_on  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm.checkpoint import training_record  # noqa: E402
 from toolshift.train import record  # noqa: E402
 from toolshift.train.callbacks import checkpoints  # noqa: E402
-from toolshift.train.model import require_one_gpu  # noqa: E402
+from toolshift.train.model import require_one_gpu, with_start  # noqa: E402
 from toolshift.train.rows import checked, read_rows, write_rows  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
@@ -94,7 +93,7 @@ def test_a_checkpoint_says_its_layout_and_its_base(model, tmp_path):
     train(tiny.rows(), lora(model, steps=2, layout="name-first", save_at=(1,)), tmp_path / "first")
     checkpoint = tmp_path / "first" / "checkpoint-1"
     assert LocalAgent(model, checkpoint).layout == "name-first"
-    assert going_on({"adapter": str(checkpoint)})["layout"] == "name-first"
+    assert with_start({"adapter": str(checkpoint)})["layout"] == "name-first"
     with pytest.raises(UsageError, match="give --layout name-first"):
         train(tiny.rows(), lora(model, steps=1, adapter=str(checkpoint)), tmp_path / "second")
     other = tiny.llama(tmp_path / "other", hidden_act="gelu")
@@ -129,10 +128,10 @@ def test_one_process_that_sees_two_gpus_is_refused_at_once(model, tmp_path, monk
 def test_the_command_goes_on_in_the_layout_of_what_it_starts_from(model, tmp_path):
     train(tiny.rows(), lora(model, steps=1, layout="name-first"), tmp_path)
     start = {"adapter": str(tmp_path), "lr": 1e-4}
-    assert going_on(start) == {**start, "layout": "name-first"}
-    assert going_on({**start, "layout": "json"})["layout"] == "json", "asked for"
-    assert going_on({"model": str(model)}) == {"model": str(model)}, "nobody knows"
-    assert Path(going_on({"adapter": "smol:paft"})["adapter"]).is_dir()
+    assert with_start(start) == {**start, "layout": "name-first"}
+    assert with_start({**start, "layout": "json"})["layout"] == "json", "asked for"
+    assert with_start({"model": str(model)}) == {"model": str(model)}, "nobody knows"
+    assert Path(with_start({"adapter": "smol:paft"})["adapter"]).is_dir()
 
 
 def test_a_callback_of_ones_own_is_called(model, tmp_path):

@@ -24,7 +24,7 @@ from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # n
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
-from toolshift.cli.actions.grpo import read_settings  # noqa: E402
+from toolshift.cli.actions.grpo import GrpoOptions  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.train.callbacks import Spent, checkpoints, read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
@@ -147,7 +147,7 @@ def test_checkpoints_are_kept_where_the_command_says_and_callbacks_are_called(mo
         def on_step_end(self, args, state, control, **_):
             self.steps.append(state.global_step)
 
-    kept = read_settings({"preset": "smoke", "save_at": "2,1"}).save_at
+    kept = GrpoOptions(alpha=0.0, out=Path("out"), preset="smoke", save_at="2,1").settings().save_at
     assert kept == (1, 2)
     asked = settings(model, steps=3, save_at=kept, save_every=0, eval_every=0)
     train(MIX, asked, tmp_path / "run", pay=letters, callbacks=[ActResult()])

@@ -8,16 +8,21 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-import click  # noqa: E402
 from train import tiny  # noqa: E402
 
-from toolshift.cli.actions.train import _settings, paft_command, sft_command, steps_of  # noqa: E402
+from toolshift.cli.actions.train import (  # noqa: E402
+    PaftOptions,
+    SftOptions,
+    paft_command,
+    sft_command,
+)
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.train.callbacks import read_curves  # noqa: E402
 from toolshift.train.rows import write_rows  # noqa: E402
+from toolshift.train.settings import steps_of  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
-MIXED = {"worlds": ("poi",), "kinds": tiny.KINDS, "shifts": ("SBP",), "severities": (), "size": 200}
+MIXED = {"worlds": ("poi",), "kinds": tiny.KINDS, "shifts": ("SBP",), "size": 200}
 
 
 @pytest.fixture(scope="module")
@@ -27,26 +32,32 @@ def model(tmp_path_factory):
 
 def asked(model, out, **changes):
     plain = {"preset": "small", "model": model, "out": out, "lr": 0.02, "threads": 1, "steps": 3}
-    return {
-        **plain, "resume": None, "show_mask": False, "as_json": True, "save_at": None, **changes,
-    }  # fmt: skip
+    return {**plain, "as_json": True, **changes}
+
+
+def sft(data, given):
+    sft_command(SftOptions(data=data, **given))
+
+
+def paft(alpha, count, mixed, given):
+    paft_command(PaftOptions(alpha=alpha, count=count, **mixed, **given))
 
 
 def test_sft_from_a_file(model, tmp_path, capsys):
     data = tmp_path / "rows.jsonl"
     write_rows(tiny.rows(), data)
-    sft_command(data, asked(model, tmp_path / "out", save_at="1,2"))
+    sft(data, asked(model, tmp_path / "out", save_at="1,2"))
     record = json.loads(capsys.readouterr().out)
     assert record["steps"] == 3
     assert record["data"]["file"] == "rows.jsonl"
     assert record["settings"]["save_at"] == [1, 2]
     assert record["settings"]["eval_every"] == 100, "unless told otherwise"
-    sft_command(data, asked(model, tmp_path / "out", save_at="1,2", resume="1"))
+    sft(data, asked(model, tmp_path / "out", save_at="1,2", resume="1"))
     assert json.loads(capsys.readouterr().out)["last_loss"] == record["last_loss"]
 
 
 def test_paft_makes_its_rows_and_looks_at_both_arms(model, tmp_path, capsys):
-    paft_command(0.5, 8, MIXED, asked(model, tmp_path / "out", eval_every=3, eval_scenes=2))
+    paft(0.5, 8, MIXED, asked(model, tmp_path / "out", eval_every=3, eval_scenes=2))
     record = json.loads(capsys.readouterr().out)
     assert record["data"]["mix"]["alpha"] == 0.5
     last = read_curves(tmp_path / "out" / "curves.jsonl")[-1]
@@ -56,7 +67,7 @@ def test_paft_makes_its_rows_and_looks_at_both_arms(model, tmp_path, capsys):
 def test_the_mask_is_shown_and_nothing_is_written(model, tmp_path, capsys):
     data = tmp_path / "rows.jsonl"
     write_rows(tiny.rows(), data)
-    sft_command(data, asked(model, None, show_mask=True))
+    sft(data, asked(model, None, show_mask=True))
     shown = capsys.readouterr().out
     said = sum(each["role"] == "assistant" for each in tiny.rows()[0]["messages"])
     assert shown.count("<|im_end|>]]") == said
@@ -68,7 +79,7 @@ def test_the_mask_is_shown_of_a_row_that_has_one(model, tmp_path, capsys):
     slip = {"role": "assistant", "content": "a slip", "weight": 0}
     first, *rest = plain[1]["messages"]
     write_rows([plain[0], {**plain[1], "messages": [first, slip, *rest]}], tmp_path / "own.jsonl")
-    sft_command(tmp_path / "own.jsonl", asked(model, None, show_mask=True))
+    sft(tmp_path / "own.jsonl", asked(model, None, show_mask=True))
     shown = capsys.readouterr().out
     assert "a slip" in shown
     assert "[[a slip" not in shown
@@ -76,50 +87,50 @@ def test_the_mask_is_shown_of_a_row_that_has_one(model, tmp_path, capsys):
 
 def test_shifts_that_alpha_leaves_no_place_for_are_refused(model, tmp_path):
     with pytest.raises(UsageError, match=r"alpha 0.1 of 8 trajectories is none: raise --alpha"):
-        paft_command(0.1, 8, MIXED, asked(model, tmp_path / "out"))
+        paft(0.1, 8, MIXED, asked(model, tmp_path / "out"))
     with pytest.raises(UsageError, match="that come 4 at a time is none"):
-        paft_command(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
+        paft(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
 
 
 def test_a_shipped_adapter_is_found_by_its_name(model, tmp_path):
-    found = _settings(asked(model, tmp_path, adapter="smol:paft"))
+    found = PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:paft")).settings()
     assert Path(found.adapter, "adapter_model.safetensors").exists()
     with pytest.raises(UsageError, match="no shipped adapter 'pafd'"):
-        _settings(asked(model, tmp_path, adapter="smol:pafd"))
+        PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:pafd")).settings()
 
 
 def test_what_cannot_work_is_said_first(model, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(UsageError, match=r"alpha is a share .* not 1.5"):
-        paft_command(1.5, 8, MIXED, asked(model, out))
+        paft(1.5, 8, MIXED, asked(model, out))
     with pytest.raises(UsageError, match=r"unknown preset 'papr': did you mean paper"):
-        paft_command(0.3, 8, MIXED, asked(model, out, preset="papr"))
+        paft(0.3, 8, MIXED, asked(model, out, preset="papr"))
     (tmp_path / "bad.jsonl").write_text('{"message": []}\n')
     with pytest.raises(UsageError, match=r"bad.jsonl, row 1: the column 'messages' is missing"):
-        sft_command(tmp_path / "bad.jsonl", asked(model, out))
-    with pytest.raises(click.UsageError, match="give --out"):
-        sft_command(tmp_path / "bad.jsonl", asked(model, None))
-    with pytest.raises(click.UsageError, match="write steps, as in"):
+        sft(tmp_path / "bad.jsonl", asked(model, out))
+    with pytest.raises(UsageError, match="give --out"):
+        sft(tmp_path / "bad.jsonl", asked(model, None))
+    with pytest.raises(UsageError, match="write steps, as in"):
         steps_of("1,b")
-    with pytest.raises(click.UsageError, match="--adapter brings its own"):
-        paft_command(0.3, 8, MIXED, asked(model, out, adapter="some/where", rank=4))
-    with pytest.raises(click.UsageError, match="--rank is for a LoRA adapter"):
-        paft_command(0.3, 8, MIXED, asked(model, out, full=True, rank=4))
+    with pytest.raises(UsageError, match="--adapter brings its own"):
+        paft(0.3, 8, MIXED, asked(model, out, adapter="some/where", rank=4))
+    with pytest.raises(UsageError, match="--rank is for a LoRA adapter"):
+        paft(0.3, 8, MIXED, asked(model, out, full=True, rank=4))
     without = [{k: v for k, v in row.items() if k != "world"} for row in tiny.rows()]
     write_rows(without, tmp_path / "own.jsonl")
     with pytest.raises(UsageError, match="an evaluation plays scenes of the worlds"):
-        sft_command(tmp_path / "own.jsonl", asked(model, out, eval_every=1))
+        sft(tmp_path / "own.jsonl", asked(model, out, eval_every=1))
     wrong = [{**row, "messages": [{**m, "weight": -1} for m in row["messages"]]} for row in without]
     write_rows(wrong, tmp_path / "wrong.jsonl")
     with pytest.raises(UsageError, match="the weight of a message is -1"):
-        sft_command(tmp_path / "wrong.jsonl", asked(model, None, show_mask=True))
+        sft(tmp_path / "wrong.jsonl", asked(model, None, show_mask=True))
     assert not out.exists()
 
 
 def test_rows_that_name_no_world_are_trained_on_without_evaluation(model, tmp_path, capsys):
     data = tmp_path / "own.jsonl"
     write_rows([{k: v for k, v in row.items() if k != "world"} for row in tiny.rows()], data)
-    sft_command(data, asked(model, tmp_path / "out"))
+    sft(data, asked(model, tmp_path / "out"))
     said = capsys.readouterr()
     assert json.loads(said.out)["settings"]["eval_every"] == 0
     assert "No evaluation on the way" in said.err
@@ -129,7 +140,7 @@ def test_rows_that_are_left_out_are_said_to_be(model, tmp_path, capsys):
     rows = tiny.rows()
     data, out = tmp_path / "rows.jsonl", tmp_path / "out"
     write_rows([*rows, {**rows[0], "messages": [*rows[0]["messages"]] * 40}], data)
-    sft_command(data, asked(model, out, max_tokens=6000, as_json=False))
+    sft(data, asked(model, out, max_tokens=6000, as_json=False))
     said = capsys.readouterr()
     assert "mean loss of the last 10 steps" in said.out
     assert f"1 of {len(rows) + 1} rows were left out" in said.err

@@ -110,15 +110,7 @@ training = options(
 @click.option("--layout", help="How --turns writes them. Default: description-first.")
 @mix
 @as_json
-def data(
-    out: Path,
-    count: int,
-    alpha: float,
-    turns: bool,
-    layout: str | None,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def data(**options: Any) -> None:
     """Write expert trajectories as training data: the oracle in clean and shifted scenes.
 
     Columns are messages and tools, in the OpenAI format, for `toolshift train sft`. Entities and
@@ -128,9 +120,9 @@ def data(
     toolshift data --out static.jsonl
     toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
     """
-    from toolshift.cli.actions.data import data_command
+    from toolshift.cli.actions.data import DataOptions, data_command
 
-    data_command(out, count, alpha, asked, turns, layout, as_json)
+    data_command(DataOptions(**options))
 
 
 @toolshift.group(cls=Group)
@@ -147,16 +139,16 @@ def train() -> None:
 )
 @click.option("--seed", type=int, help="Of first weights and order. Default: the preset's.")
 @training
-def sft(data: Path, **asked: Any) -> None:
+def sft(**options: Any) -> None:
     """Fine-tune on what the assistant says in the rows of a file.
 
     \b
     toolshift train sft --data static.jsonl --out runs/static
     toolshift train sft --data static.jsonl --show-mask
     """
-    from toolshift.cli.actions.train import sft_command
+    from toolshift.cli.actions.train import SftOptions, sft_command
 
-    sft_command(data, asked)
+    sft_command(SftOptions(**options))
 
 
 @train.command()
@@ -165,18 +157,15 @@ def sft(data: Path, **asked: Any) -> None:
 @trajectories
 @mix
 @training
-def paft(alpha: float, count: int, **asked: Any) -> None:
+def paft(**options: Any) -> None:
     """Fine-tune on the oracle's trajectories, some of them in shifted scenes.
 
     \b
     toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft
     """
-    from toolshift.cli.actions.train import paft_command
+    from toolshift.cli.actions.train import PaftOptions, paft_command
 
-    names = ("worlds", "kinds", "shifts", "severities", "size", "slips", "share")
-    mixed = {name: asked.pop(name) for name in names}
-    mixed["seed"] = asked["seed"]
-    paft_command(alpha, count, mixed, asked)
+    paft_command(PaftOptions(**options))
 
 
 @train.command("grpo")
@@ -207,7 +196,9 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
 @click.option(
     "--episode-tokens", type=int, help="An episode ends with the reply that passes so many."
 )
-@click.option("--reward", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat.")
+@click.option(
+    "--reward", "rewards", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat."
+)
 @click.option("--precision", help="bfloat16 or float32.")
 @click.option("--layout", help="How tools are listed. Default: as --adapter was trained.")
 @click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
@@ -221,18 +212,16 @@ def paft(alpha: float, count: int, **asked: Any) -> None:
     "--resume", is_flag=False, flag_value="last", help="Go on, from the last checkpoint or STEP."
 )
 @as_json
-def grpo(alpha: float, **asked: Any) -> None:
+def grpo(**options: Any) -> None:
     """Train by GRPO: the model plays scenes, and the grader pays.
 
     \b
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
-    from toolshift.cli.actions.grpo import grpo_command
+    from toolshift.cli.actions.grpo import GrpoOptions, grpo_command
 
-    names = ("worlds", "kinds", "shifts", "severities", "size")
-    mixed = {"seed": asked["seed"], **{name: asked.pop(name) for name in names}}
-    grpo_command(alpha, mixed, asked)
+    grpo_command(GrpoOptions(**options))
 
 
 @toolshift.command()

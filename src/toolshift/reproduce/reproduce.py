@@ -41,13 +41,18 @@ from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows
 from toolshift.train.fingerprint import fingerprint
 from toolshift.train.model import find_base
-from toolshift.train.presets import Settings
 from toolshift.train.record import alone_in
 from toolshift.train.scenes import Mix, check
+from toolshift.train.settings import TrainSettings
 
 Say = Callable[[str], None]
 WORLD_SEED = 1000
 """The seed of the worlds that arms are measured in; training seeds are counted from 0."""
+HASHED_FIRST = (
+    "preset", "evidence", "model", "adapter", "full", "rank", "lr", "warmup", "epochs", "steps",
+    "batch", "accumulate", "clip", "decay", "precision", "layout", "max_tokens", "checkpointing",
+)  # fmt: skip
+"""The first settings of a run, in the order in which they are hashed; the others follow."""
 SAMPLE = 64
 """Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
 
@@ -202,7 +207,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
 def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
     """A hash of what decides a training run: what is declared, and what the code makes of it."""
     mix = arm.mixed(SCALES[scale], seed)
-    decides = (arm.method, mix, _settings(arm, scale, seed), arm.amount(SCALES[scale]), parent)
+    settings = _in_order(msgspec.to_builtins(_settings(arm, scale, seed)))
+    decides = (arm.method, mix, settings, arm.amount(SCALES[scale]), parent)
     decoded = () if arm.decoding == "free" else (arm.decoding,)
     return _hash(*decides, *decoded, *_code(mix, arm, scale))
 
@@ -212,10 +218,15 @@ def _recipe(arm: Arm, scale: str, seed: int, parent: str) -> str:
 
     Defaults are left out, so that a new setting which changes nothing leaves it as it is.
     """
-    declared = [
-        _declared(each) for each in (arm.mixed(SCALES[scale], seed), _settings(arm, scale, seed))
-    ]
-    return _hash(arm.method, *declared, arm.amount(SCALES[scale]), arm.decoding, parent)
+    mix = _declared(arm.mixed(SCALES[scale], seed))
+    settings = _in_order(_declared(_settings(arm, scale, seed)))
+    return _hash(arm.method, mix, settings, arm.amount(SCALES[scale]), arm.decoding, parent)
+
+
+def _in_order(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings in the order in which those of the stages that are kept were hashed."""
+    first = {name: settings[name] for name in HASHED_FIRST if name in settings}
+    return {**first, **settings}
 
 
 def _declared(settings: msgspec.Struct) -> dict[str, Any]:
@@ -243,7 +254,7 @@ def _parents(stage: Stage, study: Study) -> list[Stage]:
     ]
 
 
-def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> Settings:
+def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> TrainSettings:
     """The settings of an arm's training run."""
     asked = {"seed": seed, "layout": _layout(arm, scale), **arm.settings, **changes}
     if arm.method == "grpo":
@@ -267,7 +278,7 @@ def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=32)
-def _behaviour(settings: Settings) -> str:
+def _behaviour(settings: TrainSettings) -> str:
     """A hash of what the training code does to fixed conversations, and of what it runs on.
 
     The base model of the preset paper is on training machines only, so there the tokens are those
@@ -346,7 +357,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     job.run(stage.folder, launch)
 
 
-def _from(model: Path, settings: Settings) -> dict[str, str]:
+def _from(model: Path, settings: TrainSettings) -> dict[str, str]:
     """The setting that starts a run from what another has made."""
     return {"model": str(model)} if settings.full else {"adapter": str(model)}
 

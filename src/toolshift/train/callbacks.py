@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 
 from toolshift.core.errors import UsageError
 from toolshift.lm.checkpoint import RECORD
-from toolshift.train.presets import Settings, check_kept
+from toolshift.train.settings import TrainSettings, check_kept
 
 CURVES = "curves.jsonl"
 ASKED = "asked.json"
@@ -147,7 +147,7 @@ def clock(seconds: float) -> str:
 class Checkpoints(TrainerCallback):
     """Saves at the chosen steps and, of the regular ones, keeps only the last."""
 
-    def __init__(self, settings: Settings, out: Path, spent: Spent) -> None:
+    def __init__(self, settings: TrainSettings, out: Path, spent: Spent) -> None:
         self.settings, self.out, self.spent = settings, out, spent
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -8,7 +8,7 @@ tools gives a row of its own, for a model sees one list at a time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -37,6 +37,12 @@ Watch = Callable[[int, int], None]
 def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) -> list[Row]:
     """The rows of `count` trajectories drawn from a mix.
 
+    Args:
+        mix: which scenes are drawn.
+        count: how many trajectories; one may make several rows.
+        watch: told how many are made, and of how many.
+        begin: the number of the first one in the mix.
+
     Raises:
         UsageError: for a mix that cannot be drawn from.
     """
@@ -48,6 +54,11 @@ def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) 
         if watch is not None:
             watch(number + 1, count)
     return rows
+
+
+def shifted_of(rows: Iterable[Row]) -> int:
+    """How many trajectories are shifted; one may make several rows."""
+    return len({row["lineage"] for row in rows if row["shifts"]})
 
 
 def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:

@@ -18,8 +18,8 @@ from toolshift.train.batches import Encoder, collate, encode_rows
 from toolshift.train.callbacks import Evaluate
 from toolshift.train.data import expert_rows
 from toolshift.train.model import Base
-from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix, dev_arms
+from toolshift.train.settings import TrainSettings
 
 
 class LiveAgent(LocalAgent):
@@ -43,7 +43,7 @@ class LiveAgent(LocalAgent):
 
 
 def evaluation(
-    rows: Sequence[Mapping[str, Any]], settings: Settings, mix: Mix | None = None
+    rows: Sequence[Mapping[str, Any]], settings: TrainSettings, mix: Mix | None = None
 ) -> Callable[[Base], Evaluate]:
     """An evaluation on scenes of the dev pool, to hand to `toolshift.train.sft.train`.
 

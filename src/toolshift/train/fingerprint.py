@@ -19,7 +19,7 @@ from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.logprobs import add_scores
 from toolshift.train.loss import add_loss
 from toolshift.train.model import Base, find_base, load
-from toolshift.train.presets import SCRATCH, Settings
+from toolshift.train.settings import SCRATCH, TrainSettings
 
 LIBRARIES = ("torch", "transformers", "trl", "peft", "accelerate")
 DIGITS = 3
@@ -38,7 +38,7 @@ _TOOL = {
 }
 
 
-def fingerprint(settings: Settings, base: Base) -> dict[str, Any]:
+def fingerprint(settings: TrainSettings, base: Base) -> dict[str, Any]:
     """What decides a training run beside its data, its settings and the weights it starts from.
 
     Args:
@@ -78,7 +78,7 @@ def _row(place: str, weight: int) -> dict[str, Any]:
     }
 
 
-def _on_tiny_model(settings: Settings, batch: dict[str, Any]) -> tuple[str, str]:
+def _on_tiny_model(settings: TrainSettings, batch: dict[str, Any]) -> tuple[str, str]:
     """The loss, or the mean log-probability, and the norm of its gradient, as text."""
     import torch
 

@@ -38,7 +38,7 @@ from toolshift.train.grpo_trainer import GrpoTrainer, Player, limits_of
 from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.reward import Pay, earn
 from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
-from toolshift.train.running import run, says_what_to_change
+from toolshift.train.running import complete, says_what_to_change
 from toolshift.train.scenes import Mix, dev_arms
 
 SAMPLE = 16
@@ -88,10 +88,7 @@ def train(
             trainer.add_callback(callback)
         if settings.eval_every:
             trainer.add_callback(_evaluations(trainer, mix))
-        stopped = run(trainer, start, ways_to_need_less(settings))
-        record.finish(trainer, asked, 0)
-    if stopped:
-        raise KeyboardInterrupt
+        complete(trainer, start, asked, ways_to_need_less(settings), left_out=0)
     return out
 
 

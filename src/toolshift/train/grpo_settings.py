@@ -5,25 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, get_args
 
-import msgspec
-
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.train import presets, reward
-from toolshift.train.presets import SCRATCH, Settings, processes
+from toolshift.train import reward
 from toolshift.train.reward import Weights
+from toolshift.train.settings import (
+    SCRATCH,
+    TrainSettings,
+    changed,
+    check_common,
+    check_least,
+    processes,
+)
 
 Objective = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
 Divisor = Literal["group", "batch", "none"]
 _LEAST = {"groups": 1, "turn_tokens": 1, "episode_tokens": 1, "rollout_batch": 1, "steps": 1}
 
 
-class GrpoSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that decides a GRPO run, apart from its scenes.
 
-    What it has from `Settings` means the same, but: `steps` are counted instead of epochs; `batch`
-    counts episodes in one forward pass, and as many passes follow as a step needs; `lr` is reached
-    after `warmup` and then stays; `accumulate` and `max_tokens` are without effect.
+    `batch` counts episodes in one forward pass, and as many passes follow as a step needs; `lr` is
+    reached after `warmup` and then stays.
 
     Attributes:
         groups: scenes in one step.
@@ -85,12 +89,14 @@ from an adapter; paper: Qwen2.5-7B-Instruct in full on several GPUs with vLLM, n
 def preset(name: str, **changes: Any) -> GrpoSettings:
     """A preset with some of its settings changed, checked.
 
+    Args:
+        name: of the preset.
+        changes: settings by name.
+
     Raises:
         UsageError: for an unknown preset, and for a value that is out of range.
     """
-    if name not in PRESETS:
-        raise UsageError(unknown("preset", name, PRESETS))
-    settings: GrpoSettings = msgspec.structs.replace(PRESETS[name], **changes)
+    settings = changed(PRESETS, name, changes)
     check(settings)
     return settings
 
@@ -101,10 +107,8 @@ def check(settings: GrpoSettings) -> None:
     Raises:
         UsageError: naming the setting, its value and its range.
     """
-    presets.check(settings)
-    for name, least in _LEAST.items():
-        if getattr(settings, name) < least:
-            raise UsageError(f"{name} must be at least {least}, not {getattr(settings, name)}")
+    check_common(settings)
+    check_least(settings, _LEAST)
     if settings.group < 2:
         raise UsageError(
             f"group is {settings.group}: GRPO compares the episodes of one scene with each other, "

@@ -21,7 +21,6 @@ from trl.trainer.utils import split_tensor_dict
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
 from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent, read_curves
 from toolshift.train.generation import VllmVoice, Voice
@@ -31,7 +30,7 @@ from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import rounded
 from toolshift.train.reward import Earned, Pay, paid
 from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, roll_out
-from toolshift.train.running import Careful
+from toolshift.train.running import Careful, shared_arguments
 from toolshift.train.scenes import Mix, draw
 
 _LOGGED = {
@@ -365,37 +364,19 @@ def _round_reference(model: Any, precision: str) -> None:
 
 
 def _config(settings: GrpoSettings, out: Path) -> GRPOConfig:
-    """TRL's configuration; its defaults are meant for a GPU."""
-    on_cpu = not torch.cuda.is_available()
+    """TRL's configuration."""
     return GRPOConfig(
-        output_dir=str(out),
-        use_cpu=on_cpu,
-        bf16=settings.full and computes_in(settings.precision) == torch.bfloat16,
-        per_device_train_batch_size=settings.batch,
+        **shared_arguments(settings, out),
         gradient_accumulation_steps=settings.passes,
         num_generations=settings.group,
         max_completion_length=settings.episode_tokens,  # the divisor of dr_grpo, too
-        gradient_checkpointing=settings.checkpointing,
         max_steps=settings.steps,
-        learning_rate=settings.lr,
-        adam_beta2=0.99,
-        weight_decay=settings.decay,
-        max_grad_norm=settings.clip,
         temperature=settings.temperature,
         beta=settings.beta,
         epsilon=settings.epsilon,
         loss_type=settings.objective,
         scale_rewards=settings.scale,
         shuffle_dataset=False,
-        seed=settings.seed,
-        logging_steps=1,
-        logging_nan_inf_filter=False,
-        save_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
         use_vllm=settings.vllm,
         vllm_mode="colocate",
-        dataloader_pin_memory=not on_cpu,
-        ddp_find_unused_parameters=False,
-        restore_callback_states_from_checkpoint=False,
     )

@@ -6,16 +6,18 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolshift.agents.local import shipped_adapter
 from toolshift.core.errors import UsageError
 from toolshift.lm.checkpoint import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.lm.weights import check_model, load_weights, quiet, readable, skeleton
-from toolshift.train.presets import SCRATCH, Settings, processes
+from toolshift.train.settings import SCRATCH, TrainSettings, processes
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -71,7 +73,7 @@ def require_one_gpu() -> None:
         )
 
 
-def find_base(settings: Settings) -> Base:
+def find_base(settings: TrainSettings) -> Base:
     """Finds the base model and checks it and the first adapter, without loading weights.
 
     Raises:
@@ -96,6 +98,26 @@ def find_base(settings: Settings) -> Base:
         )
     template = training_template(tokenizer, directory)
     return Base(directory, tokenizer, template, tool_role(tokenizer), weights_hash(directory))
+
+
+def with_start(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings completed by what the run starts from.
+
+    An adapter that ships with the package is named by its folder, and the layout is that which the
+    start was trained with, where none is asked for.
+
+    Args:
+        changes: settings by name, as asked for.
+
+    Raises:
+        UsageError: where no such adapter ships.
+    """
+    given = dict(changes)
+    if str(given.get("adapter", "")).startswith("smol:"):
+        given["adapter"] = str(shipped_adapter(given["adapter"]))
+    start = given.get("adapter") or given.get("model")
+    layout = trained_layout(Path(start)) if start else None
+    return {"layout": layout, **given} if layout else given
 
 
 def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
@@ -185,7 +207,7 @@ def _linear_shapes(directory: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def load(settings: Settings, base: Base) -> Any:
+def load(settings: TrainSettings, base: Base) -> Any:
     """Loads the model that is trained.
 
     With LoRA the base is rounded to `settings.precision` and frozen. The adapter is kept in float32
@@ -210,7 +232,7 @@ def _merged(model: Any, adapter: str) -> Any:
     return merged.requires_grad_(True)  # which peft had taken from the base
 
 
-def _adapted(model: Any, settings: Settings) -> Any:
+def _adapted(model: Any, settings: TrainSettings) -> Any:
     import torch
     from peft import LoraConfig, PeftModel, get_peft_model
     from peft.tuners.lora import LoraLayer
@@ -260,7 +282,7 @@ def rounded(linear: Any, precision: str) -> Any:
 
 
 def _directory(model: str) -> Path:
-    """The directory of a model that is named as `Settings.model` is."""
+    """The directory of a model that is named as `TrainSettings.model` is."""
     if model == SMOL:
         return smol_directory()
     if model == SCRATCH:

@@ -33,7 +33,7 @@ from toolshift.train.callbacks import (
     step_of,
 )
 from toolshift.train.model import Base
-from toolshift.train.presets import Settings, first_process, processes
+from toolshift.train.settings import TrainSettings, first_process, processes
 
 NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 _MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
@@ -64,7 +64,7 @@ class Asked:
     @classmethod
     def of(
         cls,
-        settings: Settings,
+        settings: TrainSettings,
         rows: Sequence[Mapping[str, Any]],
         base: Base,
         data: Mapping[str, Any] | None = None,
@@ -312,7 +312,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _named(settings: Settings) -> dict[str, Any]:
+def _named(settings: TrainSettings) -> dict[str, Any]:
     """The settings without private paths."""
     plain: dict[str, Any] = msgspec.to_builtins(settings)
     if settings.adapter:  # which has a rank of its own

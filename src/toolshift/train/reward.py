@@ -8,13 +8,14 @@ and none is on unless it is asked for. The parts are kept apart in the curves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import NamedTuple
 
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.names import unknown
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 
@@ -205,6 +206,24 @@ def paid(pay: Pay, episode: Episode) -> Earned:
             f"{earned.grade.end!r}; it must pay a finite number, or None where it teaches nothing"
         )
     return earned._replace(total=float(earned.total))
+
+
+def read_weights(entries: Sequence[str]) -> Weights:
+    """Reads weights of the reward such as "surplus=0.1"; what is not named keeps its default.
+
+    Raises:
+        UsageError: for an unknown term or a weight that is no number.
+    """
+    weights = Weights()
+    for entry in entries:
+        name, _, value = entry.partition("=")
+        if name not in TERMS:
+            raise UsageError(unknown("term of the reward", name, TERMS))
+        try:
+            weights = msgspec.structs.replace(weights, **{name: float(value)})
+        except ValueError:
+            raise UsageError(f"--reward {entry}: write a number, as in {name}=0.1") from None
+    return weights
 
 
 def check(weights: Weights) -> None:

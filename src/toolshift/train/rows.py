@@ -74,6 +74,20 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def check_name(path: Path) -> None:
+    """Refuses a file that rows could not be written to, before they are made.
+
+    Raises:
+        UsageError: for another ending, a folder, or Parquet where it is not installed.
+    """
+    if path.suffix not in (".jsonl", ".parquet"):
+        raise UsageError(f"--out {path}: name a file that ends in .jsonl or .parquet")
+    if path.suffix == ".parquet":
+        parquet()
+    if path.is_dir():
+        raise UsageError(f"--out {path}: that is a folder; name a file")
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Reads training rows: ours, or anyone's with the columns `messages` and, perhaps, `tools`.
 

@@ -13,15 +13,17 @@ from typing import Any
 import torch
 
 from toolshift.core.errors import UsageError
+from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
+from toolshift.train import record
 from toolshift.train.callbacks import Stop, damaged, step_of
-from toolshift.train.presets import Settings
+from toolshift.train.settings import TrainSettings
 
 
 class Careful:
     """What our trainers do otherwise than those of TRL, which they come before."""
 
-    settings: Settings
+    settings: TrainSettings
     state: Any
 
     def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
@@ -66,6 +68,61 @@ class Careful:
 
     def _send_telemetry(self) -> None:
         """Nothing is sent anywhere."""
+
+
+def shared_arguments(settings: TrainSettings, out: Path) -> dict[str, Any]:
+    """What all ways of training ask of TRL, whose defaults are meant for a GPU.
+
+    Args:
+        settings: of the run.
+        out: where checkpoints go.
+
+    Returns:
+        Keywords of transformers' `TrainingArguments`.
+    """
+    on_cpu = not torch.cuda.is_available()
+    return {
+        "output_dir": str(out),
+        "use_cpu": on_cpu,
+        "bf16": settings.full and computes_in(settings.precision) == torch.bfloat16,
+        "per_device_train_batch_size": settings.batch,
+        "gradient_checkpointing": settings.checkpointing,
+        "learning_rate": settings.lr,
+        "adam_beta2": 0.99,
+        "weight_decay": settings.decay,
+        "max_grad_norm": settings.clip,
+        "seed": settings.seed,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "save_strategy": "no",
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": not on_cpu,
+        "ddp_find_unused_parameters": False,
+        "restore_callback_states_from_checkpoint": False,
+    }
+
+
+def complete(
+    trainer: Any, checkpoint: Path | None, asked: record.Asked, ways: Sequence[str], left_out: int
+) -> None:
+    """Runs a trainer to its end and writes its result.
+
+    Args:
+        trainer: with `settings` and `curves`.
+        checkpoint: where to go on from.
+        asked: what the run was asked for.
+        ways: to need less memory, beside those of all trainers.
+        left_out: how many rows are not trained on.
+
+    Raises:
+        UsageError: where memory runs out or the loss is no longer a number.
+        KeyboardInterrupt: after Ctrl-C, when a checkpoint or the result has been written.
+    """
+    stopped = run(trainer, checkpoint, ways)
+    record.finish(trainer, asked, left_out)
+    if stopped:
+        raise KeyboardInterrupt
 
 
 def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
@@ -136,7 +193,7 @@ def leave_the_others() -> None:
 
 
 @contextmanager
-def says_what_to_change(settings: Settings, ways: Sequence[str]) -> Iterator[None]:
+def says_what_to_change(settings: TrainSettings, ways: Sequence[str]) -> Iterator[None]:
     """Turns running out of memory into advice.
 
     Raises:

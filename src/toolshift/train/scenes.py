@@ -59,6 +59,8 @@ one like it; `diverse` leaves names, results and solvability alone."""
 
 PAFT = ("EFP", "SBP", "SRP", "limits")
 MAX_DRAWS = 20
+MAX_LOOKED_AT = 64
+"""Scenes that are drawn beforehand, to see whether shifts can be applied to them."""
 
 
 class Mix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -201,6 +203,60 @@ def draws(mix: Mix, count: int, begin: int = 0) -> Iterator[Scene]:
     """The scenes of `count` numbers, from `begin` up."""
     check(mix)
     return (draw(mix, number) for number in range(begin, begin + count))
+
+
+def check_share(shifted: int, mix: Mix, count: int, what: str = "trajectories") -> str:
+    """Makes sure that shifts reached what is trained on.
+
+    Args:
+        shifted: how many are shifted.
+        mix: that they were drawn from.
+        count: how many there are.
+        what: they are.
+
+    Returns:
+        A warning where shifts reached fewer than alpha asks for; else "".
+
+    Raises:
+        UsageError: where none is shifted though alpha says so.
+    """
+    wanted = sum(due(mix, number) for number in range(count))
+    if mix.alpha and not wanted:
+        raise UsageError(
+            f"alpha {mix.alpha:g} of {count} {what}"
+            f"{f' that come {mix.share} at a time' if mix.share > 1 else ''} is none: raise "
+            "--alpha or --count"
+        )
+    if wanted and not shifted:
+        raise UsageError(
+            f"{', '.join(mix.shifts)} can be applied to none of the {count} {what}, all of "
+            "which would be clean: choose the world, the kinds or the shifts otherwise"
+        )
+    if shifted < 0.9 * wanted:
+        return (
+            f"Only {shifted} of the {wanted} {what} that alpha asks for are shifted: the "
+            "shifts cannot be applied to the others, which are clean."
+        )
+    return ""
+
+
+def check_scenes(mix: Mix, count: int) -> str:
+    """Draws the first scenes of a run, to see whether its shifts can be applied to them.
+
+    Args:
+        mix: that they are drawn from.
+        count: how many the run plays; at most `MAX_LOOKED_AT` are drawn.
+
+    Returns:
+        A warning, as `check_share` does.
+
+    Raises:
+        UsageError: where none can be shifted though alpha says so.
+    """
+    played = min(MAX_LOOKED_AT, count)
+    if mix.alpha * played < 1:  # of so few, none need be among the first
+        return ""
+    return check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
 
 
 def kinds_of(mix: Mix) -> list[tuple[str, str]]:

@@ -25,7 +25,6 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from toolshift.core.errors import UsageError
-from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
 from toolshift.train import record
 from toolshift.train.batches import (
@@ -40,9 +39,10 @@ from toolshift.train.callbacks import Checkpoints, Curves, Evaluate, Evaluations
 from toolshift.train.evaluation import evaluation
 from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
 from toolshift.train.model import Base, find_base, load, require_one_gpu
-from toolshift.train.presets import Settings, check, first_process
+from toolshift.train.presets import Settings, check
 from toolshift.train.rows import checked
-from toolshift.train.running import Careful, run, says_what_to_change
+from toolshift.train.running import Careful, complete, says_what_to_change, shared_arguments
+from toolshift.train.settings import first_process
 
 Watch = Callable[[int, int], None]
 
@@ -100,10 +100,7 @@ def train(
             made.add_callback(callback)
         if settings.eval_every:
             made.add_callback(_evaluations(made, rows, base, evaluate))
-        stopped = run(made, start, ways_to_need_less(settings))
-        record.finish(made, asked, left_out)
-        if stopped:
-            raise KeyboardInterrupt
+        complete(made, start, asked, ways_to_need_less(settings), left_out)
     return out
 
 
@@ -253,34 +250,16 @@ class Trainer(Careful, SFTTrainer):
 
 
 def _config(settings: Settings, out: Path) -> SFTConfig:
-    """TRL's configuration; its defaults are meant for a GPU and for rows that it tokenizes."""
-    on_cpu = not torch.cuda.is_available()
+    """TRL's configuration, but for rows that it would tokenize."""
     return SFTConfig(
-        output_dir=str(out),
-        use_cpu=on_cpu,
-        bf16=settings.full and computes_in(settings.precision) == torch.bfloat16,
-        per_device_train_batch_size=settings.batch,
+        **shared_arguments(settings, out),
         gradient_accumulation_steps=settings.accumulate,
-        gradient_checkpointing=settings.checkpointing,
         num_train_epochs=max(settings.epochs, 1),
         max_steps=settings.steps or -1,
-        learning_rate=settings.lr,
-        adam_beta2=0.99,
-        weight_decay=settings.decay,
-        max_grad_norm=settings.clip,
-        seed=settings.seed,
         data_seed=settings.seed,
-        logging_steps=1,
-        logging_nan_inf_filter=False,
-        save_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
         remove_unused_columns=False,
         dataset_kwargs={"skip_prepare_dataset": True},
         max_length=None,
-        dataloader_pin_memory=not on_cpu,
-        ddp_find_unused_parameters=False,
-        restore_callback_states_from_checkpoint=False,
     )
 
 

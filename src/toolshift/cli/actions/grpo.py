@@ -2,88 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
-from toolshift.cli.actions.data import check_share, read_mix
-from toolshift.cli.actions.train import check_rank, going_on, read_resume, steps_of
-from toolshift.core.errors import UsageError
-from toolshift.core.names import unknown
+from toolshift.cli.actions.data import MixOptions, warn
+from toolshift.cli.actions.train import RunOptions, warn_of_evidence
 from toolshift.core.terminal import print_json
+from toolshift.lm.checkpoint import training_record
 from toolshift.train.callbacks import read_curves
 from toolshift.train.grpo_settings import GrpoSettings, preset
 from toolshift.train.model import require_training
-from toolshift.train.presets import first_process
-from toolshift.train.reward import TERMS, Weights
-from toolshift.train.scenes import draws
-
-MAX_LOOKED_AT = 64
-"""Scenes that are drawn beforehand, to see whether shifts can be applied to them."""
-_OURS = ("out", "resume", "as_json", "preset", "reward")
+from toolshift.train.reward import read_weights
+from toolshift.train.scenes import check_scenes
+from toolshift.train.settings import check_rank, first_process
 
 
-def grpo_command(alpha: float, mixed: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Trains by GRPO in scenes, a share `alpha` of them shifted."""
+@dataclass(frozen=True, kw_only=True)
+class GrpoOptions(MixOptions, RunOptions):
+    """What `toolshift train grpo` is asked for.
+
+    Attributes:
+        out: the folder for the result.
+        rewards: weights of the reward, as "TERM=WEIGHT".
+    """
+
+    out: Path
+    rewards: tuple[str, ...] = ()
+    groups: int | None = None
+    group: int | None = None
+    rollout_batch: int | None = None
+    temperature: float | None = None
+    beta: float | None = None
+    epsilon: float | None = None
+    objective: str | None = None
+    scale: str | None = None
+    turn_tokens: int | None = None
+    episode_tokens: int | None = None
+    precision: str | None = None
+    vllm: bool | None = None
+
+    def settings(self) -> GrpoSettings:
+        """The preset, changed by what is asked for, and checked.
+
+        Raises:
+            UsageError: for a setting that is unknown or out of range.
+        """
+        given = self.changes(GrpoSettings)
+        if self.rewards:
+            given["reward"] = read_weights(self.rewards)
+        settings = preset(self.preset, **given)
+        check_rank(self.rank, self.adapter, settings.full)
+        return settings
+
+
+def grpo_command(options: GrpoOptions) -> None:
+    """Trains by GRPO in scenes, a share of them shifted."""
     require_training()
-    settings = read_settings(asked)
-    mix = read_mix(alpha, mixed)
-    played = min(MAX_LOOKED_AT, settings.steps * settings.groups)
-    if mix.alpha * played >= 1:  # of fewer, none need be among the first
-        check_share(sum(bool(each.shifts) for each in draws(mix, played)), mix, played, "scenes")
+    settings, mix = options.settings(), options.mix()
+    warn(check_scenes(mix, settings.steps * settings.groups))
     from toolshift.train.grpo import train
 
-    if not settings.evidence and first_process():
-        from toolshift.train.record import NO_EVIDENCE
-
-        click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
-    out = train(mix, settings, asked["out"], resume=read_resume(asked["resume"]))
+    warn_of_evidence(settings)
+    out = train(mix, settings, options.out, resume=options.start())
     if first_process():
-        _say_done(out, settings, asked["as_json"])
-
-
-def read_settings(asked: Mapping[str, Any]) -> GrpoSettings:
-    """A preset, changed by the options that were given.
-
-    Raises:
-        UsageError: for a value out of range.
-    """
-    given = {
-        name: value for name, value in asked.items() if name not in _OURS and value is not None
-    }
-    if "save_at" in given:
-        given["save_at"] = steps_of(given["save_at"])
-    if asked.get("reward"):
-        given["reward"] = read_weights(asked["reward"])
-    settings = preset(asked["preset"], **going_on(given))
-    check_rank(given, settings.full)
-    return settings
-
-
-def read_weights(entries: Sequence[str]) -> Weights:
-    """Reads weights of the reward such as "surplus=0.1"; what is not named keeps its default.
-
-    Raises:
-        UsageError: for an unknown term or a weight that is no number.
-    """
-    weights = Weights()
-    for entry in entries:
-        name, _, value = entry.partition("=")
-        if name not in TERMS:
-            raise UsageError(unknown("term of the reward", name, TERMS))
-        try:
-            weights = msgspec.structs.replace(weights, **{name: float(value)})
-        except ValueError:
-            raise UsageError(f"--reward {entry}: write a number, as in {name}=0.1") from None
-    return weights
+        _say_done(out, settings, options.as_json)
 
 
 def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
-    from toolshift.lm.checkpoint import training_record
-
     record = training_record(out)
     lines = read_curves(out / "curves.jsonl")
     steps = [line for line in lines if "reward" in line]

@@ -14,7 +14,7 @@ from toolshift.core.terminal import print_json, print_table
 from toolshift.core.tool import JSON
 from toolshift.reproduce.experiments import STUDIES, find_scale, find_study
 from toolshift.train.model import require_training
-from toolshift.train.presets import processes
+from toolshift.train.settings import processes
 
 if TYPE_CHECKING:
     from toolshift.reproduce.findings import Findings

@@ -5,148 +5,188 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from toolshift.agents.local import shipped_adapter
-from toolshift.cli.actions.data import check_share, read_mix, shifted_of
+from toolshift.cli.actions.data import MixOptions, warn
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, progress
-from toolshift.lm.checkpoint import trained_layout
-from toolshift.train.data import make_rows
-from toolshift.train.model import find_base, require_training
-from toolshift.train.presets import (
-    EVAL_EVERY,
-    TRAJECTORIES,
-    Settings,
-    first_process,
-    preset,
-)
+from toolshift.lm.checkpoint import training_record
+from toolshift.train.data import make_rows, shifted_of
+from toolshift.train.model import find_base, require_training, with_start
+from toolshift.train.presets import EVAL_EVERY, TRAJECTORIES, Settings, preset
 from toolshift.train.rows import read_rows
-from toolshift.train.scenes import Mix
+from toolshift.train.scenes import Mix, check_share
+from toolshift.train.settings import TrainSettings, check_rank, first_process, steps_of
 
 if TYPE_CHECKING:
     from toolshift.train.callbacks import Evaluate
     from toolshift.train.model import Base
 
-_OURS = ("out", "resume", "show_mask", "as_json", "preset")
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What every way of training may be asked for; None leaves a setting as the preset has it.
+
+    Attributes:
+        preset: whose settings are changed.
+        out: the folder for the result.
+        resume: None, "last", or the step of a checkpoint.
+        as_json: print the record of the run.
+    """
+
+    preset: str = "small"
+    out: Path | None = None
+    resume: str | None = None
+    as_json: bool = False
+    model: str | None = None
+    adapter: str | None = None
+    full: bool | None = None
+    rank: int | None = None
+    lr: float | None = None
+    steps: int | None = None
+    batch: int | None = None
+    layout: str | None = None
+    checkpointing: bool | None = None
+    threads: int | None = None
+    seed: int | None = None
+    save_every: int | None = None
+    save_at: str | None = None
+    eval_every: int | None = None
+    eval_scenes: int | None = None
+
+    def changes(self, settings: type[msgspec.Struct]) -> dict[str, Any]:
+        """The settings that are asked for, completed by what the run starts from.
+
+        Args:
+            settings: those of the method; what has another name there is no setting.
+
+        Raises:
+            UsageError: for steps that cannot be read, and where no such adapter ships.
+        """
+        named = set(settings.__struct_fields__) - {"preset", "share"}  # --share is of the mix
+        given = {name: getattr(self, name, None) for name in sorted(named)}
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.save_at is not None:
+            given["save_at"] = steps_of(self.save_at)
+        return with_start(given)
+
+    def start(self) -> bool | int:
+        """Whether to go on from the last checkpoint, or from that of which step.
+
+        Raises:
+            UsageError: for what is no step.
+        """
+        if self.resume is None or self.resume == "last":
+            return self.resume == "last"
+        if not self.resume.isdigit():
+            raise UsageError(f"--resume {self.resume}: give the step of a checkpoint, or nothing")
+        return int(self.resume)
 
 
-def sft_command(data: Path, asked: dict[str, Any]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(RunOptions):
+    """What supervised training is asked for.
+
+    Attributes:
+        show_mask: print a row with what is learned, and stop.
+    """
+
+    show_mask: bool = False
+    epochs: int | None = None
+    accumulate: int | None = None
+    max_tokens: int | None = None
+
+    def settings(self) -> Settings:
+        """The preset, changed by what is asked for, and checked.
+
+        Raises:
+            UsageError: for a setting out of range, and where the result has no place to go.
+        """
+        if self.out is None and not self.show_mask:
+            raise UsageError("give --out, the folder for the result")
+        settings = preset(self.preset, **self.changes(Settings))
+        check_rank(self.rank, self.adapter, settings.full)
+        return settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class SftOptions(TrainOptions):
+    """What `toolshift train sft` is asked for."""
+
+    data: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaftOptions(MixOptions, TrainOptions):
+    """What `toolshift train paft` is asked for: training, on trajectories of a mix.
+
+    Attributes:
+        count: trajectories; 0 for as many as the preset takes.
+    """
+
+    count: int = 0
+
+
+def sft_command(options: SftOptions) -> None:
     """Trains on the rows of a file."""
     require_training()
-    settings = _settings(asked)
+    settings, data = options.settings(), options.data
     rows = read_rows(data)
     how = {"file": data.name, "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
-    _train(rows, settings, asked, how, None)
+    _train(rows, settings, options, how, None)
 
 
-def paft_command(alpha: float, count: int, mixed: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Trains on the oracle's trajectories, a share `alpha` of them in shifted scenes."""
-    settings = _settings(asked)
-    mix = read_mix(alpha, mixed)
+def paft_command(options: PaftOptions) -> None:
+    """Trains on the oracle's trajectories, a share of them in shifted scenes."""
+    settings, mix = options.settings(), options.mix()
     find_base(settings)  # before the trajectories are made
+    amount = options.count or TRAJECTORIES[settings.preset]
     with progress("trajectories") as watch:
-        amount = count or TRAJECTORIES[settings.preset]
         rows = make_rows(mix, amount, watch)
-    check_share(shifted_of(rows), mix, amount)
-    _train(rows, settings, asked, {"mix": msgspec.to_builtins(mix), "count": amount}, mix)
-
-
-def _settings(asked: Mapping[str, Any]) -> Settings:
-    """A preset, changed by the options that were given.
-
-    Raises:
-        click.UsageError: where the result has no place to go.
-    """
-    if asked["out"] is None and not asked["show_mask"]:
-        raise click.UsageError("give --out, the folder for the result")
-    given = {
-        name: value for name, value in asked.items() if name not in _OURS and value is not None
-    }
-    if "save_at" in given:
-        given["save_at"] = steps_of(given["save_at"])
-    settings = preset(asked["preset"], **going_on(given))
-    check_rank(given, settings.full)
-    return settings
-
-
-def going_on(given: dict[str, Any]) -> dict[str, Any]:
-    """Settings completed by what the run starts from.
-
-    An adapter that ships with the package is named by its folder, and the layout is that which the
-    start was trained with, where none is asked for.
-
-    Raises:
-        UsageError: where no such adapter ships.
-    """
-    if str(given.get("adapter", "")).startswith("smol:"):
-        given = {**given, "adapter": str(shipped_adapter(given["adapter"]))}
-    start = given.get("adapter") or given.get("model")
-    layout = trained_layout(Path(start)) if start else None
-    return {"layout": layout, **given} if layout else given
-
-
-def check_rank(given: Mapping[str, Any], full: bool) -> None:
-    """Refuses a rank where no adapter is made.
-
-    Raises:
-        click.UsageError: where all weights are trained, or an adapter is given that has one.
-    """
-    if full and "rank" in given:
-        raise click.UsageError(
-            "--rank is for a LoRA adapter, and all weights are trained: give --lora as well"
-        )
-    if given.get("adapter") and "rank" in given:
-        raise click.UsageError(
-            "--rank is for a new adapter, and --adapter brings its own: leave one of them out"
-        )
-
-
-def steps_of(text: str) -> tuple[int, ...]:
-    """Reads steps such as "200,400,800".
-
-    Raises:
-        click.UsageError: for anything else.
-    """
-    try:
-        return tuple(sorted({int(part) for part in text.split(",") if part.strip()}))
-    except ValueError:
-        raise click.UsageError(f"--save-at {text}: write steps, as in 200,400,800") from None
+    warn(check_share(shifted_of(rows), mix, amount))
+    _train(rows, settings, options, {"mix": msgspec.to_builtins(mix), "count": amount}, mix)
 
 
 def _train(
     rows: Sequence[Mapping[str, Any]],
     settings: Settings,
-    asked: Mapping[str, Any],
-    data: dict[str, Any],
+    options: TrainOptions,
+    data: Mapping[str, Any],
     mix: Mix | None,
 ) -> None:
-    if asked["show_mask"]:
+    if options.show_mask:
         click.echo(_masked(_telling(rows), settings))
         return
     from toolshift.train.sft import train
 
-    if not settings.evidence and first_process():
-        from toolshift.train.record import NO_EVIDENCE
-
-        click.echo(f"Preset {settings.preset}: {NO_EVIDENCE}.", err=True)
-    settings, evaluate = _evaluation(rows, settings, asked.get("eval_every"), mix)
+    warn_of_evidence(settings)
+    settings, evaluate = _evaluation(rows, settings, options.eval_every, mix)
+    assert options.out is not None  # or its settings are refused
     with progress("rows tokenized") as watch:
         out = train(
             rows,
             settings,
-            asked["out"],
-            resume=read_resume(asked["resume"]),
+            options.out,
+            resume=options.start(),
             data=data,
             evaluate=evaluate,
             watch=watch,
         )
     if first_process():
-        _say_done(out, settings, asked["as_json"])
+        _say_done(out, settings, options.as_json)
+
+
+def warn_of_evidence(settings: TrainSettings) -> None:
+    """Says that the result of a run will be no evidence, where that is so."""
+    from toolshift.train.record import NO_EVIDENCE
+
+    if not settings.evidence and first_process():
+        warn(f"Preset {settings.preset}: {NO_EVIDENCE}.")
 
 
 def _evaluation(
@@ -168,17 +208,8 @@ def _evaluation(
     except UsageError as fault:
         if asked is not None:
             raise
-        click.echo(f"No evaluation on the way: {fault}", err=True)
+        warn(f"No evaluation on the way: {fault}")
         return msgspec.structs.replace(settings, eval_every=0), None
-
-
-def read_resume(asked: str | None) -> bool | int:
-    """What --resume asks for: nothing, the last checkpoint, or that of a step."""
-    if asked is None or asked == "last":
-        return asked == "last"
-    if not asked.isdigit():
-        raise click.UsageError(f"--resume {asked}: give the step of a checkpoint, or nothing")
-    return int(asked)
 
 
 def _telling(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -203,8 +234,6 @@ def _masked(row: Mapping[str, Any], settings: Settings) -> str:
 
 
 def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
-    from toolshift.lm.checkpoint import training_record
-
     record = training_record(out)
     if as_json:
         print_json(record)
