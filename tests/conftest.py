@@ -6,12 +6,17 @@ import signal
 import threading
 from pathlib import Path
 
+import hypothesis
 import pytest
 from running import Run, runner, write_agent
 
 # A job in the background ignores Ctrl-C, and its children inherit that; the tests send it to them.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long a case takes says more of the machine than of the code.
+hypothesis.settings.register_profile("toolshift", deadline=None)
+hypothesis.settings.load_profile("toolshift")
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolshift.agents.catalog import make_agent
     from toolshift.api import attempt, evaluate
+    from toolshift.core.calls import ToolCall
     from toolshift.core.errors import BudgetSpent, UsageError
     from toolshift.core.fact import Fact
     from toolshift.core.layer import Layer
-    from toolshift.core.message import Reply, ToolCall, Turn, Usage
+    from toolshift.core.message import Reply, Turn, Usage
     from toolshift.core.scene import Scene
     from toolshift.core.shift import Change, NotApplicable, shift
     from toolshift.core.tool import Field, Param, Tool, ToolFailure
@@ -33,12 +34,12 @@ _HOME = {
     "make_agent": "agents.catalog",
     "attempt": "api",
     "evaluate": "api",
+    "ToolCall": "core.calls",
     "BudgetSpent": "core.errors",
     "UsageError": "core.errors",
     "Fact": "core.fact",
     "Layer": "core.layer",
     "Reply": "core.message",
-    "ToolCall": "core.message",
     "Turn": "core.message",
     "Usage": "core.message",
     "Scene": "core.scene",

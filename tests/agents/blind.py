@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from toolshift.core.message import FINAL_ANSWER, REFUSE, Reply, ToolCall, Turn
+from toolshift.core.calls import ToolCall
+from toolshift.core.message import FINAL_ANSWER, REFUSE, Reply, Turn
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Known, Solver
 from toolshift.core.step import Step

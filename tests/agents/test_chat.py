@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from toolshift.agents.chat import ChatAgent, estimate
+from toolshift.core.calls import MalformedCall, ToolCall
 from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.core.message import PROTOCOL_TOOLS, Reply, ToolCall, Turn
+from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import serving
@@ -188,7 +189,7 @@ def test_native_tools_and_tool_calls(server: ScriptedServer) -> None:
     assert reply.calls == (
         ToolCall("find", {"city": "Lyon"}, "c1"),
         ToolCall("list_all", {}, ""),
-        ToolCall("find", "{city", "c3"),
+        MalformedCall("find", "{city", "c3"),
     )
     sent = server.requests[0]
     assert sent["body"] == {
@@ -212,6 +213,30 @@ def test_broken_json_in_the_history_is_sent_as_json(server: ScriptedServer) -> N
     arguments = sent["messages"][0]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(arguments) == {"not_json": "{city"}
     assert call["function"]["arguments"] == "{city"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *('{"a":' * 300 + "1" + "}" * 300, '{"a": NaN}', '{"a": "\\ud800"}', '{"a": "\ud800'),
+        *("[" * 100_000, '{"a": ' + "9" * 5000 + "}", {"a": {"b": "\ud800"}}, {"a": 2**70}, [1]),
+    ],
+    ids=range(9),
+)
+def test_arguments_that_no_tool_can_take_are_the_models_and_not_the_servers_fault(
+    server: ScriptedServer, arguments: Any
+) -> None:
+    call = {"id": "c1", "function": {"name": "find", "arguments": arguments}}
+    server.script = [good("", tool_calls=[call]), good("done")]
+    reply = agent_of(server).reply(TURN)
+    (made,) = reply.calls
+    assert isinstance(made, MalformedCall)
+    assert not reply.failure
+    function = {"name": made.name, "arguments": made.text}
+    past = {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "function": function}]}
+    agent_of(server).reply(Turn([*TURN.messages, past], ()))
+    sent = server.requests[-1]["body"]["messages"][-1]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(sent) in ({"not_json": made.text}, arguments)
 
 
 def test_text_protocol(server: ScriptedServer) -> None:

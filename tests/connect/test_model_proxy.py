@@ -27,6 +27,7 @@ from serving import scripted_server, smol_server, status
 
 from toolshift.connect.callables import open_seat
 from toolshift.connect.model_proxy.app import MAX_ROUNDS
+from toolshift.connect.model_proxy.conversation import Conversation, Said
 from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
 from toolshift.core.errors import UsageError
 from toolshift.episode.grade import grade
@@ -46,6 +47,23 @@ APPLICABLE = (
     "format_drift:3",
     "identity_erasure:2+parameter_rename:2+format_drift:2",
 )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a":' * 300 + "1" + "}" * 300, '{"a": NaN}', '{"a": "\\ud800"}', "[" * 100_000, "{bad", "3"],
+    ids=range(6),
+)
+def test_arguments_that_cannot_be_read_reach_the_agent_as_they_came(arguments: str) -> None:
+    tools = open_seat(TASK).tools()
+    options = ShiftOptions(read_stack("tool_name_noise:3"))
+    toolbox, scene = prepare(tools, options)
+    conversation = Conversation(scene, toolbox, Said())
+    name = conversation.spoken_name(tools[0]["function"]["name"])
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    round_ = conversation.carry({"role": "assistant", "tool_calls": [call]})
+    (carried,) = round_.carried
+    assert carried["function"] == {"name": tools[0]["function"]["name"], "arguments": arguments}
 
 
 def shown_results(server: ScriptedModel) -> list[str]:

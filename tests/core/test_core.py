@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from toolshift.agents.planted import planted
 from toolshift.core import seed as seeds
-from toolshift.core.message import Reply, ToolCall, Turn
+from toolshift.core.calls import ToolCall
+from toolshift.core.message import Reply, Turn
 from toolshift.core.reading import codes_in
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable

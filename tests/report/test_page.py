@@ -15,8 +15,9 @@ from browser import chromium
 from surfing import Surfer, run_into, written
 
 from toolshift.api import report_of
+from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Reply, ToolCall
+from toolshift.core.message import Reply
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import compare
 from toolshift.measure.diagnosis import words

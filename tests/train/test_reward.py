@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from toolshift.agents.planted import planted
+from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
-from toolshift.core.message import REFUSE, Reply, ToolCall
+from toolshift.core.message import REFUSE, Reply
 from toolshift.core.scene import Scene
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode

@@ -7,6 +7,7 @@ episode alike (a wrong key, a wrong address, spent money) is raised, before more
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -22,6 +23,7 @@ import msgspec
 
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind
+from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
 
@@ -261,8 +263,8 @@ class ChatAgent:
             raise self._refused(response.status_code, response.headers, response.text)
         text = self._strike(response.text, shortest=_REAL_KEY)
         try:
-            return msgspec.json.decode(text, type=_Completion)
-        except (msgspec.MsgspecError, RecursionError) as error:
+            return _completion(text)
+        except (ValueError, RecursionError) as error:
             quote = f"{error}: {self._strike(text)[:200]!r}"
             raise _Setback(f"no chat completion came, {quote}", billed=True) from None
 
@@ -302,10 +304,10 @@ class ChatAgent:
                 for call in message.get("tool_calls") or ():
                     call["function"]["arguments"] = call["function"].get("arguments") or {}
                 reply = Reply.of({**message, "content": text})
-            except (AttributeError, KeyError, TypeError, RecursionError):
-                odd = self._strike(repr(message["tool_calls"]))[:200]
-                raise _Setback(f"tool calls of an unknown form: {odd}", billed=True) from None
-        whole = reply.calls and all(isinstance(call.arguments, dict) for call in reply.calls)
+            except (AttributeError, KeyError, TypeError) as odd:
+                said = self._strike(f"tool calls of an unknown form: {odd!r}")[:300]
+                raise _Setback(said, billed=True) from None
+        whole = reply.calls and all(isinstance(call, ToolCall) for call in reply.calls)
         if choice.finish_reason == "length" and not whole and not reply.failure:
             why = "the reply was cut off at the token limit; raise --max-tokens"
             reply = msgspec.structs.replace(reply, failure=_TRUNCATED + why)
@@ -377,17 +379,30 @@ def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     calls = []
     for call in message.get("tool_calls") or ():
         text = call["function"]["arguments"] or "{}"
-        try:
-            msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
+        if not is_json(text):
             text = msgspec.json.encode({"not_json": text}).decode()
         calls.append({**call, "function": {**call["function"], "arguments": text}})
     return {**message, "tool_calls": calls} if calls else message
 
 
+def _completion(text: str) -> _Completion:
+    """Reads a completion; what the model said may hold halves of characters, which msgspec refuses.
+
+    Raises:
+        ValueError: for what is none.
+        RecursionError: for what is nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(text, type=_Completion)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(text), _Completion)
+
+
 def _number(record: Mapping[str, Any], field: str) -> float:
     value = record.get(field)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0.0
 
 
 PATH = "/chat/completions"

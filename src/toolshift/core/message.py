@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
+from toolshift.core.calls import Call, MalformedCall, ToolCall, malformed_call, read_call
 from toolshift.core.names import storable
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
@@ -64,20 +65,10 @@ def protocol_tools() -> list[dict[str, Any]]:
     return tools
 
 
-def protocol_error(name: str, arguments: dict[str, Any] | str) -> tuple[str, str]:
-    """The code and the words for what is wrong with a protocol call; empty where nothing is."""
-    if not isinstance(arguments, dict):
-        return "malformed_arguments", "The arguments are not a JSON object."
-    fault = next(_PROTOCOL_CHECKS[name].iter_errors(arguments), None)
-    return ("invalid_arguments", f"{name}: {fault.message}") if fault else ("", "")
-
-
-class ToolCall(msgspec.Struct, frozen=True):
-    """One call as the agent spoke it; `arguments` stays a string where it was not valid JSON."""
-
-    name: str
-    arguments: dict[str, Any] | str
-    id: str = ""
+def protocol_error(call: ToolCall) -> str:
+    """What is wrong with the arguments of a protocol call; "" where nothing is."""
+    fault = next(_PROTOCOL_CHECKS[call.name].iter_errors(call.arguments), None)
+    return f"{call.name}: {fault.message}" if fault else ""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -103,7 +94,7 @@ class Reply(msgspec.Struct, frozen=True):
     """
 
     text: str = ""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[Call, ...] = ()
     usage: Usage = Usage()
     failure: str = ""
 
@@ -115,7 +106,7 @@ class Reply(msgspec.Struct, frozen=True):
             TypeError: for anything else, naming what came.
         """
         if isinstance(message, Reply):
-            calls = tuple(map(_writable, message.calls))
+            calls = tuple(map(_read_again, message.calls))
             return msgspec.structs.replace(message, text=storable(message.text), calls=calls)
         if isinstance(message, str):
             return cls(text=storable(message))
@@ -134,38 +125,30 @@ def text_of(message: dict[str, Any]) -> str:
     """What an assistant message says beside its calls; parts of a text are put together."""
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return str(content)
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else f"({type(content).__name__})"
 
 
-def _read_call(raw: Any) -> ToolCall:
+def _read_call(raw: object) -> Call:
+    """Reads one entry of `tool_calls`.
+
+    Raises:
+        TypeError: where it names no function.
+    """
     function = raw.get("function", raw) if isinstance(raw, dict) else None
-    if not isinstance(function, dict):
-        raise TypeError(f"a tool call has a function with name and arguments, not {raw!r:.80}")
-    arguments = function.get("arguments") or {}
-    if isinstance(arguments, str):
-        try:
-            decoded = msgspec.json.decode(storable(arguments))
-        except (msgspec.DecodeError, RecursionError):
-            decoded = arguments
-        arguments = decoded if isinstance(decoded, dict) else arguments
-    name, call_id = str(function.get("name") or ""), str(raw.get("id") or "")
-    return _writable(ToolCall(name, arguments, call_id))
+    if not isinstance(raw, dict) or not isinstance(function, dict):
+        shown = repr(raw) if isinstance(raw, str) else type(raw).__name__
+        raise TypeError(f"a tool call has a function with name and arguments, not {shown:.80}")
+    return read_call(function.get("name"), function.get("arguments"), raw.get("id"))
 
 
-def _writable(call: ToolCall) -> ToolCall:
-    """The call as a file can hold it; arguments that are no object become the text of them."""
-    arguments: Any = call.arguments
-    text = storable(arguments) if isinstance(arguments, str) else _json(arguments)
-    held = arguments if isinstance(arguments, dict) else text
-    return ToolCall(storable(call.name), held, storable(call.id))
-
-
-def _json(arguments: Any) -> str:
-    try:
-        return msgspec.json.encode(arguments).decode()
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise TypeError(f"the arguments of a tool call are no JSON ({fault})") from None
+def _read_again(call: Call) -> Call:
+    """A call of a reply that an agent has made itself; arguments in a text were malformed there."""
+    given: object = call.text if isinstance(call, MalformedCall) else call.arguments
+    if isinstance(given, str):
+        return malformed_call(call.name, given, call.id)
+    return read_call(call.name, given, call.id)
 
 
 CODE = re.compile(r"\b[B-DF-HJ-NP-TV-XZ2-9]{4}-[B-DF-HJ-NP-TV-XZ2-9]{4}\b")

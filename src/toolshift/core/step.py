@@ -51,3 +51,13 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     evidence: str = ""
     tools: tuple[str, ...] = ()
     notice: str = ""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The arguments of the call; none where it was malformed."""
+        return self.arguments if isinstance(self.arguments, dict) else {}
+
+    @property
+    def malformed(self) -> bool:
+        """Whether the arguments of the call could not be read."""
+        return not isinstance(self.arguments, dict)

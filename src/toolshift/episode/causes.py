@@ -211,7 +211,7 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
 def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
     """Whether a call wrote something, or what it returned was said or passed on later."""
     said = [later.said for later in after]
-    passed = [v for s in after if isinstance(s.arguments, dict) for v in s.arguments.values()]
+    passed = [v for s in after for v in s.given.values()]
     values = [value for value in (*said, *passed) if isinstance(value, str) and len(value) > 3]
     before = str(step.arguments)
     return bool(step.effects) or any(v in step.text and v not in before for v in values)
@@ -303,19 +303,19 @@ class _Watch:
         return "memorised_name" if moved else "wrong_tool"
 
     def _judge_arguments(self, step: Step) -> str:
-        tool = self.tools.get(step.name)
-        if not isinstance(step.arguments, dict):
+        tool, given = self.tools.get(step.name), step.given
+        if step.malformed:
             return "malformed_output"
         if step.error == "invalid_arguments" and tool is not None:
-            return "wrong_order" if self._out_of_order(tool, step.arguments) else "bad_arguments"
-        for name, value in step.arguments.items():
+            return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
+        for name, value in given.items():
             if isinstance(value, str) and value.lower() not in self.heard:
                 if self._documented(tool, value):
                     continue
                 return self._unsupported(tool, name, value)
-        if not step.ok and not step.provoked and self._outdated(tool, step.arguments):
+        if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
-        if self._invented_number(tool, step.arguments):
+        if self._invented_number(tool, given):
             return "bad_arguments"
         if step.ok or step.provoked or step.error == "gone":
             return ""

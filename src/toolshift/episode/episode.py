@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.form import show
 from toolshift.core.layer import Closing, LayerFault
 from toolshift.core.message import (
@@ -16,7 +17,6 @@ from toolshift.core.message import (
     PROTOCOL_NAMES,
     REFUSE,
     Reply,
-    ToolCall,
     Turn,
     Usage,
     protocol_error,
@@ -39,6 +39,9 @@ from toolshift.episode.budget import Budget
 from toolshift.episode.prose import read_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
+
+
+_MALFORMED = "malformed_arguments", "The arguments are not a JSON object."
 
 
 class Over(Exception):
@@ -84,29 +87,35 @@ class Episode:
 
     # -- what an agent does --------------------------------------------------------------------
 
-    def call(
-        self, name: str, arguments: dict[str, Any] | str, said: str = ""
-    ) -> tuple[str, Result]:
-        """Calls a tool as shown; returns the text that comes back and the result behind it.
+    def call(self, name: str, arguments: dict[str, Any], said: str = "") -> tuple[str, Result]:
+        """Calls a tool as shown.
+
+        Args:
+            name: of the tool, as shown.
+            arguments: of the call.
+            said: the words beside it.
+
+        Returns:
+            The text that comes back, and the result behind it.
 
         Raises:
-            Over: where the episode has ended, or ends here.
+            Over: where the episode has ended, or ends for want of budget.
         """
+        return self._call(ToolCall(name, arguments), said)
+
+    def _call(self, call: Call, said: str) -> tuple[str, Result]:
         self._spend()
         try:
-            return self._carry_out(name, arguments, said)
+            return self._carry_out(call, said)
         except LayerFault as fault:
             self._break(fault)
             raise Over from fault
 
-    def _carry_out(
-        self, name: str, arguments: dict[str, Any] | str, said: str
-    ) -> tuple[str, Result]:
+    def _carry_out(self, call: Call, said: str) -> tuple[str, Result]:
         session = self.session
         before, written = len(session.true_calls), len(session.upstream.effects)
         session.last = None
-        wrong = self._wrong(name, arguments)
-        result = wrong or session.call(name, arguments)  # type: ignore[arg-type]
+        wrong, result = self._result_of(call)
         text = show(result)
         gone = self._look() if self._dynamic else ()
         hint = result.hint.kind if result.hint else ""
@@ -114,8 +123,8 @@ class Episode:
             Step(
                 "call",
                 self.turn,
-                name,
-                arguments,
+                call.name,
+                _spoken(call),
                 text,
                 said,
                 ok=result.ok,
@@ -130,7 +139,7 @@ class Episode:
             )
         )
         if session.last is not None and session.last.unrecorded:
-            said = f"{name} was called as it never was in the recording"
+            said = f"{call.name} was called as it never was in the recording"
             step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
             self._finish("infrastructure", step)
             raise Over
@@ -204,7 +213,12 @@ class Episode:
             self._finish("budget", Step("budget", self.turn, said="turns"))
 
     def take(self, reply: Reply) -> None:
-        """Carries out one reply: its calls in order, or its prose."""
+        """Carries out one reply: its calls in order, or its prose.
+
+        Args:
+            reply: of the agent; its calls are read again, for a program may have made them itself.
+        """
+        reply = Reply.of(reply)
         used, new = self.usage, reply.usage
         self.usage = Usage(
             used.input_tokens + new.input_tokens,
@@ -216,7 +230,7 @@ class Episode:
                 self.fail(reply.failure)
             elif reply.calls:
                 for place, call in enumerate(reply.calls):
-                    self._take_call(call, "" if place else reply.text)
+                    self.take_call(call, "" if place else reply.text)
             else:
                 self._take_prose(reply.text)
         except Over:
@@ -233,16 +247,18 @@ class Episode:
             raise Over
         self._calls += 1
 
-    def _wrong(self, name: str, arguments: dict[str, Any] | str) -> Result | None:
-        """What a client says to a call that cannot be sent; None where it can."""
-        tool = self._by_name.get(name)
+    def _result_of(self, call: Call) -> tuple[bool, Result]:
+        """The result of a call, and whether it is what a client says to one that cannot be sent."""
+        name, tool = call.name, self._by_name.get(call.name)
         if tool is None:
             offered = ", ".join(shown.name for shown in self.tools)
-            return error("unknown_tool", f"Unknown tool {name}. Available tools: {offered}.")
-        if not isinstance(arguments, dict):
-            return error("malformed_arguments", "The arguments are not a JSON object.")
-        wrong = "" if tool.retired else invalid_arguments(tool, arguments)
-        return error("invalid_arguments", f"{name}: {wrong}") if wrong else None
+            return True, error("unknown_tool", f"Unknown tool {name}. Available tools: {offered}.")
+        if isinstance(call, MalformedCall):
+            return True, error(*_MALFORMED)
+        wrong = "" if tool.retired else invalid_arguments(tool, call.arguments)
+        if wrong:
+            return True, error("invalid_arguments", f"{name}: {wrong}")
+        return False, self.session.call(name, call.arguments)
 
     def _look(self) -> tuple[str, ...]:
         """Looks at the tools again; returns the names that have gone."""
@@ -253,13 +269,23 @@ class Episode:
         shown = {tool.name for tool in self.tools}
         return tuple(n for n, tool in before.items() if not tool.retired and n not in shown)
 
-    def _take_call(self, call: ToolCall, said: str) -> None:
-        if call.name not in PROTOCOL_NAMES:
-            self.call(call.name, call.arguments, said)
-            return
-        code, wrong = protocol_error(call.name, call.arguments)
-        if wrong or not isinstance(call.arguments, dict):
-            self._reject(call, code, wrong)
+    def take_call(self, call: Call, said: str = "", protocol: bool = True) -> None:
+        """Carries out one call as it was spoken.
+
+        Args:
+            call: to a tool, or of the protocol.
+            said: the words beside it.
+            protocol: whether the protocol tools are on offer; else they are unknown tools.
+
+        Raises:
+            Over: where the episode has ended, or ends for want of budget.
+        """
+        if not protocol or call.name not in PROTOCOL_NAMES:
+            self._call(call, said)
+        elif isinstance(call, MalformedCall):
+            self._reject(call, *_MALFORMED)
+        elif wrong := protocol_error(call):
+            self._reject(call, "invalid_arguments", wrong)
         elif call.name == FINAL_ANSWER:
             self.answer(call.arguments["answer"])
         elif call.name == REFUSE:
@@ -267,12 +293,12 @@ class Episode:
         elif call.name == ASK_USER:
             self.ask(call.arguments["question"])
 
-    def _reject(self, call: ToolCall, code: str, wrong: str) -> None:
+    def _reject(self, call: Call, code: str, wrong: str) -> None:
         """A protocol call that cannot be read is an observation like any other."""
         self._spend()
         text = show(error(code, wrong))
         self.steps.append(
-            Step("call", self.turn, call.name, call.arguments, text, ok=False, error=code)
+            Step("call", self.turn, call.name, _spoken(call), text, ok=False, error=code)
         )
 
     def _take_prose(self, text: str) -> None:
@@ -305,6 +331,11 @@ class Episode:
             step = msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
         self.steps.append(step)
         self.end = end
+
+
+def _spoken(call: Call) -> dict[str, Any] | str:
+    """The arguments of a call as a trace keeps them."""
+    return call.text if isinstance(call, MalformedCall) else call.arguments
 
 
 def _evidence(result: Result, gone: bool) -> str:

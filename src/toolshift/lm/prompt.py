@@ -13,8 +13,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from toolshift.core.calls import (
+    Call,
+    MalformedCall,
+    ToolCall,
+    Unreadable,
+    malformed_call,
+    read_arguments,
+    read_call,
+)
 from toolshift.core.errors import UsageError
-from toolshift.core.message import Reply, ToolCall, Turn
+from toolshift.core.message import Reply, Turn
 
 Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
 """How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.
@@ -174,13 +183,13 @@ def _text_of(message: Mapping[str, Any], layout: Layout = "description-first") -
 
 
 def _arguments(raw: Any) -> dict[str, Any] | str:
-    if isinstance(raw, str):
-        try:
-            decoded = json.loads(raw or "{}")
-        except ValueError:
-            return raw
-        return decoded if isinstance(decoded, dict) else raw
-    return dict(raw or {})
+    """The arguments of a call of the conversation; their text where they are malformed."""
+    if not isinstance(raw, str):
+        return dict(raw or {})
+    try:
+        return read_arguments(raw)
+    except Unreadable:
+        return raw
 
 
 def _json(value: Any) -> str:
@@ -264,8 +273,8 @@ def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
 
     Read as calls, in this order: a JSON object (or `<tool_call>` tags) with a name and arguments;
     lines that are well-formed calls, the lines beside them being the text; one message that opens
-    like a call but is malformed, which becomes a call whose `arguments` stay a string. Anything
-    else is prose. With the layout `spaced-texts` the space before a text is taken off.
+    like a call but is malformed, which becomes a `MalformedCall`. Anything else is prose.
+    With the layout `spaced-texts` the space before a text is taken off.
     """
     reply = _read(text)
     if layout != "spaced-texts":
@@ -273,8 +282,8 @@ def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
     return Reply(text=reply.text, calls=tuple(map(_unspaced, reply.calls)))
 
 
-def _unspaced(call: ToolCall) -> ToolCall:
-    if isinstance(call.arguments, str):
+def _unspaced(call: Call) -> Call:
+    if isinstance(call, MalformedCall):
         return call
     return ToolCall(
         call.name,
@@ -300,10 +309,10 @@ def _read(text: str) -> Reply:
     return Reply(calls=(malformed,)) if malformed else Reply(text=stripped)
 
 
-def _json_calls(body: str) -> tuple[ToolCall, ...]:
+def _json_calls(body: str) -> tuple[Call, ...]:
     """Calls spelled as JSON objects, a habit of many chat models."""
     pieces = _TAGGED.findall(body) or ([body] if body.startswith(("{", "[")) else [])
-    calls: list[ToolCall] = []
+    calls: list[Call] = []
     for piece in pieces:
         try:
             value = json.loads(piece)
@@ -317,29 +326,29 @@ def _json_calls(body: str) -> tuple[ToolCall, ...]:
             raw = function.get("arguments", function.get("parameters"))
             if raw is not None and not isinstance(raw, str | dict):
                 return ()
-            calls.append(ToolCall(name, _arguments(raw)))
+            calls.append(read_call(name, raw, text=raw if isinstance(raw, str) else piece))
     return tuple(calls)
 
 
-def _well_formed(line: str) -> ToolCall | None:
+def _well_formed(line: str) -> Call | None:
     try:
-        name, position = _read_label(line, 0)
-        arguments, position = _read_arguments(line, _expect(line, position, "("))
+        name, start = _read_label(line, 0)
+        arguments, end = _read_arguments(line, _expect(line, start, "("))
     except _Malformed:
         return None
-    return ToolCall(name, arguments) if position == len(line) else None
+    return read_call(name, arguments, text=line[start + 1 : -1]) if end == len(line) else None
 
 
-def _malformed(body: str) -> ToolCall | None:
+def _malformed(body: str) -> MalformedCall | None:
     """A call that cannot be read: an opening `name(`, then an argument or the end of a call."""
     opening = _OPENING.match(body)
     if opening is None:
         return None
     name, rest = opening.groups()
     if rest.rstrip().endswith(")"):
-        return ToolCall(name, rest.rstrip()[:-1])
+        return malformed_call(name, rest.rstrip()[:-1])
     # Without the closing bracket (the reply was cut off) only an argument tells it from prose.
-    return ToolCall(name, rest) if re.match(r"\s*[\w\"'.\-]+=", rest) else None
+    return malformed_call(name, rest) if re.match(r"\s*[\w\"'.\-]+=", rest) else None
 
 
 def _read_arguments(line: str, position: int) -> tuple[dict[str, Any], int]:

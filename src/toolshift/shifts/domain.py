@@ -429,12 +429,7 @@ def _contradiction(scene: Scene, rng: Random, severity: Severity) -> tuple[Ask, 
 def _sought(scene: Scene) -> set[str]:
     """The slots whose values the oracle uses in a call."""
     goal = scene.asks[-1].goal
-    used_values = {
-        str(v)
-        for step in scene.calls
-        if isinstance(step.arguments, dict)
-        for v in step.arguments.values()
-    }
+    used_values = {str(v) for step in scene.calls for v in step.given.values()}
     return {slot for slot, value in goal.items() if str(value) in used_values}
 
 

@@ -262,7 +262,7 @@ def altered(scene: LiveScene, toolbox: Toolbox) -> frozenset[str]:
     found: set[str] = set()
     for step in scene.calls:
         tools = {tool.name: tool for tool in session.tools()}
-        arguments = step.arguments if isinstance(step.arguments, dict) else {}
+        arguments = step.given
         result = session.call(step.name, dict(arguments))
         source = toolbox.source(tools[step.name]) if step.name in tools else None
         if source is None or source.outputs is None or not result.ok:

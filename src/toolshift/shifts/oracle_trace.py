@@ -42,7 +42,7 @@ class Play:
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments as spoken."""
-        return self.step.arguments if isinstance(self.step.arguments, dict) else {}
+        return self.step.given
 
     @property
     def facts(self) -> list[dict[str, Any]]:
@@ -85,7 +85,7 @@ def replay(scene: Scene) -> Plays:
     plays, run = [], 0
     for step in scene.calls:
         before = sum(ok for _, _, ok in session.true_calls)
-        arguments = step.arguments if isinstance(step.arguments, dict) else {}
+        arguments = step.given
         result = session.call(step.name, dict(arguments))
         plays.append(Play(step, tools[step.name], result, run, before))
         tools |= {tool.name: tool for tool in session.tools()}

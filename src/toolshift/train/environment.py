@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from toolshift.core.calls import read_call
 from toolshift.core.errors import UsageError
-from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall
+from toolshift.core.message import PROTOCOL_NAMES, Reply
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import Episode
@@ -127,7 +128,7 @@ def _act(episode: Episode, name: str, arguments: dict[str, Any]) -> str:
     """Carries out one call; returns what the agent sees next."""
     if episode.end:
         return "The conversation is over."
-    episode.take(Reply(calls=(ToolCall(name, arguments),)))
+    episode.take(Reply(calls=(read_call(name, arguments),)))
     if episode.end:
         return "Done."
     shown = episode.observation.messages

@@ -17,7 +17,8 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
-from toolshift.core.message import REASONS, REFUSE, Reply, ToolCall
+from toolshift.core.calls import ToolCall
+from toolshift.core.message import REASONS, REFUSE, Reply
 from toolshift.core.scene import Scene
 from toolshift.core.tool import Tool, invalid_arguments
 from toolshift.episode.episode import Episode

@@ -91,7 +91,7 @@ def unreadable(episode: Episode, verdict: Grade) -> float:
     It may teach to call once, whatever, and then to answer.
     """
     calls = [step for step in episode.steps if step.kind == "call"]
-    broken = sum(not isinstance(step.arguments, dict) for step in calls)
+    broken = sum(step.malformed for step in calls)
     if not calls:
         return -float(verdict.oracle_calls > 0)
     return -broken / len(calls)

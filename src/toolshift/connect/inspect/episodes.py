@@ -20,8 +20,9 @@ from inspect_ai.tool import ToolCall as InspectCall
 from inspect_ai.tool import ToolDef, ToolInfo, ToolParams
 
 from toolshift.connect.inspect.schema import simplify
+from toolshift.core.calls import Unreadable, malformed_call, read_arguments, read_call
 from toolshift.core.errors import UsageError
-from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, Usage
+from toolshift.core.message import PROTOCOL_NAMES, Reply, Usage
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
@@ -145,7 +146,7 @@ def _one_call(name: str, arguments: dict[str, Any]) -> str:
     if episode.end:
         return "The conversation is over."
     before = len(episode.steps)
-    episode.take(Reply(calls=(ToolCall(name, arguments),)))
+    episode.take(Reply(calls=(read_call(name, arguments),)))
     if state is not None:
         keep(state)
     return "\n".join(_heard(name, step) for step in episode.steps[before:]) or "Noted."
@@ -184,7 +185,9 @@ def reply_of(output: ModelOutput) -> Reply:
     if output.stop_reason == "content_filter":
         return Reply(failure="the endpoint withheld the reply (content_filter)")
     calls = tuple(
-        ToolCall(call.function, call.parse_error or call.arguments, call.id)
+        malformed_call(call.function, call.parse_error, call.id)
+        if call.parse_error
+        else read_call(call.function, call.arguments, call.id)
         for call in message.tool_calls or ()
     )
     tokens = Usage(used.input_tokens, used.output_tokens) if used else Usage()
@@ -204,8 +207,16 @@ def _message(message: dict[str, Any], ids: dict[str, str]) -> ChatMessage:
         InspectCall(
             id=call["id"],
             function=call["function"]["name"],
-            arguments=msgspec.json.decode(call["function"]["arguments"]),
+            arguments=_arguments(call["function"]["arguments"]),
         )
         for call in message.get("tool_calls") or ()
     ]
     return ChatMessageAssistant(content=content, tool_calls=calls or None)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call of the history; none where it was malformed."""
+    try:
+        return read_arguments(text)
+    except Unreadable:
+        return {}

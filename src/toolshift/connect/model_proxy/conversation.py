@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.calls import Unreadable, read_arguments
 from toolshift.core.form import show
 from toolshift.core.tool import JSON, Result
 from toolshift.interop.tools import Toolbox
@@ -122,7 +123,7 @@ def _key(history: Sequence[Message], given: Message) -> str:
     users = (m for m in history if m.get("role") == "user")
     place = sum(m.get("role") == "assistant" for m in history)
     calls = [
-        (call.get("id"), function.get("name"), _canonical(function.get("arguments")))
+        (call.get("id"), function.get("name"), _canonical(function))
         for call in given.get("tool_calls") or ()
         for function in (call.get("function") or {},)
     ]
@@ -130,9 +131,9 @@ def _key(history: Sequence[Message], given: Message) -> str:
     return blake2b(JSON.encode(parts), digest_size=16).hexdigest()
 
 
-def _canonical(arguments: Any) -> Any:
-    found = read_arguments(arguments)
-    return sorted(found.items()) if isinstance(found, dict) else found
+def _canonical(function: dict[str, Any]) -> Any:
+    found = arguments_of(function)
+    return function.get("arguments") if found is None else sorted(found.items())
 
 
 class Conversation:
@@ -184,18 +185,17 @@ class Conversation:
         function = call.get("function")
         if not isinstance(function, dict):
             return call  # a call of another kind, which no layer knows
-        arguments = read_arguments(function.get("arguments"))
-        given = arguments if isinstance(arguments, dict) else {}
+        arguments = arguments_of(function)
         memories = self._live.session.memories
         before = deepcopy(memories)
         try:
-            spoken = self._live.call(str(function.get("name", "")), dict(given))
+            spoken = self._live.call(str(function.get("name", "")), dict(arguments or {}))
         except Wanted as wanted:
             for memory, kept in zip(memories, before, strict=True):
                 memory.clear()
                 memory.update(kept)
             inner = JSON.encode(wanted.arguments).decode()
-            if wanted.arguments == arguments or not isinstance(arguments, dict):
+            if wanted.arguments == arguments or arguments is None:
                 inner = function.get("arguments") or "{}"
             return {**call, "function": {**function, "name": wanted.name, "arguments": inner}}
         return show(spoken.result)
@@ -219,8 +219,7 @@ class Conversation:
 
     def _call_outward(self, call: Call) -> Call:
         function = call.get("function")
-        arguments = read_arguments(function.get("arguments")) if function else None
-        if not function or not isinstance(arguments, dict):
+        if not isinstance(function, dict) or (arguments := arguments_of(function)) is None:
             return call
         name, said = self._outward(function["name"], arguments)
         text = function["arguments"] if said == arguments else JSON.encode(said).decode()
@@ -235,8 +234,8 @@ class Conversation:
     def _reported(self, message: Message, call: Call) -> Message:
         """A result of the agent's as the model is shown it; the same text if nothing changed."""
         text, function = text_of(message), call.get("function") or {}
-        arguments = read_arguments(function.get("arguments"))
-        if text is None or not isinstance(arguments, dict):
+        arguments = arguments_of(function)
+        if text is None or arguments is None:
             return message
         told = self._agent.reported = read_result(text)
         try:
@@ -265,13 +264,12 @@ def text_of(message: Message) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def read_arguments(text: Any) -> dict[str, Any] | Any:
-    """The arguments of a call; the text itself where it is no JSON object."""
+def arguments_of(function: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments of a call; None where it was malformed."""
     try:
-        found = msgspec.json.decode(text or "{}") if isinstance(text, str) else text
-    except (msgspec.DecodeError, RecursionError):
-        return text
-    return found if isinstance(found, dict) else text
+        return read_arguments(function.get("arguments"))
+    except Unreadable:
+        return None
 
 
 def read_result(text: str) -> Result:

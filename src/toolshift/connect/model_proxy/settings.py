@@ -85,7 +85,7 @@ def _check_calls(scene: LiveScene, toolbox: Toolbox) -> None:
     live = Live(scene, toolbox, count)
     for step in scene.calls:
         made = 0
-        live.call(step.name, step.arguments if isinstance(step.arguments, dict) else {})
+        live.call(step.name, step.given)
         if made > 1:
             stack = "+".join(f"{one.shift}:{one.severity}" for one in scene.shifts)
             raise UsageError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from toolshift.connect.serve.responses import refusal
-from toolshift.connect.serve.session import LARGEST
+from toolshift.core.calls import LARGEST
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
 

@@ -15,17 +15,13 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, protocol_tools
+from toolshift.core.calls import read_call
+from toolshift.core.message import Reply, protocol_tools
 from toolshift.core.names import storable
 from toolshift.core.step import Step
-from toolshift.core.tool import JSON, as_openai
+from toolshift.core.tool import as_openai
 from toolshift.episode.episode import Episode, Over
 
-DEEPEST = 32
-"""How deep the arguments of a call may nest; no tool of ours needs more than three levels."""
-LARGEST = 256 * 1024
-"""Bytes of a request; the calls of our tools have some hundreds."""
-LONGEST_NAME = 200
 OVER = "The episode is over."
 SPENT = "The budget of this episode is spent: it is over."
 
@@ -99,10 +95,10 @@ class AgentSession:
 
     def call(self, name: str, arguments: Any) -> ActResult:
         """Calls a tool, one of the protocol included where it is on offer."""
-        name, given = storable(name)[:LONGEST_NAME], readable(arguments)
-        if self.protocol or name not in PROTOCOL_NAMES:
-            return self.take(Reply(calls=(ToolCall(name, given),)))
-        return self._act(lambda: self._call_unknown(name, given))
+        call = read_call(name, arguments)
+        return self._act(
+            lambda: self._turn(lambda: self.episode.take_call(call, protocol=self.protocol))
+        )
 
     def ask(self, question: str) -> ActResult:
         """Asks the user."""
@@ -152,10 +148,6 @@ class AgentSession:
         act()
         self.episode.next_turn()
 
-    def _call_unknown(self, name: str, arguments: dict[str, Any] | str) -> None:
-        """A protocol tool that is not on offer is an unknown tool like any other."""
-        self._turn(lambda: self.episode.call(name, arguments))
-
 
 def _shown(tools: tuple[Any, ...]) -> list[Any]:
     return [(tool.name, tool.description, tool.params) for tool in tools]
@@ -169,33 +161,6 @@ def _heard(step: Step, over: bool, changed: bool) -> ActResult:
     if step.kind == "answer" and step.text:
         return ActResult("Delivered.", True, over, step.text, step.notice, changed)
     return ActResult(f"Delivered. {OVER}", True, over)
-
-
-def readable(arguments: Any) -> dict[str, Any] | str:
-    """Arguments as a trace can keep them; a text that says why where it cannot."""
-    if not isinstance(arguments, dict):
-        return f"(not an object: {type(arguments).__name__})"
-    level: list[Any] = [arguments]
-    for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inside(each)]
-        if not level:
-            break
-    else:
-        return f"(nested more than {DEEPEST} levels deep)"
-    try:
-        written = JSON.encode(arguments)
-        if len(written) > LARGEST:
-            return f"({len(written)} bytes, more than the {LARGEST} that a call may have)"
-        kept: dict[str, Any] = msgspec.json.decode(written)
-    except (ValueError, msgspec.MsgspecError, OverflowError):
-        return "(not text: it holds half a character, or a number out of range)"
-    return kept
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 class SessionStore:
