@@ -56,6 +56,8 @@ class Target:
             whole environment, as it would without the proxy.
         url: of a server over streamable HTTP.
         headers: sent with every request to `url`.
+        cwd: the folder in which the command runs.
+        env: variables beside, or in place of, those that it inherits.
         transport: an MCP transport, in place of both.
     """
 
@@ -63,6 +65,7 @@ class Target:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
     transport: Any = None
 
     @property
@@ -95,7 +98,7 @@ class Target:
         parameters = StdioServerParameters(
             command=program,
             args=arguments,
-            env=dict(os.environ),
+            env={**os.environ, **self.env},
             cwd=self.cwd,
             encoding_error_handler="replace",
         )

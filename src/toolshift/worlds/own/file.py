@@ -27,13 +27,16 @@ from toolshift.core.statement import says
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {
     "python": ("reset",),
-    "mcp": (),
+    "mcp": ("env", "cwd", "reset"),
     "mcp_url": ("headers",),
     "openapi": ("base_url", "headers", "reset"),
     "recording": (),
 }
 """What tools can come from, and what else may be said of each."""
 ANY, LIKE, EXAMPLE = "any", "like", "example"
+EPISODE_DIR = "{episode_dir}"
+"""In the tools of a file: a fresh folder for every episode. Elsewhere: what agents see of it."""
+SHOWN_DIR = "/episode"
 REFERENCE = re.compile(r"\{\{\s*calls\[(\d+)\](?:\[(\d+)\])?\.([\w.-]+)\s*\}\}")
 """`{{calls[0].order_id}}`, and `{{calls[0][2].order_id}}` for the third record of a list."""
 
@@ -205,9 +208,10 @@ class _Reader:
             self._texts(found["python"], (*place, "python"))
         else:
             self._text(found, kinds[0], place)
-        headers = found.get("headers", {})
-        if not isinstance(headers, Mapping):
-            raise self.wrong((*place, "headers"), "headers are a table of names and values")
+        for key in ("headers", "env"):
+            if not isinstance(found.get(key, {}), Mapping):
+                raise self.wrong((*place, key), f"{key} are a table of names and values")
+        self._text(found, "cwd", place, default="")
         return found
 
     def _task(self, task: Any, place: Place) -> Given:
@@ -248,6 +252,7 @@ class _Reader:
         arguments = table.get("arguments") or {}
         if not isinstance(arguments, Mapping) or not all(isinstance(k, str) for k in arguments):
             raise self.wrong((*place, "arguments"), "arguments are a table of names and values")
+        arguments = swapped(arguments, EPISODE_DIR, SHOWN_DIR)
         for key, value in arguments.items():
             self._argument(value, (*place, "arguments", key), number)
         turn = table.get("turn", 1)
@@ -352,7 +357,7 @@ class _Reader:
             value = str(value)
         if not isinstance(value, str):
             raise self.wrong((*place, key), f"{key} is a text, not {type(value).__name__}")
-        return value
+        return value.replace(EPISODE_DIR, SHOWN_DIR)
 
     def _texts(self, value: Any, place: Place) -> tuple[str, ...]:
         listed = [value] if isinstance(value, str) else value
@@ -361,10 +366,19 @@ class _Reader:
         for number, one in enumerate(listed):
             if not isinstance(one, str) or not one.strip():
                 raise self.wrong((*place, number), f"{one!r} is no text")
-        return tuple(listed)
+        return tuple(one.replace(EPISODE_DIR, SHOWN_DIR) for one in listed)
 
 
 SYSTEM = "You are a helpful assistant. Use the tools to do what the user asks."
+
+
+def swapped(data: Any, old: str, new: str) -> Any:
+    """JSON data with a path written in another way, wherever it stands in a text."""
+    if isinstance(data, str):
+        return re.sub(rf"(?<![\w.]){re.escape(old)}(?![\w-])", lambda _: new, data)
+    if isinstance(data, Mapping):
+        return {swapped(k, old, new): swapped(value, old, new) for k, value in data.items()}
+    return [swapped(value, old, new) for value in data] if isinstance(data, list) else data
 
 
 def is_free(value: Any) -> bool:

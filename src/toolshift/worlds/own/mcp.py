@@ -1,21 +1,36 @@
-"""Tools from an MCP server: a command, started anew for every episode, or a running one by URL."""
+"""Tools from an MCP server: a command, started anew for every episode, or a running one by URL.
+
+A command may be given a fresh folder for every episode, as `{episode_dir}` in the command line, in
+`env` and in `cwd`. Agents see it as `/episode` whatever it is, so that traces are the same.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, described
 from toolshift.core.tool import Result, error
-from toolshift.worlds.own.file import WorldFile
-from toolshift.worlds.own.sources import headers_of, result_of
+from toolshift.episode.contract import finished
+from toolshift.interop.mcp_results import as_result
+from toolshift.interop.tools import from_mcp
+from toolshift.worlds.own.file import EPISODE_DIR, SHOWN_DIR, WorldFile, swapped
+from toolshift.worlds.own.python import load_own
+from toolshift.worlds.own.sources import result_of, texts_of
+
+if TYPE_CHECKING:
+    from toolshift.interop.mcp_client import Target
 
 
 class McpSource:
@@ -29,22 +44,67 @@ class McpSource:
             raise file.near(("tools", file.source), why) from None
         self.file = file
         given = str(file.tools[file.source])
+        self.reset = str(file.tools.get("reset") or "")
+        self.shared = ""
         if file.source == "mcp":
-            self.target = Target(command=tuple(shlex.split(given)), cwd=file.path.parent)
-            self.shared = ""
+            folder, cwd = file.path.parent, file.tools.get("cwd")
+            command, env = _words(file, given), texts_of(file, "env")
+            self.target = Target(command=command, cwd=folder / str(cwd or ""), env=env)
         else:
-            self.target = Target(url=given, headers=headers_of(file))
+            self.target = Target(url=given, headers=texts_of(file, "headers"))
             self.shared = "the server at mcp_url runs on: what one episode changes another may see"
+        if self.reset:
+            load_own(self.reset, file, ("tools", "reset"))
         opened = self.open()
         self.listed = opened.listed
         opened.close()
 
     def open(self) -> McpTools:
-        """A connection of its own; with a command, to a process of its own."""
+        """A connection of its own; with a command, to a process of its own in its first state."""
+        said = [*self.target.command, *self.target.env.values(), str(self.target.cwd)]
+        folder, target = None, self.target
+        if self.reset or any(EPISODE_DIR in text for text in said):
+            folder = TemporaryDirectory(prefix="toolshift-", ignore_cleanup_errors=True)
+            path = os.path.realpath(folder.name)
+            target = _in_folder(target, path)
+            self._reset(Path(path))
         try:
-            return McpTools(self.target)
+            return McpTools(target, folder)
         except UsageError as wrong:
             raise self.file.near(("tools", self.file.source), str(wrong)) from None
+
+    def _reset(self, folder: Path) -> None:
+        """Lets the user's function fill the folder of an episode, before the server starts."""
+        if not self.reset:
+            return
+        place = ("tools", "reset")
+        function = load_own(self.reset, self.file, place)
+        try:
+            finished(function(folder))
+        except Exception as fault:
+            raise self.file.near(place, f"{self.reset} raised {described(fault)}") from fault
+
+
+def _words(file: WorldFile, command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as fault:
+        raise file.near(("tools", "mcp"), f"{command!r} is no command line: {fault}") from None
+    if not words:
+        raise file.near(("tools", "mcp"), "the command is empty")
+    return words
+
+
+def _in_folder(target: Target, folder: str) -> Target:
+    """The server of one episode."""
+
+    def put(text: str) -> str:
+        return text.replace(EPISODE_DIR, folder)
+
+    env = {key: put(value) for key, value in target.env.items()}
+    # An absolute path replaces what it is joined to, so the folder of the file falls away.
+    parts = [put(part) for part in (target.cwd or Path()).parts]
+    return replace(target, command=tuple(map(put, target.command)), env=env, cwd=Path(*parts))
 
 
 PATIENCE = 60
@@ -73,10 +133,10 @@ async def _stay(target: Any, ready: Future[Any], stop: asyncio.Event) -> None:
 class McpTools:
     """A connection to a server, usable from code that is not asynchronous."""
 
-    def __init__(self, target: Any) -> None:
-        from toolshift.interop.tools import from_mcp
-
+    def __init__(self, target: Target, folder: TemporaryDirectory[str] | None = None) -> None:
         self.name = target.name
+        self._folder = folder
+        self._path = os.path.realpath(folder.name) if folder else ""
         ready: Future[Any] = Future()
         stop = asyncio.Event()
         self._stays = asyncio.run_coroutine_threadsafe(_stay(target, ready, stop), _loop())
@@ -87,8 +147,6 @@ class McpTools:
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Calls a tool of the server."""
-        from toolshift.interop.mcp_results import as_result
-
         result = as_result(self._raw(name, arguments), self._sources.get(name))
         if result.ok:
             return result_of(name, _unwrapped(result.data))
@@ -98,7 +156,10 @@ class McpTools:
     def _raw(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         from mcp.shared.exceptions import MCPError
 
-        params: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        inward = dict(arguments)
+        if self._path:
+            inward = swapped(inward, SHOWN_DIR, self._path)
+        params: dict[str, Any] = {"name": name, "arguments": inward}
         if self._meta:
             params["_meta"] = self._meta
         try:
@@ -113,9 +174,8 @@ class McpTools:
         except MCPError as fault:
             if "closed the connection" in fault.message:
                 raise UsageError(f"{self.name}: {fault.message}") from None
-            text = {"type": "text", "text": fault.message}
-            return {"isError": True, "content": [text]}
-        return raw
+            raw = {"isError": True, "content": [{"type": "text", "text": fault.message}]}
+        return swapped(raw, self._path, SHOWN_DIR) if self._path else raw
 
     def _ask(self, name: str, **arguments: Any) -> Any:
         """What a state check calls tools with."""
@@ -126,6 +186,8 @@ class McpTools:
         self._end()
         with suppress(Exception):
             self._stays.result(timeout=10)
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def _unwrapped(data: Any) -> Any:

@@ -11,7 +11,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.tool import Result, error
 from toolshift.interop.openapi import BODY, Operation, read_openapi
 from toolshift.worlds.own.file import WorldFile
-from toolshift.worlds.own.sources import headers_of, result_of
+from toolshift.worlds.own.sources import result_of, texts_of
 
 CODES = {400: "invalid_arguments", 404: "not_found", 410: "not_found", 422: "invalid_arguments"}
 TIMEOUT = 30.0
@@ -40,7 +40,7 @@ class OpenAPISource:
         self.base = str(file.tools.get("base_url") or servers[0].get("url") or "")
         if not self.base.startswith(("http://", "https://")):
             raise file.near(("tools",), "say where the server is: base_url: http://...")
-        self.headers = headers_of(file)
+        self.headers = texts_of(file, "headers")
         self.reset = str(file.tools.get("reset") or "")
         if self.reset and not re.fullmatch(r"[A-Z]+ /\S*", self.reset):
             raise file.near(("tools", "reset"), f"{self.reset!r} is not like POST /reset")

@@ -94,18 +94,18 @@ def failure_of(fault: Exception) -> Result:
     return error(code, said or type(fault).__name__)
 
 
-def headers_of(file: WorldFile) -> dict[str, str]:
-    """The headers of a file, `${NAME}` filled from the environment.
+def texts_of(file: WorldFile, key: str) -> dict[str, str]:
+    """A table of texts of a file (`headers`, `env`), `${NAME}` filled from the environment.
 
     Raises:
         UsageError: where a variable is not set.
     """
     found = {}
-    given: Mapping[str, Any] = file.tools.get("headers", {})
+    given: Mapping[str, Any] = file.tools.get(key, {})
     for name, value in given.items():
         for variable in re.findall(r"\$\{(\w+)\}", str(value)):
             if variable not in os.environ:
                 why = f"the environment has no variable {variable}"
-                raise file.near(("tools", "headers", name), why)
+                raise file.near(("tools", key, name), why)
         found[name] = re.sub(r"\$\{(\w+)\}", lambda m: os.environ[m[1]], str(value))
     return found
