@@ -92,7 +92,11 @@ def main() -> None:
         folder = Path(name)
         change = folder / "everything.json"
         started = [f"mcp:npx -y {package}" for package in EVERYTHING]
-        files = [f"mcp:npx -y {package} {HERE}" for package in FILESYSTEM]
+        # The older one declares no version of zod; with today's its schemas all come out empty.
+        files = [
+            f"mcp:npx -y -p zod@3 -p {FILESYSTEM[0]} mcp-server-filesystem {HERE}",
+            f"mcp:npx -y {FILESYSTEM[1]} {HERE}",
+        ]
         old, new = openapi_sides(folder)
         mapping = ("--mapping", HERE / "mapping.toml")
         found = {

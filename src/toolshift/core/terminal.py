@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,13 +29,17 @@ PATIENCE = 2.0
 
 
 def console(record: bool = False) -> Console:
-    """A console on stdout; 100 columns wide where it is not a terminal, or is recorded."""
+    """A console on stdout.
+
+    Where it is no terminal, or is recorded, it is as wide as `COLUMNS` says; else 100 columns.
+    """
     from rich.console import Console
 
     made = Console(highlight=False, soft_wrap=False)
     if made.is_terminal and not record:
         return made
-    return Console(highlight=False, width=100, record=record)
+    said = os.environ.get("COLUMNS", "")
+    return Console(highlight=False, width=int(said) if said.isdigit() else 100, record=record)
 
 
 def save_svg(console: Console, file: Path) -> None:

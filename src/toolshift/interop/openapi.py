@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolshift.core.errors import UsageError
-from toolshift.interop.schema import inlined, look_up
+from toolshift.interop.schema import flattened, inlined, look_up, properties_of
 
 METHODS = ("get", "put", "post", "delete", "patch")
 BODY = "body"
@@ -86,11 +86,10 @@ def _operation(
     body = _resolved(said.get("requestBody"), document)
     schema = _json_schema(body)
     if schema is not None:
-        whole = inlined(schema, document)
-        needs = whole.get("required") or ()
-        for key, inner in (whole.get("properties") or {}).items():
+        declared, needs = properties_of(inlined(schema, document))
+        for key, inner in declared.items():
             add(key, BODY, inner, None, key in needs)
-        if not whole.get("properties"):
+        if not declared:
             add(BODY, "whole", schema, None, bool(body.get("required")))
     told = "\n".join(filter(None, [said.get("summary"), said.get("description")]))
     shown: dict[str, Any] = {
@@ -117,7 +116,7 @@ def _outputs(responses: Mapping[Any, Any], document: Any) -> dict[str, Any] | No
     schema = _json_schema(_resolved(good, document))
     if schema is None:
         return None
-    written = inlined(schema, document)
+    written = flattened(inlined(schema, document))
     if written.get("properties"):
         return {**written, "type": "object"}
     items = written.get("items")

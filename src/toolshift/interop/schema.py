@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
+
+import jsonschema_rs
 
 JSONSchema = dict[str, Any]
 MAX_NODES = 4000
@@ -39,8 +42,6 @@ def look_up(root: Any, reference: Any) -> Any:
 
 
 def _unescaped(part: str) -> str:
-    from urllib.parse import unquote
-
     return unquote(part).replace("~1", "/").replace("~0", "~")
 
 
@@ -234,6 +235,118 @@ def _pointing(node: Any, names: Mapping[str, str], depth: int = 0) -> Any:
         escaped = name.replace("~", "~0").replace("/", "~1")
         out["$ref"] = "/".join(["#/properties", escaped, *rest])
     return out
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def fitted(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """A value as a schema takes it: as it is, or in another type where nothing is lost.
+
+    5 and "5", `true` and "true", a list of one and the one. Nothing where the schema takes none of
+    them, or is broken itself.
+    """
+    try:
+        check = jsonschema_rs.validator_for(dict(schema))
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return
+    yield from (each for each in (value, *_readings(value)) if check.is_valid(each))
+
+
+def _readings(value: Any) -> Iterator[Any]:
+    """The same value in other types, where nothing is lost."""
+    if isinstance(value, bool):
+        yield "true" if value else "false"
+    elif isinstance(value, int | float):
+        yield str(value)
+    elif isinstance(value, str):
+        yield from ({"true": True, "false": False}[value],) if value in ("true", "false") else ()
+        for read in (int, float):
+            try:
+                number = read(value)
+            except ValueError:
+                continue
+            if str(number) == value:
+                yield number
+    if isinstance(value, list):
+        yield from value if len(value) == 1 else ()
+    else:
+        yield [value]
+
+
+def usual(schema: Mapping[str, Any]) -> Any:
+    """What a value is taken to be where nobody says it: the default, or all that it may be.
+
+    None where that is open.
+    """
+    listed = _listed(schema.get("enum"))
+    only = schema.get("const", listed[0] if len(listed) == 1 else None)
+    return schema.get("default", only)
+
+
+# -- what a schema says, in words --------------------------------------------------------------
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = [*_listed(schema.get("anyOf")), *_listed(schema.get("oneOf"))]
+    return [one for one in found if isinstance(one, Mapping)]
+
+
+def kind_of(schema: Mapping[str, Any]) -> str:
+    """The type of a value in words: `string`, `string or null`, `array of object`, `any`."""
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " or ".join(map(str, kind))
+    if kind == "array":
+        items = schema.get("items")
+        inner = kind_of(items) if isinstance(items, Mapping) and items else "any"
+        return f"array of {inner}"
+    if isinstance(kind, str):
+        return kind
+    alternatives = list(dict.fromkeys(kind_of(one) for one in _alternatives(schema)))
+    if alternatives:
+        return " or ".join(alternatives)
+    values = [*_listed(schema.get("enum")), *([schema["const"]] if "const" in schema else [])]
+    if values and all(isinstance(one, str) for one in values):
+        return "string"
+    return "object" if "properties" in schema else "any"
+
+
+def choices_of(schema: Mapping[str, Any]) -> list[str]:
+    """The words that a value may be, by `enum`, `const`, or alternatives of them; else none.
+
+    A schema with an alternative that takes any other text has no such list.
+    """
+    found: list[str] = []
+    parts = [schema, *_alternatives(schema)]
+    for part in parts:
+        listed = [*_listed(part.get("enum")), part.get("const")]
+        found += [one for one in listed if isinstance(one, str) and one not in found]
+    free = [p for p in parts[1:] if p.get("type") == "string" and not {"enum", "const"} & p.keys()]
+    return [] if free else found
+
+
+def inner_changes(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
+    """The declared values inside two schemas that only one of them has: `- a[].b`, `+ a[].c`."""
+    was, now = (dict(_inner(schema, path)) for schema in (old, new))
+    if not was or not now:
+        return []
+    gone = [f"- {name}" for name in was if name not in now]
+    come = [f"+ {name}" for name in now if name not in was]
+    return [*gone, *come]
+
+
+def _inner(schema: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    if not isinstance(schema, Mapping) or depth > DEEPEST:
+        return
+    schema = flattened(schema)
+    if isinstance(schema.get("items"), Mapping):
+        yield from _inner(schema["items"], f"{path}[]", depth + 1)
+    for part in _alternatives(schema):
+        yield from _inner(part, path, depth + 1)
+    for key, inner in _mapped(schema.get("properties")).items():
+        yield f"{path}.{key}", kind_of(inner) if isinstance(inner, Mapping) else ""
+        yield from _inner(inner, f"{path}.{key}", depth + 1)
 
 
 # -- results -----------------------------------------------------------------------------------

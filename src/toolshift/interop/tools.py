@@ -67,17 +67,48 @@ class Source:
         return [first, first]
 
 
+@dataclass(frozen=True)
+class StandIn:
+    """How a shown tool is called in the place of a true one; shown parameters go by their facts.
+
+    Attributes:
+        takes: for the fact of a true parameter, that of the shown one that takes it.
+        says: for the fact of a shown parameter, what is said there: which of several it is.
+        inside: the fact of the shown parameter that takes all arguments as one object, by the
+            names in `takes`; "" where each has its own.
+        only: for the fact of a true parameter, the value for which the tool stands alone.
+    """
+
+    takes: Mapping[str, str]
+    says: Mapping[str, Any] = field(default_factory=dict)
+    inside: str = ""
+    only: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Documented(Tool):
-    """A tool that a layer shows word for word as a document of its own has it."""
+    """A tool that a layer shows word for word as a document of its own has it.
+
+    Attributes:
+        stands: for a true tool by name, how this one is called in its place; for those that it
+            does not stand for by itself.
+        told: for the fact of a parameter, the value that the user has been made to state.
+    """
 
     source: Source | None = None
+    stands: Mapping[str, StandIn] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, source: Source) -> Documented:
+    def of(
+        cls,
+        source: Source,
+        stands: Mapping[str, StandIn] | None = None,
+        told: Mapping[str, Any] | None = None,
+    ) -> Documented:
         """The tool of a document."""
         own = {f.name: getattr(source.tool, f.name) for f in fields(source.tool)}
-        return cls(**own, source=source)
+        return cls(**own, source=source, stands=stands or {}, told=told or {})
 
 
 class Toolbox:

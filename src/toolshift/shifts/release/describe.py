@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from toolshift.core.tool import Param
-from toolshift.shifts.release.mapped_tools import Route
+from toolshift.interop.schema import JSONSchema, choices_of, inner_changes, kind_of, sample
+from toolshift.interop.tools import Source
+from toolshift.shifts.release.mapped_tools import Route, carries
 from toolshift.shifts.release.release import Release
 
 
@@ -16,7 +19,7 @@ class Row(msgspec.Struct, frozen=True):
     """What becomes of a tool.
 
     Attributes:
-        what: same, changed, renamed, merged, split, removed or added.
+        what: same, changed, renamed, merged, dispatched, split, removed or added.
         changes: what differs, in a few words each.
         partly: what a call of the new tool cannot have carried out by the old one.
     """
@@ -37,12 +40,16 @@ def rows_of(release: Release) -> list[Row]:
 
 
 def _row(release: Release, name: str, each: tuple[Route, ...], shared: Counter[str]) -> Row:
+    if name in release.finders:
+        return Row("added", "", name, [], ["lists the old tools by the words of its query"])
     if not each:
         return Row("added", "", name, [], ["nothing behind it: its calls fail"])
-    old = ", ".join(route.old for route in each)
+    old = ", ".join(dict.fromkeys(route.old for route in each))
     if release.unchanged(name):
         return Row("same", old, name, [], [])
-    if len(each) > 1 or each[0].when:
+    if each[0].inside:
+        what = "dispatched"
+    elif len(each) > 1 or each[0].when:
         what = "merged"
     elif shared[each[0].old] > 1:
         what = "split"
@@ -59,72 +66,106 @@ def _changes(release: Release, name: str, route: Route) -> list[str]:
     said = ["description"] if source.tool.description != target.tool.description else []
     for mine, theirs in route.params.items():
         said += [f"{mine} -> {theirs}"] if mine != theirs else []
-        said += _schema_changes(olds[mine], news[theirs])
+        said += [] if route.inside else _schema_changes(olds[mine], news[theirs])
     said += [f"- {p}" for p in olds if p not in route.params]
     for param in news.values():
         if param.name not in route.params.values():
             said.append(f"+ {param.name}{' (required)' if param.required else ''}")
     said += [f"result {a} -> {b}" for a, b in route.fields.items() if a != b]
     said += [f"result - {path}" for path in route.dropped]
-    said += _raw_changes(source.raw, target.raw)
-    return said
+    return [*said, *_raw_changes(source, target)]
 
 
 def _schema_changes(old: Param, new: Param) -> list[str]:
     said = []
     if old.required != new.required:
         said.append(f"{new.name} {'required' if new.required else 'optional'}")
-    was, now = _type(old), _type(new)
+    was, now = kind_of(old.schema), kind_of(new.schema)
     if was != now:
         said.append(f"{new.name}: {was} -> {now}")
-    elif old.schema.get("enum") != new.schema.get("enum"):
-        said.append(f"{new.name}: other choices")
-    elif old.schema.get("description") != new.schema.get("description"):
-        said.append(f"{new.name}: description")
-    elif old.schema != new.schema:
-        said.append(f"{new.name}: schema")
+    inner = inner_changes(old.schema, new.schema, new.name)
+    said += inner
+    if was == now and not inner:
+        said += [f"{new.name}: {what}" for what in _other_changes(old.schema, new.schema)[:1]]
     return said
 
 
-def _raw_changes(old: Any, new: Any) -> list[str]:
-    """What else a document says of its tool."""
+def _other_changes(old: JSONSchema, new: JSONSchema) -> list[str]:
+    """What else has changed of a schema of the same type, the weightiest first."""
+    changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    named = {"enum": "other choices", "default": "other default", "description": "description"}
+    return [named[key] for key in named if key in changed] or (["schema"] if changed else [])
+
+
+def _raw_changes(old: Source, new: Source) -> list[str]:
+    """What else a document says of its tool, and of its arguments as a whole."""
     said = []
     for key in ("title", "annotations", "outputSchema"):
-        if old.get(key) != new.get(key):
-            sign = "+ " if key not in old else "- " if key not in new else ""
-            said.append(f"{sign}{key}")
+        was, now = old.raw.get(key), new.raw.get(key)
+        if was != now:
+            sign = "+ " if key not in old.raw else "- " if key not in new.raw else ""
+            inner = _sub_changes(was, now) if not sign else ""
+            said.append(f"{sign}{key}{inner}")
+    told = ("properties", "required", "$schema", "title", "description", "$defs", "definitions")
+    whole = [k for k in {**old.inputs, **new.inputs} if old.inputs.get(k) != new.inputs.get(k)]
+    said += [f"arguments: {key}" for key in whole if key not in told]
     return said
 
 
-def _type(param: Param) -> str:
-    kind = param.schema.get("type", "any")
-    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+def _sub_changes(was: Any, now: Any) -> str:
+    """Which keys of two small objects differ, in brackets."""
+    if not isinstance(was, Mapping) or not isinstance(now, Mapping) or "properties" in now:
+        return ""
+    keys = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    return f" ({', '.join(map(str, keys))})"
 
 
 def _partly(release: Release, name: str, route: Route) -> list[str]:
-    olds, news = (
-        {p.name: p for p in box.sources[which].tool.params}
-        for box, which in ((release.before, route.old), (release.after, name))
-    )
+    source, target = release.before.sources[route.old], release.after.sources[name]
+    olds, news = ({p.name: p for p in each.tool.params} for each in (source, target))
     said = [f"needs {one}, which nobody can say: all calls fail" for one in route.missing]
-    for mine, theirs in route.params.items():
-        if _type(olds[mine]) != _type(news[theirs]):
-            said.append(f"{theirs}: where it can be said as {_type(olds[mine])} without loss")
+    if not route.inside:
+        for mine, theirs in route.params.items():
+            said += _not_carried(route, olds[mine], news[theirs])
     lost = [p for p in olds if p not in (*route.params, *route.fixed, *route.missing)]
     said += [f"{one} can no longer be said" for one in lost]
-    more = [p for p in news if p not in route.params.values()]
-    by = route.when[0] if route.when else ""
-    said += [f"{one} has no effect" for one in more if one != by]
-    if "outputSchema" in release.after.sources[name].raw and (
-        release.before.sources[route.old].raw.get("outputSchema")
-        != release.after.sources[name].raw["outputSchema"]
+    heard = {*route.params.values(), route.inside, route.when[0] if route.when else ""}
+    said += [f"{one} has no effect" for one in news if one not in heard]
+    if (
+        "outputSchema" in target.raw
+        and source.raw.get("outputSchema") != target.raw["outputSchema"]
     ):
         said.append("results are the old tool's, where its schema allows")
+    return said
+
+
+def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
+    """What may be said for a new parameter that the old tool cannot be told, and the reverse."""
+    said = []
+    renamed = route.values.get(old.name, {})
+    back = {now: was for was, now in renamed.items()}
+    mine, theirs = choices_of(old.schema), choices_of(new.schema)
+    unfit = [one for one in theirs if not carries(one, back, old.schema)]
+    if unfit:
+        said.append(f"{new.name} = {' or '.join(unfit[:5])}: calls fail")
+    gone = [one for one in mine if renamed.get(one, one) not in theirs] if theirs else []
+    if gone:
+        said.append(f"{new.name}: {', '.join(gone[:5])} can no longer be said")
+    inner = inner_changes(old.schema, new.schema, new.name)
+    if inner:
+        said.append(f"inside {new.name}, names are not carried: {', '.join(inner)}")
+    elif kind_of(old.schema) != kind_of(new.schema) and not theirs:
+        example = sample(new.schema)
+        if carries(example, back, old.schema):
+            said.append(f"{new.name}: where it can be said as {kind_of(old.schema)} without loss")
+        else:
+            told = msgspec.json.encode(example).decode()[:60]
+            said.append(f"{new.name}: what is said as {told} cannot be carried, so calls fail")
     return said
 
 
 def counts_of(rows: list[Row]) -> dict[str, int]:
     """How many tools there are of each kind."""
     found = Counter(row.what for row in rows)
-    kinds = ("same", "changed", "renamed", "merged", "split", "removed", "added")
+    kinds = ("same", "changed", "renamed", "merged", "dispatched", "split", "removed", "added")
     return {kind: found[kind] for kind in kinds if found[kind]}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jsonschema_rs
+import msgspec
 
+from toolshift.interop.schema import fitted, usual
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
 from toolshift.shifts.release.resolve import pairs_of
@@ -26,6 +27,8 @@ class Route:
     Attributes:
         old: the tool that carries them.
         when: the parameter of the new tool and its value for which this route is taken.
+        unsaid: whether it is taken as well where that parameter is left out.
+        inside: the parameter of the new tool in which the arguments of the old one stand.
         params: old parameter names to new ones, of those that both have.
         values: for an old parameter, the old words to the new ones.
         fixed: what old parameters get that the new tool does not take.
@@ -36,6 +39,8 @@ class Route:
 
     old: str
     when: tuple[str, Any] | None = None
+    unsaid: bool = False
+    inside: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -51,6 +56,8 @@ class Route:
         """
         if self.missing:
             raise Unsayable(f"the tool behind it needs {', '.join(self.missing)}")
+        if self.inside:
+            arguments = _unpacked(self.inside, arguments.get(self.inside, {}))
         schemas = {param.name: param.schema for param in before.tool.params}
         said = dict(self.fixed)
         for old, new in self.params.items():
@@ -58,6 +65,22 @@ class Route:
                 words = {b: a for a, b in self.values.get(old, {}).items()}
                 said[old] = _said(new, arguments[new], words, schemas[old])
         return said
+
+
+def _unpacked(name: str, value: Any) -> dict[str, Any]:
+    """The arguments that a dispatcher is handed, as an object or as JSON.
+
+    Raises:
+        Unsayable: where they are neither.
+    """
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value or "{}")
+        except (msgspec.DecodeError, RecursionError):
+            value = None
+    if not isinstance(value, dict):
+        raise Unsayable(f"{name} is not an object of arguments")
+    return value
 
 
 def _said(name: str, value: Any, words: Mapping[str, str], schema: JSONSchema) -> Any:
@@ -68,66 +91,68 @@ def _said(name: str, value: Any, words: Mapping[str, str], schema: JSONSchema) -
     """
     if isinstance(value, str) and value in words:
         return words[value]
-    check = jsonschema_rs.validator_for(dict(schema))
-    for candidate in (value, *_readings(value)):
-        if check.is_valid(candidate):
-            return candidate
-    raise Unsayable(f"{name}: the tool behind it cannot take {value!r}"[:300])
+    fitting = list(fitted(value, schema))
+    if not fitting:
+        raise Unsayable(f"{name}: the tool behind it cannot take {value!r}"[:300])
+    return fitting[0]
 
 
-def _readings(value: Any) -> Iterator[Any]:
-    """The same value in other types, where nothing is lost."""
-    if isinstance(value, bool):
-        yield "true" if value else "false"
-    elif isinstance(value, int | float):
-        yield str(value)
-    elif isinstance(value, str):
-        yield from ({"true": True, "false": False}[value],) if value in ("true", "false") else ()
-        for read in (int, float):
-            try:
-                number = read(value)
-            except ValueError:
-                continue
-            if str(number) == value:
-                yield number
-    if isinstance(value, list):
-        yield from value if len(value) == 1 else ()
-    else:
-        yield [value]
+def carries(value: Any, words: Mapping[str, str], schema: JSONSchema) -> bool:
+    """Whether a value of a new parameter can be said to the old one.
+
+    Args:
+        value: of the new parameter.
+        words: new choices to old ones.
+        schema: of the old parameter.
+    """
+    try:
+        _said("", value, words, schema)
+    except Unsayable:
+        return False
+    return True
 
 
 def routes(answers: Answers, before: Toolbox, after: Toolbox) -> dict[str, tuple[Route, ...]]:
     """For each new tool, in its order, the routes of its calls; none where nothing carries them."""
     found: dict[str, list[Route]] = {name: [] for name in after.sources}
-    by_value = {
-        (old, new): value for new, one in answers.merged.items() for value, old in one.tools.items()
-    }
     for old, new in pairs_of(answers, before, after):
-        when, fixed = None, dict(answers.defaults.get(old, {}))
-        if (old, new) in by_value:
-            when = (answers.merged[new].by, by_value[old, new])
+        fixed = dict(answers.defaults.get(old, {}))
         if old in answers.split:
             fixed[answers.split[old].by] = answers.split[old].tools[new]
-        found[new].append(_route(answers, before.sources[old], after.sources[new], when, fixed))
+        merged = answers.merged.get(new)
+        inside = merged.arguments if merged else ""
+        route = _route(answers, before.sources[old], after.sources[new], fixed, inside)
+        if merged is None or old not in merged.tools.values():
+            found[new].append(route)
+            continue
+        by = next((p.schema for p in after.sources[new].tool.params if p.name == merged.by), {})
+        for value, tool in merged.tools.items():
+            if tool == old:
+                unsaid = value == usual(by)
+                found[new].append(replace(route, when=(merged.by, value), unsaid=unsaid))
     return {new: tuple(each) for new, each in found.items()}
 
 
 def _route(
-    answers: Answers,
-    before: Source,
-    after: Source,
-    when: tuple[str, Any] | None,
-    fixed: Mapping[str, Any],
+    answers: Answers, before: Source, after: Source, fixed: Mapping[str, Any], inside: str
 ) -> Route:
     old = before.tool.name
     renamed = answers.params.get(old, {})
     news = {param.name for param in after.tool.params}
     free = [param for param in before.tool.params if param.name not in fixed]
     params = {p.name: renamed.get(p.name, p.name) for p in free}
-    params = {a: b for a, b in params.items() if b in news and b != UNDECIDED}
+    params = {a: b for a, b in params.items() if (b in news or inside) and b != UNDECIDED and b}
     missing = tuple(p.name for p in free if p.required and p.name not in params)
     fields = {a: b for a, b in answers.fields.get(old, {}).items() if b and b != UNDECIDED}
     mine, theirs = ([".".join(f.path) for f in s.tool.returns] for s in (before, after))
     dropped = tuple(path for path in mine if theirs and path not in theirs and path not in fields)
-    values = answers.values.get(old, {})
-    return Route(old, when, params, values, fixed, fields, dropped, missing)
+    return Route(
+        old,
+        inside=inside,
+        params=params,
+        values=answers.values.get(old, {}),
+        fixed=fixed,
+        fields=fields,
+        dropped=dropped,
+        missing=missing,
+    )

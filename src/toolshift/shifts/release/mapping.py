@@ -20,9 +20,18 @@
     by = "method"                                       # as this parameter of it says
     tools = {get = "get_issue", get_comments = "get_issue_comments"}
 
+    [merged.execute]                                    # a dispatcher: it takes the name of a tool
+    by = "tool"
+    tools = {get_order = "get_order"}
+    arguments = "params"                                # and the arguments in this parameter
+    finder = "search"                                   # the new tool that lists what there is
+
     [split.manage]                                      # an old tool that became several
     by = "action"                                       # which say by their names what this
     tools = {create_item = "create"}                    # parameter of it said: new = value
+
+    [given.find_orders]                                 # by the new tool: what users state for
+    connection = "c-1"                                  # a parameter that no task speaks of
 
 Whatever is left out is inferred.
 """
@@ -42,11 +51,20 @@ UNDECIDED = "?"
 Table = dict[str, dict[str, str]]
 
 
-class Several(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tool on one side, several on the other, distinguished by the value of a parameter."""
+class Several(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One tool on one side, several on the other, distinguished by the value of a parameter.
+
+    Attributes:
+        by: the parameter.
+        tools: for a merge, the old tool of each value; for a split, the value of each new tool.
+        arguments: of a dispatcher, the parameter in which the old tool's arguments stand.
+        finder: the new tool that lists what a dispatcher can call.
+    """
 
     by: str
     tools: dict[str, str]
+    arguments: str = ""
+    finder: str = ""
 
 
 class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -61,6 +79,7 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     fields: Table = {}
     merged: dict[str, Several] = {}
     split: dict[str, Several] = {}
+    given: dict[str, dict[str, Any]] = {}
 
 
 def read_mapping(path: Path) -> Answers:

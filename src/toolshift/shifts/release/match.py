@@ -3,23 +3,33 @@
 The likeness of two tools, from 0 to 1, is the weighted mean of
 
     names          0.4   the best of shared words and shared runs of letters
-    descriptions   0.4   shared words, weighted the same
+    descriptions   0.4   shared words
     parameters     0.2   shared names and types
 
-where a part in which both are empty is left out. Of all pairings the one with the greatest sum is
-taken. A pair at `SURE` or above, and clear of the next best by `CLEAR`, is taken as it is; one
-below `POSSIBLE` is no pair; what lies between is asked.
+where a part in which both are empty is left out. A word of a name counts the less the more tools
+have it, for a server's own name stands before all of its tools. Of all pairings the one with the
+greatest sum is taken. A pair at `SURE` or above, and clear of the next best by `CLEAR`, is taken as
+it is; one below `POSSIBLE` is no pair; what lies between is asked.
+
+A tool that reads has never become one that writes, nor the other way, where both say so
+(`readOnlyHint`, `destructiveHint`). Where only their verbs say so it is asked, and never guessed.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from toolshift.core.tool import Param, Tool
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from toolshift.core.tool import Effect, Param
+from toolshift.interop.tools import Source
 
 SURE = 0.65
 CLEAR = 0.1
@@ -42,28 +52,103 @@ def words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", spaced.lower())
 
 
-def alike_names(one: str, other: str) -> float:
-    """The likeness of two names."""
+def weights_of(names: Iterable[str]) -> dict[str, float]:
+    """What each word of some names is worth: inverse document frequency, log(1 + n / df)."""
+    each = [set(words(name)) for name in names]
+    counts = Counter(word for some in each for word in some)
+    return {word: math.log(1 + len(each) / count) for word, count in counts.items()}
+
+
+def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None) -> float:
+    """The likeness of two names; a word that is not in `weights` counts 1."""
     first, second = words(one), words(other)
     if first == second:
         return 1.0
     letters = SequenceMatcher(None, "".join(first), "".join(second), autojunk=False).ratio()
-    return max(_shared(first, second), letters * 0.9)
+    if weights is not None and set(first) & set(second):
+        # Letters of words that they share count by what the words are worth, not by their length.
+        letters = min(letters, 1.0) * _worth_of_shared(first, second, weights)
+    return max(_shared(first, second, weights or {}), letters * 0.9)
+
+
+def _worth_of_shared(
+    one: Sequence[str], other: Sequence[str], weights: Mapping[str, float]
+) -> float:
+    """From 0.5 to 1: how rare the words are that two names share, beside the rarest of them."""
+    worth = [weights.get(word, 1.0) for word in {*one, *other}]
+    shared = [weights.get(word, 1.0) for word in {*one} & {*other}]
+    return 0.5 + 0.5 * max(shared) / max(worth)
 
 
 def alike_texts(one: str, other: str) -> float:
     """The likeness of two descriptions."""
-    return 1.0 if one == other else _shared(words(one), words(other))
+    return 1.0 if one == other else _shared(words(one), words(other), {})
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> float:
+def _shared(one: Sequence[str], other: Sequence[str], weights: Mapping[str, float]) -> float:
+    """Dice's coefficient of two sets of words, weighted."""
     first, second = set(one), set(other)
-    return 2 * len(first & second) / (len(first) + len(second)) if first or second else 0.0
+    total = sum(weights.get(word, 1.0) for each in (first, second) for word in each)
+    shared = sum(weights.get(word, 1.0) for word in first & second)
+    return 2 * shared / total if total else 0.0
 
 
-def alike_tools(one: Tool, other: Tool) -> float:
-    """The likeness of two tools; see the module."""
-    parts = [(0.4, alike_names(one.name, other.name))]
+_READING = frozenset(
+    words(
+        "browse check count describe fetch find get inspect list look lookup query read resolve "
+        "retrieve scan search show view"
+    )
+)
+_WRITING = frozenset(
+    words(
+        "add append apply archive book buy cancel clear close create delete deploy drop edit "
+        "insert merge modify move order patch pay post publish purge put register remove rename "
+        "replace restore revoke save send set store submit transfer uninstall update upload "
+        "upsert write"
+    )
+)
+
+
+def said_effect(source: Source) -> tuple[Effect | None, bool]:
+    """Whether a tool reads or writes, as far as it says so.
+
+    Returns:
+        The effect, None where nothing says it; and whether its hints say it. Else its verb does:
+        the only one of its name, or the first word of its description.
+    """
+    hints = source.raw.get("annotations")
+    hints = hints if isinstance(hints, Mapping) else {}
+    if hints.get("readOnlyHint") is True:
+        return "read", True
+    if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is True:
+        return "write", True
+    named = {_verb(word) for word in words(source.tool.name)} - {None}
+    if len(named) == 1:
+        return named.pop(), False
+    first = words(source.tool.description)[:1]
+    return (_verb(first[0]) if first and not named else None), False
+
+
+def _verb(word: str) -> Effect | None:
+    bare = {word, word.removesuffix("s"), word.removesuffix("es")}
+    return "read" if bare & _READING else "write" if bare & _WRITING else None
+
+
+def clashing(one: Source, other: Source) -> bool:
+    """Whether one of two tools reads and the other writes, for all that is said."""
+    (first, hinted), (second, told) = said_effect(one), said_effect(other)
+    if first is None or second is None or first == second:
+        return False
+    both = set(words(one.tool.name)) & set(words(other.tool.name))
+    return (hinted and told) or not any(map(_verb, both))  # the same verb outweighs a lone hint
+
+
+def alike_tools(source: Source, target: Source, weights: Mapping[str, float]) -> float:
+    """The likeness of two tools; see the module. 0 where their hints say that one writes."""
+    if clashing(source, target) and said_effect(source)[1] and said_effect(target)[1]:
+        return 0.0
+    one, other = source.tool, target.tool
+    parts = [(0.4, alike_names(one.name, other.name, weights))]
     if one.description or other.description:
         parts.append((0.4, alike_texts(one.description, other.description)))
     if one.params or other.params:
@@ -92,9 +177,6 @@ def pair(
     """
     if not olds or not news:
         return []
-    import numpy as np
-    from scipy.optimize import linear_sum_assignment
-
     rows, columns = sorted(olds), sorted(news)
     likeness = np.array([[alike(olds[old], news[new]) for new in columns] for old in rows])
     found = []

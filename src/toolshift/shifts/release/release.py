@@ -25,10 +25,13 @@ from toolshift.core.scene import Outcome, Scene
 from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.tool import Field, Param, Result, Tool, error
-from toolshift.interop.tools import Documented, Source, Toolbox
+from toolshift.core.user import Ask
+from toolshift.interop.schema import usual
+from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
 from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.match import words
 from toolshift.shifts.rewiring import Program, Rewired
 from toolshift.shifts.surface import Surface
 
@@ -57,6 +60,12 @@ class Release:
     def routes(self) -> dict[str, tuple[Route, ...]]:
         """For each new tool, what carries its calls."""
         return routes(self.answers, self.before, self.after)
+
+    @cached_property
+    def finders(self) -> dict[str, tuple[str, ...]]:
+        """The new tools that list what a dispatcher can call, with the old tools that it can."""
+        several = (one for one in self.answers.merged.values() if one.finder)
+        return {one.finder: tuple(one.tools) for one in several}
 
     @cached_property
     def lost(self) -> frozenset[str]:
@@ -101,7 +110,9 @@ class Release:
         layer = _layer(self, shown)
         if layer.tools(shown, {}) == shown:
             raise NotApplicable("nothing that is shown changes")
-        return Change(layer=layer, **_end(self, scene, layer))
+        asks = _with_values(self, scene)
+        told = scene.with_(asks=asks) if asks else scene
+        return Change(layer=layer, **{"asks": asks, **_end(self, told, layer)})
 
 
 # -- whether it fits -----------------------------------------------------------------------------
@@ -200,7 +211,30 @@ def _tool(release: Release, name: str, olds: Mapping[str, Tool]) -> Tool:
             origin=tuple(dict.fromkeys(origin for tool in behind for origin in tool.origin)),
             authority=behind[0].authority,
         )
-    return Documented.of(replace(source, tool=own, known={p.fact: p.name for p in own.params}))
+    known = {p.fact: p.name for p in own.params}
+    stands = {
+        route.old: _stand_in(release, route, olds[route.old], known)
+        for route in reversed(each)  # of two values for one old tool the first
+    }
+    told = release.answers.given.get(name, {})
+    said = {p.fact: told[p.name] for p in own.params if p.name in told}
+    return Documented.of(replace(source, tool=own, known=known), stands, said)
+
+
+def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str]) -> StandIn:
+    """How a new tool is called in the place of an old one."""
+    facts = {name: fact for fact, name in known.items()}
+    mine = {p.name: p.fact for p in old.params}
+    split = release.answers.split.get(route.old)
+    return StandIn(
+        takes={
+            mine[name]: shown if route.inside else facts[shown]
+            for name, shown in route.params.items()
+        },
+        says={facts[route.when[0]]: route.when[1]} if route.when else {},
+        inside=facts.get(route.inside, ""),
+        only={mine[split.by]: route.fixed[split.by]} if split else {},
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +252,8 @@ class Carried:
         wrong = _wrong(release.after.sources[name], arguments)
         if wrong:
             return error("invalid_arguments", f"{name}: {wrong}")
+        if name in release.finders:
+            return Result(True, _found(release, name, arguments))
         route = next((r for r in release.routes[name] if _taken(r, arguments)), None)
         if route is None:
             why = "the tools behind this interface are those from before the change"
@@ -230,8 +266,31 @@ class Carried:
         return _outward(result, route) if result.ok else result
 
 
+def _found(release: Release, finder: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The old tools that a finder knows: those that share a word with the query, else all."""
+    said = {word for value in arguments.values() if isinstance(value, str) for word in words(value)}
+    several = next(one for one in release.answers.merged.values() if one.finder == finder)
+    known = [(value, release.before.sources[old]) for value, old in several.tools.items()]
+    near = [
+        (value, source)
+        for value, source in known
+        if said & {*words(value), *words(source.tool.description)}
+    ]
+    return [
+        {
+            several.by: value,
+            "description": source.tool.description,
+            several.arguments or "arguments": source.inputs,
+        }
+        for value, source in near or known
+    ]
+
+
 def _taken(route: Route, arguments: Mapping[str, Any]) -> bool:
-    return route.when is None or arguments.get(route.when[0]) == route.when[1]
+    if route.when is None:
+        return True
+    by, value = route.when
+    return bool(arguments[by] == value) if by in arguments else route.unsaid
 
 
 def _wrong(source: Source, arguments: dict[str, Any]) -> str:
@@ -293,6 +352,29 @@ def _moved_fields(fields: tuple[Field, ...], route: Route) -> tuple[Field, ...]:
     )
 
 
+# -- what the user says ---------------------------------------------------------------------------
+
+
+def _with_values(release: Release, scene: Scene) -> tuple[Ask, ...] | None:
+    """The user's turns with the values that the mapping has them state; None where there are none.
+
+    They are stated in the first turn, where a tool of the task takes them.
+    """
+    if not release.answers.given or not scene.asks:
+        return None
+    needed = {name for step in scene.calls for name, _ in step.true}
+    said = [
+        f"Use {value} as {param}."
+        for new, table in release.answers.given.items()
+        if any(route.old in needed for route in release.routes[new])
+        for param, value in table.items()
+    ]
+    if not said:
+        return None
+    first, *rest = scene.asks
+    return (replace(first, text=" ".join([first.text, *dict.fromkeys(said)])), *rest)
+
+
 # -- the end of a task -----------------------------------------------------------------------------
 
 
@@ -319,4 +401,25 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
         return {"asks": asks, "outcome": Outcome((), done, "tool_unavailable", witness=())}
     failed = [step.text for step in steps if step.kind == "call" and not step.ok]
     why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
+    open_ = [(n, p) for n, p in _open(release) if any(r.old in needed for r in release.routes[n])]
+    if open_:
+        name, param = open_[0]
+        why = (
+            f": nothing says {param}, which {name} requires now. Say it in the mapping, under "
+            f"[given.{name}]"
+        )
     raise NotApplicable(f"the task cannot be expressed in the new tools{why}")
+
+
+def _open(release: Release) -> Iterable[tuple[str, str]]:
+    """The parameters that are required now, and that neither a schema nor the mapping says."""
+    for name, each in release.routes.items():
+        given = release.answers.given.get(name, {})
+        for param in release.after.sources[name].tool.params if each else ():
+            heard = any(
+                param.name in (*route.params.values(), route.inside, route.when and route.when[0])
+                for route in each
+            )
+            known = heard or param.name in given or usual(param.schema) is not None
+            if param.required and not known:
+                yield name, param.name

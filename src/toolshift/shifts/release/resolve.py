@@ -14,7 +14,15 @@ from toolshift.core.tool import Tool
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapping import UNDECIDED, Answers
-from toolshift.shifts.release.match import alike_names, alike_params, alike_tools, pair
+from toolshift.shifts.release.match import (
+    alike_names,
+    alike_params,
+    alike_tools,
+    clashing,
+    pair,
+    weights_of,
+)
+from toolshift.shifts.release.merge import proposed_merges
 
 Path = tuple[str, ...]
 
@@ -64,20 +72,23 @@ class _Draft:
         given: Mapping[str, str],
         alike: Callable[[Any, Any], float],
         ask: bool = True,
+        clash: Callable[[Any, Any], bool] = lambda old, new: False,
     ) -> dict[str, str]:
         """What became what among things of one kind: old name to new, where they differ.
 
-        Without `ask` what is doubtful has become nothing.
+        Without `ask` what is doubtful has become nothing. Two that `clash` are never paired
+        without an answer.
         """
         decided = {old: new for old, new in given.items() if new != UNDECIDED}
         taken = {*decided.values(), *(old for old in olds if old in news and old not in decided)}
         gone = {old: one for old, one in olds.items() if old not in decided and old not in news}
         come = {new: one for new, one in news.items() if new not in taken}
         for guess in pair(gone, come, alike):
-            if guess.sure or (ask and self.accept):
+            clashing = clash(olds[guess.old], news[guess.new])
+            if (guess.sure or (ask and self.accept)) and not clashing:
                 decided[guess.old] = guess.new
                 continue
-            if not ask:
+            if not ask or self.accept:
                 continue
             decided[guess.old] = UNDECIDED
             choices = tuple(sorted(come))
@@ -100,17 +111,32 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
     """
     before, after = old.toolbox(), new.toolbox()
     _check(given, before, after)
+    proposed = proposed_merges(before, after, given)
+    given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     draft = _Draft(accept)
     several = {name for one in given.merged.values() for name in one.tools.values()}
     spent = {name for one in given.split.values() for name in one.tools}
     olds = _without(before.tools, {*given.removed, *several, *given.split})
-    news = _without(after.tools, {*given.added, *given.merged, *spent})
-    renamed = draft.match(("renamed",), olds, news, given.renamed, alike_tools)
+    finders = {one.finder for one in given.merged.values() if one.finder}
+    news = _without(after.tools, {*given.added, *given.merged, *spent, *finders})
+    weights = weights_of([*before.sources, *after.sources])
+    renamed = draft.match(
+        ("renamed",),
+        {name: before.sources[name] for name in olds},
+        {name: after.sources[name] for name in news},
+        given.renamed,
+        lambda one, other: alike_tools(one, other, weights),
+        clash=clashing,
+    )
     partners = pairs_of(msgspec.structs.replace(given, renamed=renamed), before, after)
     params: dict[str, Any] = {}
     values: dict[str, Any] = {}
     fields: dict[str, Any] = {}
+    inside = {old for m in given.merged.values() if m.arguments for old in m.tools.values()}
     for one, other in partners:
+        if one in inside:  # what it takes is not said in the new list
+            params[one] = dict(given.params.get(one, {}))
+            continue
         _settle_pair(draft, given, before, after, one, other, (params, values, fields))
     to = {each for each in renamed.values() if each not in ("", UNDECIDED)}
     doubtful = {q.guess for q in draft.questions if q.path[0] == "renamed"}
@@ -129,6 +155,7 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
         fields={k: v for k, v in fields.items() if v},
         merged=given.merged,
         split=given.split,
+        given=given.given,
     )
     return Settled(answers, tuple(draft.questions))
 
@@ -142,10 +169,12 @@ def _without(tools: Iterable[Tool], names: Collection[str]) -> dict[str, Tool]:
 
 
 def pairs_of(answers: Answers, before: Toolbox, after: Toolbox) -> list[tuple[str, str]]:
-    """Every old tool with each new tool that stands for it."""
-    several = [(name, new) for new, one in answers.merged.items() for name in one.tools.values()]
+    """Every old tool with each new tool that stands for it, once each."""
+    merged = [(name, new) for new, one in answers.merged.items() for name in one.tools.values()]
+    several = list(dict.fromkeys(merged))
     several += [(old, new) for old, one in answers.split.items() for new in one.tools]
     settled = {name for pair in several for name in pair} | {*answers.removed, *answers.added}
+    settled |= {one.finder for one in answers.merged.values()}
     moved = {a: b for a, b in answers.renamed.items() if b not in ("", UNDECIDED)}
     taken = set(moved.values())
     same = [
@@ -209,17 +238,24 @@ def _check(given: Answers, before: Toolbox, after: Toolbox) -> None:
     """
     split = {name for one in given.split.values() for name in one.tools}
     merged = {name for one in given.merged.values() for name in one.tools.values()}
+    finders = {one.finder for one in given.merged.values() if one.finder}
     later = {new for new in given.renamed.values() if new not in ("", UNDECIDED)}
     by_old = (given.params, given.defaults, given.values, given.fields, given.split)
     for names, box, side in (
         ({*given.renamed, *given.removed, *merged, *(n for t in by_old for n in t)}, before, "old"),
-        ({*later, *given.added, *given.merged, *split}, after, "new"),
+        ({*later, *given.added, *given.merged, *split, *finders, *given.given}, after, "new"),
     ):
         for name in sorted(names - set(box.sources)):
             raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
+    asked = [(new, name) for new, one in given.merged.items() for name in (one.by, one.arguments)]
+    asked += [(new, name) for new, table in given.given.items() for name in table]
+    for new, name in asked:
+        known = {param.name for param in after.sources[new].tool.params}
+        if name and name not in known:
+            raise UsageError(f"the mapping: {unknown(f'parameter of {new}', name, known)}")
     for old, table in given.params.items():
         known = {param.name for param in before.sources[old].tool.params}
         for name in table:

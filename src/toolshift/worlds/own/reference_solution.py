@@ -9,7 +9,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from toolshift.core.formats import leaves
-from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
+from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.statement import says
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
@@ -17,8 +17,8 @@ from toolshift.episode.oracle import EpisodeBackend
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact
+from toolshift.worlds.own.stand_in import ActResult, carry_out
 
-ActResult = dict[int, list[dict[str, Any]]]
 DONE = "Done."
 _heard: WeakKeyDictionary[Episode, ActResult] = WeakKeyDictionary()
 
@@ -52,7 +52,7 @@ class Walk:
                 if param.name in call.arguments
             }
             try:
-                heard[place] = carry_out(solver, tool, env.about(**values))
+                heard[place] = carry_out(solver, tool, env.about(**values), heard)
             except Impossible:
                 if place not in self.failing:
                     raise
@@ -86,33 +86,6 @@ class Walk:
         if value is None:
             raise Impossible("not_found")
         return value
-
-
-def carry_out(solver: Solver, true: Tool, env: Known) -> list[dict[str, Any]]:
-    """Makes a call of the shown tool that stands for a true one; returns the facts it brought.
-
-    Raises:
-        Impossible: where no tool stands for it, or it fails for good.
-    """
-    solver.seen.clear()  # the same call may be wanted twice
-    for _ in range(MAX_ATTEMPTS):
-        tool = _standing_for(solver.backend.tools(), true)
-        if tool is None:
-            break
-        arguments = solver.arguments(tool, env)
-        if any(t.name == tool.name and t.params == tool.params for t in solver.backend.tools()):
-            return solver.read(*solver.perform(tool, arguments))
-    raise Impossible("tool_unavailable")
-
-
-def _standing_for(shown: tuple[Tool, ...], true: Tool) -> Tool | None:
-    """The tool that the documentation prefers of those that stand for a true one alone.
-
-    Of two that share its work, as after a split, it is the one that returns what it did.
-    """
-    able = [tool for tool in shown if tool.origin == true.origin and not tool.retired]
-    whole = [t for t in able if [f.fact for f in t.returns] == [f.fact for f in true.returns]]
-    return max(whole or able, key=lambda tool: tool.authority, default=None)
 
 
 def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:

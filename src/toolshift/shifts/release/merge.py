@@ -1,0 +1,158 @@
+"""Several old tools that became one: told apart by a choice, or called by their names.
+
+A **discriminator** is a parameter whose choices are what the names of the old tools said:
+`tab_list`, `tab_new` and `tab_close` became `tabs(action: list | new | close)`. A **dispatcher**
+takes the name of a tool and its arguments: `execute(tool, arguments)`, beside a finder that lists
+what there is. Only old tools that are gone are looked at, and only a parameter that is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from toolshift.core.tool import Param
+from toolshift.interop.schema import choices_of
+from toolshift.interop.tools import Source, Toolbox
+from toolshift.shifts.release.mapping import UNDECIDED, Answers, Several
+from toolshift.shifts.release.match import clashing, said_effect, words
+
+FEWEST_DISPATCHED = 3
+_NAMING = frozenset(words("tool operation action command function method endpoint api"))
+_CALLING = frozenset(words("execute call run invoke use dispatch perform do request"))
+_CARRYING = frozenset(words("argument arg param parameter input payload body"))
+_FINDING = frozenset(
+    words("search find list discover describe explore browse tool operation action catalog help")
+)
+_READ = "(read)"
+
+
+def proposed_merges(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:
+    """The new tools that seem to stand for several old ones.
+
+    Args:
+        before: the old tools.
+        after: the new ones.
+        given: answers that are known; what they speak of is left alone.
+
+    Returns:
+        For each new tool, what it stands for.
+    """
+    told = {*given.removed, *given.split}
+    told |= {old for one in given.merged.values() for old in one.tools.values()}
+    told |= {old for old, new in given.renamed.items() if new != UNDECIDED}
+    gone = {n: s for n, s in before.sources.items() if n not in after.sources and n not in told}
+    taken = {*given.added, *given.merged, *given.renamed.values()}
+    taken |= {new for one in given.split.values() for new in one.tools}
+    come = {name: each for name, each in after.sources.items() if name not in taken}
+    found = dict(_by_choice(gone, come, before))
+    gone = {n: s for n, s in gone.items() if all(n not in f.tools.values() for f in found.values())}
+    if not found:
+        found |= _dispatched(gone, come, before)
+    return found
+
+
+# -- discriminators --------------------------------------------------------------------------------
+
+
+def _by_choice(
+    gone: Mapping[str, Source], come: Mapping[str, Source], before: Toolbox
+) -> Iterator[tuple[str, Several]]:
+    left = dict(gone)
+    for name, source in come.items():
+        for param in _new_params(source, before):
+            tools = _choices_that_were_tools(name, param, left, source)
+            if tools:
+                yield name, Several(param.name, tools)
+                left = {n: s for n, s in left.items() if n not in tools.values()}
+                break
+
+
+def _new_params(source: Source, before: Toolbox) -> list[Param]:
+    """The parameters of a new tool that it had not before."""
+    old = before.sources.get(source.tool.name)
+    known = {param.name for param in old.tool.params} if old else set()
+    return [param for param in source.tool.params if param.name not in known]
+
+
+def _choices_that_were_tools(
+    name: str, param: Param, gone: Mapping[str, Source], target: Source
+) -> dict[str, str]:
+    """For each choice the old tool that it was; only if there are two or more."""
+    choices = choices_of(param.schema)
+    if len(choices) < 2:
+        return {}
+    reads = said_effect(target) == ("read", True)
+    best: dict[str, tuple[int, str]] = {}
+    for old, source in gone.items():
+        if reads and clashing(source, target):
+            continue
+        fitting = [(_shared(old, one), one) for one in choices if _names(old, one, name)]
+        if fitting:
+            count, choice = max(fitting)
+            best[choice] = max(best.get(choice, (0, "")), (count, old))
+    if len(best) < 2:
+        return {}
+    return {choice: best[choice][1] for choice in choices if choice in best}
+
+
+def _names(old: str, choice: str, new: str) -> bool:
+    """Whether the name of an old tool says a choice, and nothing else that the new one does not."""
+    have, said = _stems(old), _stems(choice)
+    rest = have - said
+    return bool(said) and said <= have and rest <= _stems(new) and (bool(rest) or len(said) > 1)
+
+
+def _shared(old: str, choice: str) -> int:
+    """How much of a name a choice says; the very word counts more than its like."""
+    return 2 * len(set(words(old)) & set(words(choice))) + len(_stems(choice))
+
+
+def _stems(name: str) -> set[str]:
+    """The words of a name without plurals; one for all verbs of reading."""
+    reading = {"get", "list", "read", "fetch", "show", "view", "retrieve"}
+    bare = {word.removesuffix("s") if len(word) > 3 else word for word in words(name)}
+    return {_READ if word in reading else word for word in bare}
+
+
+# -- dispatchers -----------------------------------------------------------------------------------
+
+
+def _dispatched(
+    gone: Mapping[str, Source], come: Mapping[str, Source], before: Toolbox
+) -> dict[str, Several]:
+    if len(gone) < FEWEST_DISPATCHED:
+        return {}
+    for name, source in come.items():
+        params = _new_params(source, before)
+        naming = next((p for p in params if _says_which(p, name)), None)
+        carrying = next((p for p in params if p is not naming and _carries(p)), None)
+        if naming is None or carrying is None:
+            continue
+        finder = next((n for n in come if n != name and set(words(n)) & _FINDING), "")
+        choices = choices_of(naming.schema)
+        named = {c: old for old in gone for c in choices if words(c) == words(old)}
+        if not choices and finder and set(words(name)) & _CALLING:
+            named = {old: old for old in gone}
+        if len(named) >= FEWEST_DISPATCHED:
+            return {name: Several(naming.name, named, carrying.name, finder)}
+    return {}
+
+
+def _says_which(param: Param, tool: str) -> bool:
+    """Whether a parameter takes the name of another tool."""
+    plain = param.name == "name" and bool(set(words(tool)) & _NAMING)
+    return _holds(param, "string") and (plain or _is_called(param, _NAMING))
+
+
+def _is_called(param: Param, known: frozenset[str]) -> bool:
+    return bool({word.removesuffix("s") for word in words(param.name)} & known)
+
+
+def _carries(param: Param) -> bool:
+    """Whether a parameter takes the arguments of another tool, as an object or as JSON."""
+    return _is_called(param, _CARRYING) and (_holds(param, "object") or _holds(param, "string"))
+
+
+def _holds(param: Param, kind: str) -> bool:
+    said = param.schema.get("type")
+    return said == kind or said is None or (isinstance(said, list) and kind in said)

@@ -1,0 +1,136 @@
+"""The call of a shown tool that stands for a true one, by whatever names and types are shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
+from toolshift.core.tool import Tool
+from toolshift.interop.schema import fitted, usual
+from toolshift.interop.tools import Documented, StandIn
+
+ActResult = dict[int, list[dict[str, Any]]]
+"""For each expected call that was made, by its place, the facts of the records it brought."""
+
+
+def carry_out(
+    solver: Solver, true: Tool, env: Known, heard: ActResult | None = None
+) -> list[dict[str, Any]]:
+    """Makes a call of the shown tool that stands for a true one; returns the facts it brought.
+
+    Args:
+        solver: who acts.
+        true: the tool of the world.
+        env: the values of its arguments, by fact.
+        heard: what earlier calls have brought.
+
+    Raises:
+        Impossible: where no tool stands for it, or it fails for good.
+    """
+    solver.seen.clear()  # the same call may be wanted twice
+    for _ in range(MAX_ATTEMPTS):
+        tool = _standing_for(solver.backend.tools(), true, env)
+        if tool is None:
+            break
+        arguments = _arguments(solver, tool, true, _with_new(solver, tool, env, heard or {}))
+        if any(t.name == tool.name and t.params == tool.params for t in solver.backend.tools()):
+            return solver.read(*solver.perform(tool, arguments))
+    raise Impossible("tool_unavailable")
+
+
+def _standing_for(shown: tuple[Tool, ...], true: Tool, env: Known) -> Tool | None:
+    """The tool that the documentation prefers of those that stand for a true one.
+
+    One that stands for it alone goes before one that stands for several. Of two that share its
+    work, as after a split, it is the one that returns what it did, or that is for this value.
+    """
+    alone = [tool for tool in shown if tool.origin == true.origin and not tool.retired]
+    able = [tool for tool in alone if _is_for(tool, true, env)]
+    able = able or [t for t in shown if _stand_in(t, true) is not None and not t.retired]
+    whole = [t for t in able if [f.fact for f in t.returns] == [f.fact for f in true.returns]]
+    return max(whole or able, key=lambda tool: tool.authority, default=None)
+
+
+def _stand_in(tool: Tool, true: Tool) -> StandIn | None:
+    return tool.stands.get(true.name) if isinstance(tool, Documented) else None
+
+
+def _is_for(tool: Tool, true: Tool, env: Known) -> bool:
+    stand = _stand_in(tool, true)
+    return stand is None or all(env.find(fact) == value for fact, value in stand.only.items())
+
+
+def _with_new(solver: Solver, tool: Tool, env: Known, heard: ActResult) -> Known:
+    """What is known, with the values of required parameters that the true tool has not.
+
+    Such a value is one that the user was made to state, one of the user's or of an earlier result
+    that goes by the same name, or the only one that the schema leaves.
+    """
+    found = {}
+    for param in tool.params:
+        if not param.required or param.fact in solver.goal or env.find(param.fact) is not None:
+            continue
+        told = tool.told.get(param.fact) if isinstance(tool, Documented) else None
+        stated = told is not None and solver.backend.user_said(told)
+        value = told if stated else _stated(solver, param.name)
+        value = _brought(heard, param.name) if value is None else value
+        value = usual(param.schema) if value is None else value
+        if value is not None:
+            found[param.fact] = value
+    return env.about(**found) if found else env
+
+
+def _stated(solver: Solver, name: str) -> Any:
+    slot = next((slot for slot in solver.goal if _bare(slot) == _bare(name)), None)
+    return None if slot is None else solver.given(slot)
+
+
+def _brought(heard: ActResult, name: str) -> Any:
+    """The one value that earlier results have under a name; None where there are two."""
+    values = {
+        str(value): value
+        for records in heard.values()
+        for record in records
+        for fact, value in record.items()
+        if _bare(re.split(r"[.(]", fact)[-1]) == _bare(name)
+    }
+    return next(iter(values.values())) if len(values) == 1 else None
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _arguments(solver: Solver, tool: Tool, true: Tool, env: Known) -> dict[str, Any]:
+    """What to call a shown tool with, in the types that it takes."""
+    stand = _stand_in(tool, true)
+    if stand is None or not (stand.says or stand.inside):
+        said = solver.arguments(tool, env)
+    else:
+        said = _in_its_place(stand, tool, solver.arguments(true, env), true)
+        said |= {
+            param.name: solver.require(param.fact, env)
+            for param in tool.params
+            if param.required and param.name not in said
+        }
+    schemas = {param.name: param.schema for param in tool.params}
+    return {name: next(fitted(value, schemas[name]), value) for name, value in said.items()}
+
+
+def _in_its_place(
+    stand: StandIn, tool: Tool, arguments: Mapping[str, Any], true: Tool
+) -> dict[str, Any]:
+    """A call of a true tool as a call of a shown one that stands for several."""
+    names = {param.fact: param.name for param in tool.params}
+    facts = {param.name: param.fact for param in true.params}
+    said = {names[fact]: value for fact, value in stand.says.items()}
+    moved = {
+        stand.takes[facts[name]]: value
+        for name, value in arguments.items()
+        if facts[name] in stand.takes
+    }
+    if stand.inside:
+        return {**said, names[stand.inside]: moved}
+    return {**said, **{names[fact]: value for fact, value in moved.items()}}
