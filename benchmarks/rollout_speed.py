@@ -19,10 +19,10 @@ from typing import Any
 import torch
 from machine import machine
 
-from toolshift.agents import catalog
-from toolshift.agents.local import load_model, stop_tokens
+from toolshift.agents.local_kind import ADAPTERS
 from toolshift.episode.grade import grade
 from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
+from toolshift.lm.inference import load_model, stop_tokens
 from toolshift.lm.smol import smol_directory
 from toolshift.train.generation import Sampler
 from toolshift.train.rollout import Backend, Limits, Play, Said, Scribe, roll_out
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    directory, adapter = smol_directory(), catalog.ADAPTERS / "static"
+    directory, adapter = smol_directory(), ADAPTERS / "static"
     tokenizer = load_tokenizer(directory, compact=True)
     layout = trained_layout(adapter) or "description-first"
     mix = Mix(kinds=KINDS, pool="dev", size=200)

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from machine import machine
 
-from toolshift.agents.local import ADAPTERS
+from toolshift.agents.local_kind import ADAPTERS
 from toolshift.train.callbacks import Spent
 from toolshift.train.grpo import build
 from toolshift.train.grpo_settings import preset

@@ -14,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from toolshift.agents.local import ADAPTERS
+from toolshift.agents.local_kind import ADAPTERS
 from toolshift.reproduce.experiments import find_study
 from toolshift.reproduce.reproduce import Stage, run, stages
 

@@ -24,7 +24,7 @@ from transformers import (  # noqa: E402
 
 from toolshift.agents.catalog import describe  # noqa: E402
 from toolshift.agents.contestant import Contestant  # noqa: E402
-from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.core.message import PROTOCOL_TOOLS, Turn  # noqa: E402
 from toolshift.episode.contract import Agent  # noqa: E402
@@ -33,6 +33,7 @@ from toolshift.lm import smol  # noqa: E402
 from toolshift.lm.attention import BLOCK, grouped_attention  # noqa: E402
 from toolshift.lm.checkpoint import load_tokenizer  # noqa: E402
 from toolshift.lm.decode import Decoder, Generator  # noqa: E402
+from toolshift.lm.inference import load_model  # noqa: E402
 from toolshift.lm.prefix_cache import PrefixMemory  # noqa: E402
 from toolshift.lm.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
 

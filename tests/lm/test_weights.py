@@ -11,8 +11,8 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from toolshift.agents.local import load_model
 from toolshift.core.errors import UsageError
+from toolshift.lm.inference import load_model
 from toolshift.lm.weights import check_model, load_weights
 
 SIZES = {

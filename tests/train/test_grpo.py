@@ -23,9 +23,10 @@ from train import tiny  # noqa: E402
 from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 
-from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.cli.actions.grpo import GrpoOptions  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.lm.inference import load_model  # noqa: E402
 from toolshift.train.callbacks import Spent, checkpoints, read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402

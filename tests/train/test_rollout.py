@@ -9,12 +9,12 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 
-from toolshift.agents.local import load_model, stop_tokens  # noqa: E402
 from toolshift.core.message import Turn  # noqa: E402
 from toolshift.episode.draw import make_scene  # noqa: E402
 from toolshift.episode.episode import messages  # noqa: E402
 from toolshift.episode.grade import grade  # noqa: E402
 from toolshift.lm.checkpoint import load_tokenizer, tool_role  # noqa: E402
+from toolshift.lm.inference import load_model, stop_tokens  # noqa: E402
 from toolshift.lm.prompt import render_call, to_plain_messages  # noqa: E402
 from toolshift.shifts.registry import apply  # noqa: E402
 from toolshift.train.generation import Sampler, Voice, copy_weights, speaking_copy  # noqa: E402

@@ -14,8 +14,9 @@ from safetensors.torch import load_file  # noqa: E402
 from train import tiny  # noqa: E402
 from train.tiny import full, lora, losses  # noqa: E402
 
-from toolshift.agents.local import LocalAgent, load_model  # noqa: E402
+from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.lm.inference import load_model  # noqa: E402
 from toolshift.train.callbacks import checkpoints, clock, read_curves  # noqa: E402
 from toolshift.train.evaluation import LiveAgent, decoding  # noqa: E402
 from toolshift.train.model import find_base, load  # noqa: E402

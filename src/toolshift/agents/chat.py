@@ -26,11 +26,10 @@ from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
+from toolshift.lm.prompt import Layout, parse_reply, to_plain_messages
 
 if TYPE_CHECKING:
     import httpx
-
-    from toolshift.lm.prompt import Layout
 
 OPENAI_URL = "https://api.openai.com/v1"
 MORE_ROOM = 4  # how many times the limit, where a reply was cut off at it
@@ -133,16 +132,14 @@ class ChatAgent:
         backoff: float = 0.5,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        import httpx  # late: it takes longer to load than all of ToolShift
-
-        from toolshift.lm import prompt
+        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         env = os.environ.get
         base_url = base_url or env("TOOLSHIFT_BASE_URL") or env("OPENAI_BASE_URL") or OPENAI_URL
         api_key = api_key or env("TOOLSHIFT_API_KEY") or env("OPENAI_API_KEY") or ""
         self.model, self.name, self.concurrency = model, name or model, concurrency
         self.protocol, self.layout = protocol, layout
-        self._write, self._parse = prompt.to_plain_messages, prompt.parse_reply
+        self._write, self._parse = to_plain_messages, parse_reply
         self.retries, self._priced = retries, price_in is not None
         self._prices = (price_in or 0.0, price_out or 0.0)
         if protocol not in ("native", "text"):
@@ -248,7 +245,7 @@ class ChatAgent:
         return {"model": self.model, **body, **fixed, **limits}
 
     def _attempt(self, body: bytes) -> _Completion:
-        import httpx
+        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:
             response = self._client.post(self._url, content=body)

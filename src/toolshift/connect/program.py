@@ -13,24 +13,22 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from toolshift.agents.kind import AgentKind
+import httpx
+
 from toolshift.connect.process import Process
-from toolshift.connect.serve.server import Background, require
+from toolshift.connect.serve.background import Background
 from toolshift.connect.serve.session import ActResult, AgentSession
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.episode.episode import Episode
-
-if TYPE_CHECKING:
-    import httpx
 
 TIMEOUT = 300.0
 """Seconds that a program has for one episode."""
@@ -50,11 +48,10 @@ class CommandAgent:
         concurrency: how many episodes a study runs at once.
 
     Raises:
-        UsageError: where there is no such program, or the extra `connect` is not installed.
+        UsageError: where there is no such program.
     """
 
     def __init__(self, command: str, timeout: float = TIMEOUT, concurrency: int = 1) -> None:
-        require()
         self._words = _read_command(command)
         self.name = _short_name(self._words)
         self.timeout, self.concurrency = timeout, concurrency
@@ -121,13 +118,10 @@ class UrlAgent:
         concurrency: how many episodes a study runs at once.
 
     Raises:
-        UsageError: for what is no address, or where the extra `connect` is not installed.
+        UsageError: for what is no address.
     """
 
     def __init__(self, url: str, timeout: float = TIMEOUT, concurrency: int = 1) -> None:
-        require()
-        import httpx
-
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise UsageError(
@@ -161,8 +155,6 @@ class UrlAgent:
 
     def _post(self, visit: _Visit) -> Any:
         """Posts the user's message; returns the reply, None where it has ended the episode."""
-        import httpx
-
         body = {
             "mcp_url": visit.mcp_url,
             "control_url": visit.control_url,
@@ -195,35 +187,6 @@ class UrlAgent:
             )
         else:
             visit.crash(what)
-
-
-class _Program(AgentKind):
-    private = True
-
-    def __init__(
-        self, maker: Callable[..., CommandAgent | UrlAgent], form: str, about: str
-    ) -> None:
-        self._maker = maker
-        self.forms = {form: about}
-
-    def make(self, spec: str, options: Mapping[str, Any]) -> CommandAgent | UrlAgent:
-        """Takes the options `timeout` and `concurrency`."""
-        taken = {name: options[name] for name in ("timeout", "concurrency") if name in options}
-        return self._maker(spec.partition(":")[2], **taken)
-
-    def is_free(self, spec: str) -> bool:
-        """It may well ask a paid model."""
-        return False
-
-
-COMMAND_KIND = _Program(
-    CommandAgent,
-    "command:PROGRAM ARGUMENTS",
-    "your own program, started for each episode, over MCP",
-)
-URL_KIND = _Program(
-    UrlAgent, "url:http://HOST:PORT/PATH", "your own agent, which runs already, over MCP"
-)
 
 
 class _Visit:

@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
+
 if TYPE_CHECKING:
     from toolshift.connect.pytest_runs import Asked, ShiftResult
 
+RUNS = "toolshift.connect.pytest_runs"
 MARKER, FIXTURE = "toolshift", "shift_result"
 ABOUT = (
     "toolshift(agent, suite='quick', by='tier', baseline=None, margin=5, inconclusive=None, "
@@ -58,11 +62,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each tier, shift or dimension that the marker asks for."""
     if FIXTURE not in metafunc.fixturenames:
         return
-    from toolshift.connect.pytest_runs import labels_of
-    from toolshift.core.errors import UsageError
-
     try:
-        labels = labels_of(_asked(metafunc.definition))
+        labels = load(f"{RUNS}:labels_of")(_asked(metafunc.definition))
     except UsageError:
         labels = ["setup"]  # the fixture says what is wrong, and other tests are left alone
     metafunc.parametrize(FIXTURE, labels, indirect=True)
@@ -74,12 +75,10 @@ def shift_result(request: pytest.FixtureRequest) -> ShiftResult:
 
     The agent is run once in a session, however many tests ask.
     """
-    from toolshift.connect.pytest_runs import result_of
-    from toolshift.core.errors import UsageError
-
     mistake = ""
     try:
-        found = result_of(_asked(request.node), request.param, request.config)
+        result_of = load(f"{RUNS}:result_of")
+        found: ShiftResult | None = result_of(_asked(request.node), request.param, request.config)
     except UsageError as wrong:
         mistake = str(wrong)
     if mistake:  # not inside of the handler, or both errors would be shown
@@ -91,9 +90,8 @@ def shift_result(request: pytest.FixtureRequest) -> ShiftResult:
 
 def _asked(node: Any) -> Asked:
     """The markers of a test; what is nearer to the test overrides what is farther."""
-    from toolshift.connect.pytest_runs import read_asked
-
     words: dict[str, Any] = {}
     for marker in reversed(list(node.iter_markers(MARKER))):
         words |= dict(zip(("agent",), marker.args, strict=False)) | dict(marker.kwargs)
-    return read_asked(words, node.config)
+    asked: Asked = load(f"{RUNS}:read_asked")(words, node.config)
+    return asked

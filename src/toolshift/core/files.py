@@ -132,7 +132,7 @@ def draft(path: Path) -> Iterator[BinaryIO]:
 def hold(file: BinaryIO, path: Path) -> None:
     """Keeps a second process out; where the system has no such locks, nothing happens."""
     try:
-        import fcntl
+        import fcntl  # noqa: PLC0415 - not on every system
     except ImportError:
         return
     try:

@@ -13,6 +13,8 @@ from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
+import yaml
+
 Record = dict[str, Any]
 Path = tuple[str, ...]
 _DECODE = json.JSONDecoder().raw_decode
@@ -90,8 +92,6 @@ def _unbare(cell: str) -> Any:
 
 def write_yaml(data: Any) -> str:
     """YAML blocks, one value a line."""
-    import yaml
-
     text = yaml.dump(data, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=1 << 30)
     return str(text).rstrip("\n")
 
@@ -99,7 +99,6 @@ def write_yaml(data: Any) -> str:
 @cache
 def _dumper() -> Any:
     """PyYAML's safe dumper, which quotes what YAML would read as a line break."""
-    import yaml
 
     def quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = '"' if any(mark in text for mark in "\x85\u2028\u2029") else None
@@ -114,8 +113,6 @@ def _dumper() -> Any:
 
 def read_yaml(text: str) -> Any:
     """Reads what `write_yaml` wrote."""
-    import yaml
-
     return yaml.safe_load(text)
 
 

@@ -1,10 +1,11 @@
-"""Importing what a user names as `module:attribute`."""
+"""Importing by name: what a user names, and what of ours is heavy or needs an extra."""
 
 from __future__ import annotations
 
 import os
 import sys
 from difflib import get_close_matches
+from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -44,3 +45,15 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
             raise UsageError(f"{what}: {module} has no {name!r}{offer}")
         found = getattr(found, name)
     return found
+
+
+def load(name: str) -> Any:
+    """Imports a part of ToolShift when it is first needed: one that is heavy, or needs an extra.
+
+    Such names go downward through the layers like any import, which a test sees to.
+
+    Args:
+        name: a `module:object` string, or a module.
+    """
+    module, _, path = name.partition(":")
+    return reduce(getattr, filter(None, path.split(".")), import_module(module))

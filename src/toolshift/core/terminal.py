@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
 
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
-
-if TYPE_CHECKING:
-    pass
-
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-import click
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
@@ -33,8 +30,6 @@ def console(record: bool = False) -> Console:
 
     Where it is no terminal, or is recorded, it is as wide as `COLUMNS` says; else 100 columns.
     """
-    from rich.console import Console
-
     made = Console(highlight=False, soft_wrap=False)
     if made.is_terminal and not record:
         return made
@@ -56,16 +51,11 @@ def save_svg(console: Console, file: Path) -> None:
 
 def print_json(value: Any) -> None:
     """Prints a value as JSON."""
-    import msgspec
-
     click.echo(msgspec.json.format(JSON.encode(value), indent=2).decode())
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Prints a plain table."""
-    from rich.markup import escape
-    from rich.table import Table
-
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=place == 0)
@@ -77,10 +67,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 @contextmanager
 def progress(what: str) -> Iterator[Progress]:
     """A progress bar on stderr for whatever takes longer than `PATIENCE`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
     start = time.monotonic()
     error = Console(stderr=True)
     columns = (

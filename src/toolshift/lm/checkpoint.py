@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from toolshift.core.errors import UsageError
 from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.lm.smol import chat_template, weights_hash
 from toolshift.lm.weights import readable
-
-if TYPE_CHECKING:
-    pass
-
 
 RECORD = "training.json"
 """What training leaves beside a model or an adapter: settings, hashes, what it took."""
@@ -61,7 +57,7 @@ def load_tokenizer(directory: Path, compact: bool) -> Any:
     Raises:
         UsageError: where it has no chat template.
     """
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer  # noqa: PLC0415 - heavy, and an extra
 
     with readable(directory):
         tokenizer: Any = AutoTokenizer.from_pretrained(directory)

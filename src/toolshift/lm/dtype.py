@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import torch
+
 
 def computes_in(precision: str) -> Any:
     """The torch type to compute with, for weights that are rounded to `precision`.
@@ -14,8 +16,6 @@ def computes_in(precision: str) -> Any:
     weights are held and multiplied as float32. Replies differ by no more than the rounding of what
     lies between the layers, which can turn a choice between two tokens that are nearly as likely.
     """
-    import torch
-
     emulated = precision == "bfloat16" and not _has_bfloat16()
     return torch.float32 if emulated else getattr(torch, precision)
 
@@ -23,8 +23,6 @@ def computes_in(precision: str) -> Any:
 @lru_cache(maxsize=1)
 def _has_bfloat16() -> bool:
     """Whether torch multiplies matrices of bfloat16 here by instructions made for it."""
-    import torch
-
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     try:  # what torch itself asks before it hands a product to oneDNN

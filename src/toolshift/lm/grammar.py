@@ -83,8 +83,8 @@ class Vocabulary:
                 "constrained decoding needs llguidance, which is not installed; "
                 "run: pip install llguidance"
             )
-        from llguidance import LLMatcher
-        from llguidance.hf import from_tokenizer
+        from llguidance import LLMatcher  # noqa: PLC0415 - an extra
+        from llguidance.hf import from_tokenizer  # noqa: PLC0415 - an extra
 
         self.size, self.layout = size, layout
         self._tokens = from_tokenizer(tokenizer, n_vocab=size)

@@ -113,9 +113,9 @@ def weights_hash(directory: Path) -> str:
 
 
 def _convert(gguf: Path, target: Path) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-    from transformers.utils import logging
+    import torch  # noqa: PLC0415 - heavy, and an extra
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig  # noqa: PLC0415 - heavy, and an extra
+    from transformers.utils import logging  # noqa: PLC0415 - heavy, and an extra
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     model = AutoModelForCausalLM.from_pretrained(

@@ -27,7 +27,7 @@ def check_model(directory: Path) -> None:
     Raises:
         UsageError: naming the file that is damaged, or the first weight that does not fit.
     """
-    from safetensors import safe_open
+    from safetensors import safe_open  # noqa: PLC0415 - an extra
 
     with readable(directory / "config.json"):
         model = skeleton(directory)
@@ -48,7 +48,7 @@ def load_weights(directory: Path, dtype: Any) -> Any:
     Raises:
         UsageError: where they are not, or cannot be read.
     """
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
 
     auto: Any = AutoModelForCausalLM
     check_model(directory)
@@ -64,8 +64,8 @@ def load_weights(directory: Path, dtype: Any) -> Any:
 
 def skeleton(directory: Path) -> Any:
     """The model that a directory's config describes, without weights."""
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    import torch  # noqa: PLC0415 - heavy, and an extra
+    from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
 
     auto: Any = AutoModelForCausalLM
     with quiet(), torch.device("meta"):
@@ -119,7 +119,7 @@ def readable(folder: object) -> Iterator[None]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keeps transformers' bars and the warnings about its own old names away."""
-    from transformers.utils import logging
+    from transformers.utils import logging  # noqa: PLC0415 - heavy, and an extra
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:

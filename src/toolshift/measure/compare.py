@@ -10,7 +10,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.episode.grade import Grade
+from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
@@ -122,8 +122,6 @@ def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
     Raises:
         UsageError: where a scene can no longer be made as it was.
     """
-    from toolshift.episode.grade import regrade
-
     shifts_as_they_were(folder)
     records, changed = [], []
     for record in folder.records():

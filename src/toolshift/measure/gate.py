@@ -14,6 +14,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+import numpy as np
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
@@ -282,7 +283,6 @@ def _task_means(scenes: Iterable[_Scene], void: float = 0.0) -> tuple[Floats, Fl
         scenes: of the tasks.
         void: what the candidate's void and missing episodes count as; 0 a failure, 1 a pass.
     """
-    import numpy as np
 
     tasks: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for scene in scenes:

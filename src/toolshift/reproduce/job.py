@@ -17,11 +17,14 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.core.importing import load
 from toolshift.core.tool import JSON
 from toolshift.train.callbacks import checkpoints
+from toolshift.train.data import make_rows
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix
+from toolshift.train.settings import GRPO, SFT
 
 FILE = "job.json"
 
@@ -76,16 +79,12 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Trains in this process, or as one of several."""
         resume = bool(checkpoints(out))
         if self.method == "grpo":
-            from toolshift.train import grpo
-
-            grpo.train(self.mix, msgspec.convert(self.settings, GrpoSettings), out, resume=resume)
+            settings = msgspec.convert(self.settings, GrpoSettings)
+            load(GRPO)(self.mix, settings, out, resume=resume)
             return
-        from toolshift.train import sft
-        from toolshift.train.data import make_rows
-
         told = {"mix": msgspec.to_builtins(self.mix), "count": self.count}
         rows = make_rows(self.mix, self.count)
-        sft.train(rows, msgspec.convert(self.settings, Settings), out, resume=resume, data=told)
+        load(SFT)(rows, msgspec.convert(self.settings, Settings), out, resume=resume, data=told)
 
 
 def main(folder: Path) -> int:

@@ -20,7 +20,7 @@ def accuracy_by_shift(found: Findings) -> str:
         UsageError: where vl-convert-python is not installed.
     """
     try:
-        from vl_convert import vegalite_to_svg
+        from vl_convert import vegalite_to_svg  # noqa: PLC0415 - an extra
     except ImportError:
         raise UsageError("plots need vl-convert-python: pip install 'toolshift[train]'") from None
     drawn: str = vegalite_to_svg(_chart(found))

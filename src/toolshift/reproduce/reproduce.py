@@ -19,11 +19,15 @@ from typing import Any
 
 import msgspec
 
+from toolshift.agents.catalog import contestants
+from toolshift.agents.local import LocalAgent
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
+from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
 from toolshift.lm.checkpoint import training_record
+from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
 from toolshift.lm.smol import SMOL
 from toolshift.measure.report import AgentReport
@@ -150,10 +154,7 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
         KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
         UsageError: where another process is at work on this stage.
     """
-    if threads := changes.get("threads"):
-        import torch
-
-        torch.set_num_threads(threads)
+    use_threads(changes.get("threads", 0))
     where = f"{stage.arm.name}, seed {stage.seed}"
     stage.folder.mkdir(parents=True, exist_ok=True)
     with alone_in(stage.folder):
@@ -372,10 +373,6 @@ def _made(stage: Stage, study: Study) -> Path | None:
 
 def _measure(stage: Stage, study: Study) -> None:
     """Runs the arm in the study's clean and shifted scenes, resumably."""
-    from toolshift.agents.catalog import contestants
-    from toolshift.agents.local import LocalAgent
-    from toolshift.core.terminal import progress
-
     settings = presets.PRESETS[stage.scale]
     model: Any = _made(stage, study)
     if model:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.local import LocalAgent
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
+from toolshift.lm.inference import decoder_of, stop_tokens
 from toolshift.lm.prompt import Layout
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import InMemoryStore
@@ -39,7 +42,8 @@ class LiveAgent(LocalAgent):
         self._directory, self._dtype = base.directory, "bfloat16"
         self._tokenizer, self._tool_role = base.tokenizer, base.tool_role
         self._model, self._vocabulary = model, None
-        self.decoder = self._make_decoder(80_000)
+        stop = stop_tokens(base.tokenizer, model)
+        self.decoder = decoder_of(model, stop, memory_tokens=80_000)
 
 
 def evaluation(
@@ -111,8 +115,6 @@ def _cell(scene: Scene) -> Cell:
 
 def oracle_loss(model: Any, scenes: Sequence[Scene], encoder: Encoder, batch: int) -> float:
     """The mean loss of what the oracle says in the scenes, in nats per token."""
-    import torch
-
     examples = encode_rows([row for scene in scenes for row in expert_rows(scene)], encoder)
     total = weight = 0.0
     with torch.inference_mode():

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import msgspec
+import torch
 
 from toolshift.lm.dtype import computes_in
 from toolshift.train.batches import Encoder, collate, encode_rows
@@ -80,8 +81,6 @@ def _row(place: str, weight: int) -> dict[str, Any]:
 
 def _on_tiny_model(settings: TrainSettings, batch: dict[str, Any]) -> tuple[str, str]:
     """The loss, or the mean log-probability, and the norm of its gradient, as text."""
-    import torch
-
     tiny = msgspec.structs.replace(
         settings, model=SCRATCH, adapter="", precision="float32", checkpointing=False, seed=0
     )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from transformers import AutoModelForCausalLM
 
 from toolshift.core.errors import UsageError
 from toolshift.lm.decode import Decoder
@@ -79,8 +80,6 @@ def speaking_copy(model: Any, precision: str = "bfloat16") -> Any:
     Raises:
         UsageError: where the architecture keeps its keys in a way that cannot be reused.
     """
-    from transformers import AutoModelForCausalLM
-
     config = type(model.config).from_dict(model.config.to_dict())
     copy: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
         config, dtype=computes_in(precision), attn_implementation="sdpa"

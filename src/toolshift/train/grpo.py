@@ -22,14 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import torch
 from transformers import TrainerCallback
 
-from toolshift.agents.local import stop_tokens
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import grade
+from toolshift.lm.inference import stop_tokens, use_threads
 from toolshift.train import record, scenes
 from toolshift.train.callbacks import Evaluations, Spent
 from toolshift.train.data import make_rows
@@ -81,8 +80,7 @@ def train(
     asked = describe(mix, settings, base, pay)
     with record.begun(out, asked, resume) as start:
         settings = record.with_kept(settings, asked)
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
+        use_threads(settings.threads)
         trainer = build(mix, settings, out, base, record.spent_at(start), pay)
         for callback in callbacks:
             trainer.add_callback(callback)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from typing import Any, Literal, get_args
 
@@ -153,8 +154,6 @@ def require_vllm() -> None:
     Raises:
         UsageError: with the command that installs it.
     """
-    import importlib.util
-
     if importlib.util.find_spec("vllm") is None:
         raise UsageError(
             "rollouts by vLLM need vllm, which is not installed; run: pip install vllm (it needs a "

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PrinterCallback
 from trl.trainer.grpo_config import GRPOConfig
@@ -196,8 +197,6 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         tokenizer: Any,
         spent: Spent,
     ) -> None:
-        from datasets import Dataset
-
         self.settings, self.player, self.spent = settings, player, spent
         self.curves = RewardCurves(out, spent, player.clock)
         self._own: torch.Tensor | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolshift.agents.local import shipped_adapter
+from jinja2 import TemplateSyntaxError
+
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.core.errors import UsageError
 from toolshift.lm.checkpoint import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.lm.dtype import computes_in
@@ -48,8 +51,6 @@ def require_training() -> None:
     Raises:
         UsageError: with the command that installs them.
     """
-    import importlib.util
-
     for package in ("torch", "transformers", "peft", "accelerate", "trl", "datasets"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(
@@ -64,7 +65,7 @@ def require_one_gpu() -> None:
     Raises:
         UsageError: where it is alone and sees several.
     """
-    import torch
+    import torch  # noqa: PLC0415 - heavy, and an extra
 
     if processes() == 1 and torch.cuda.device_count() > 1:
         raise UsageError(
@@ -128,7 +129,7 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
     Raises:
         UsageError: where there are no markers, and TRL has none for this template.
     """
-    from trl.chat_template_utils import get_training_chat_template, has_generation_markers
+    from trl.chat_template_utils import get_training_chat_template, has_generation_markers  # noqa: PLC0415 - heavy, and an extra
 
     template = tokenizer.chat_template
     if isinstance(template, dict):
@@ -149,8 +150,6 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
 
 def _check_syntax(tokenizer: Any, where: object) -> None:
     """Refuses a template that cannot be compiled, which is known only once it is used."""
-    from jinja2 import TemplateSyntaxError
-
     try:
         tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
     except TemplateSyntaxError as fault:
@@ -168,7 +167,7 @@ def check_adapter(adapter: Path, directory: Path) -> None:
     Raises:
         UsageError: where it was trained on other weights or another architecture.
     """
-    from safetensors import safe_open
+    from safetensors import safe_open  # noqa: PLC0415 - an extra
 
     check_base(adapter, directory)
     config = json.loads((adapter / "adapter_config.json").read_text("utf-8"))
@@ -198,7 +197,7 @@ def check_adapter(adapter: Path, directory: Path) -> None:
 
 def _linear_shapes(directory: Path) -> dict[str, tuple[int, int]]:
     """The (out, in) shapes of a model's linear layers, from its config alone."""
-    import torch
+    import torch  # noqa: PLC0415 - heavy, and an extra
 
     return {
         name: (module.out_features, module.in_features)
@@ -215,7 +214,7 @@ def load(settings: TrainSettings, base: Base) -> Any:
     when the rounded adapter is shipped. In full training all weights are in float32, and the
     trainer computes under autocast.
     """
-    import torch
+    import torch  # noqa: PLC0415 - heavy, and an extra
 
     dtype = torch.float32 if settings.full else getattr(torch, settings.precision)
     model = load_weights(base.directory, dtype)
@@ -226,16 +225,16 @@ def load(settings: TrainSettings, base: Base) -> Any:
 
 
 def _merged(model: Any, adapter: str) -> Any:
-    from peft import PeftModel
+    from peft import PeftModel  # noqa: PLC0415 - heavy, and an extra
 
     merged = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     return merged.requires_grad_(True)  # which peft had taken from the base
 
 
 def _adapted(model: Any, settings: TrainSettings) -> Any:
-    import torch
-    from peft import LoraConfig, PeftModel, get_peft_model
-    from peft.tuners.lora import LoraLayer
+    import torch  # noqa: PLC0415 - heavy, and an extra
+    from peft import LoraConfig, PeftModel, get_peft_model  # noqa: PLC0415 - heavy, and an extra
+    from peft.tuners.lora import LoraLayer  # noqa: PLC0415 - heavy, and an extra
 
     torch.manual_seed(settings.seed)
     if settings.adapter:
@@ -268,7 +267,7 @@ def _targets(model: Any) -> list[str] | str:
 
 def rounded(linear: Any, precision: str) -> Any:
     """A linear layer whose float32 weights are rounded to `precision` where they are used."""
-    import torch
+    import torch  # noqa: PLC0415 - heavy, and an extra
 
     kept = getattr(torch, precision)
 
@@ -294,7 +293,7 @@ def _directory(model: str) -> Path:
             f"no model in {model}: config.json is missing; give a model directory, a hub name "
             f"(organisation/model), '{SMOL}' or '{SCRATCH}'"
         )
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - an extra
 
     try:
         return Path(snapshot_download(model, ignore_patterns=["*.bin", "*.gguf", "original/*"]))
@@ -334,8 +333,8 @@ def write_scratch(like: Path, target: Path, **changes: Any) -> None:
         target: the new model directory.
         changes: of the config; by default two layers of width 64.
     """
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    import torch  # noqa: PLC0415 - heavy, and an extra
+    from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
 
     small = {
         "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,

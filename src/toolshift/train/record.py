@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import torch
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold, write
@@ -221,8 +222,6 @@ def spent_at(checkpoint: Path | None) -> Spent:
 
 def finish(trainer: Any, asked: Asked, left_out: int) -> None:
     """Writes the result of a run: adapter or model, tokenizer, chat template and record."""
-    import torch
-
     out, settings = Path(trainer.args.output_dir), trainer.settings
     kept = getattr(torch, settings.precision)
     # What was trained is kept in float32, and rounded where it is used; this is what was used.
@@ -274,8 +273,6 @@ def _forget_path(config: Path, base: str) -> None:
 
 
 def _how_it_went(trainer: Any, left_out: int) -> dict[str, Any]:
-    import torch
-
     losses = [line["loss"] for line in read_curves(trainer.curves.file) if "loss" in line]
     spent = trainer.spent
     return {
@@ -300,8 +297,6 @@ def _how_it_went(trainer: Any, left_out: int) -> dict[str, Any]:
 
 
 def _device(device: Any) -> str:
-    import torch
-
     return torch.cuda.get_device_name(0) if device.type == "cuda" else str(device.type)
 
 

@@ -142,7 +142,7 @@ def _read_parquet(path: Path) -> Iterator[Any]:
 
 def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     pq = parquet()
-    import pyarrow
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
 
     flat = [
         {k: JSON.encode(v).decode() if k == "tools" else v for k, v in row.items()} for row in rows
@@ -158,7 +158,7 @@ def parquet() -> Any:
         UsageError: where it is not installed.
     """
     try:
-        import pyarrow.parquet
+        import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
     except ImportError:
         raise UsageError(
             "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"

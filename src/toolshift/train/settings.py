@@ -16,6 +16,9 @@ from toolshift.lm.prompt import LAYOUTS, Layout
 SCRATCH = "scratch"
 """The name of a tiny untrained model of SmolLM2's own classes and tokenizer."""
 
+SFT, GRPO = "toolshift.train.sft:train", "toolshift.train.grpo:train"
+"""What trains, imported when it does (`core.importing.load`): TRL takes seconds to import."""
+
 Precision = Literal["bfloat16", "float32"]
 _LEAST = {
     "rank": 1, "steps": 0, "batch": 1, "threads": 0, "save_every": 0, "eval_every": 0,

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import PrinterCallback, TrainerCallback
+from transformers import AutoConfig, PrinterCallback, TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from toolshift.core.errors import UsageError
+from toolshift.lm.inference import use_threads
 from toolshift.lm.weights import quiet
 from toolshift.train import record
 from toolshift.train.batches import (
@@ -89,8 +91,7 @@ def train(
     asked.settings["weigh"] = None if weigh is None else record.named(weigh)
     with record.begun(out, asked, resume) as start:
         settings = record.with_kept(settings, asked)
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
+        use_threads(settings.threads)
         encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role, weigh)
         examples = encode_rows(rows, encoder, _most_tokens(settings, base), watch)
         left_out = len(rows) - len(examples)
@@ -185,8 +186,6 @@ class Trainer(Careful, SFTTrainer):
         tokenizer: Any,
         spent: Spent,
     ) -> None:
-        from datasets import Dataset
-
         self.settings, self.examples, self.spent = settings, examples, spent
         self.order = Batches(examples, settings.batch, settings.seed)
         self.curves = Curves(out, spent)
@@ -265,8 +264,6 @@ def _config(settings: Settings, out: Path) -> SFTConfig:
 
 def _most_tokens(settings: Settings, base: Base) -> int:
     """The longest row that is learned: as asked for, but never more than the model can take."""
-    from transformers import AutoConfig
-
     config = AutoConfig.from_pretrained(base.directory).get_text_config()
     limits = (settings.max_tokens, getattr(config, "max_position_embeddings", 0) or 0)
     return min((limit for limit in limits if limit), default=0)

@@ -35,7 +35,7 @@ from rich.table import Table  # noqa: E402
 from serving import smol_server  # noqa: E402
 
 from toolshift.connect.callables import open_seat  # noqa: E402
-from toolshift.connect.serve.server import Background  # noqa: E402
+from toolshift.connect.serve.background import Background  # noqa: E402
 from toolshift.connect.serve.session import AgentSession  # noqa: E402
 from toolshift.episode.grade import Grade, grade  # noqa: E402
 

@@ -8,18 +8,18 @@ page's origin, and after DNS rebinding the page's host.
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolshift.connect.serve.responses import refusal
 from toolshift.core.calls import LARGEST
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
-
-if TYPE_CHECKING:
-    from starlette.datastructures import Headers
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class Guard:
@@ -35,8 +35,6 @@ class Guard:
     def __init__(
         self, app: ASGIApp, hosts: Iterable[str], token: str = "", largest: int = LARGEST
     ) -> None:
-        from mcp.server.transport_security import RequestBodyLimitMiddleware
-
         self.app = RequestBodyLimitMiddleware(app, largest)
         self.hosts, self._token, self.largest = frozenset(hosts), token.encode(), largest
 
@@ -45,8 +43,6 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        from starlette.datastructures import Headers
-
         status, why = self._wrong(Headers(scope=scope))
         if status:
             await refusal(status, why)(scope, receive, send)
@@ -103,8 +99,6 @@ def hosts_of(host: str, allowed: Iterable[str] = ()) -> list[str]:
     Raises:
         UsageError: for an allowed host that is no bare name.
     """
-    import socket
-
     for name in allowed:
         if "*" in name or not name or _host(f"//{name}") != name.lower():
             raise UsageError(f"--allow-host takes a name without scheme or port, not {name!r}")

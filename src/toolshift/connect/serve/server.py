@@ -1,15 +1,11 @@
-"""Running a site: in front of the user, or in the background of a study."""
+"""What running a site needs: the extra, a listening socket, a web server."""
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import threading
-from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from toolshift.connect.serve.session import AgentSession, SessionStore
 from toolshift.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +51,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 def web_server(site: Site) -> uvicorn.Server:
     """A web server for a site; it logs no request, for the addresses of episodes are secret."""
-    import uvicorn
+    import uvicorn  # noqa: PLC0415 - an extra
 
     config = uvicorn.Config(
         site.app,
@@ -66,50 +62,3 @@ def web_server(site: Site) -> uvicorn.Server:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return uvicorn.Server(config)
-
-
-class Background:
-    """A server on loopback in a thread of its own, for the programs of a study.
-
-    Nobody can open episodes over it, or see a grade.
-    """
-
-    def __init__(self) -> None:
-        require()
-        from toolshift.connect.serve.site import Site
-
-        self.store = SessionStore(idle=24 * 3600.0)
-        self._site = Site(self.store, own=False)
-        self._socket = bind("127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._server = web_server(self._site)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="toolshift-serve")
-        self._thread.start()
-        self._ready.wait()
-
-    def open(self, seat: AgentSession) -> str:
-        """Opens an episode; returns its id."""
-        name = self.store.open(seat)
-        assert name is not None, "more episodes at once than a study runs"
-        return name
-
-    def tell(self, episode: str) -> None:
-        """Tells the MCP clients of an episode that its tools have changed; from any thread."""
-        if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has just been closed
-                asyncio.run_coroutine_threadsafe(self._site.tell(episode), self._loop)
-
-    def close(self) -> None:
-        """Stops the server."""
-        self._server.should_exit = True
-        self._thread.join(5 * GRACE_SECONDS)
-
-    def _run(self) -> None:
-        async def serve() -> Any:
-            self._loop = asyncio.get_running_loop()
-            self._ready.set()
-            await self._server.serve(sockets=[self._socket])
-
-        asyncio.run(serve())

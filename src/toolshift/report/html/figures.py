@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
 
 from toolshift.core.names import storable
 from toolshift.measure.statistics import Interval
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 LONGEST = 240
 """Characters of a foreign string that are shown."""
@@ -36,8 +35,6 @@ def shown(text: object, longest: int = LONGEST) -> str:
 
 def foreign(text: object, longest: int = LONGEST) -> Markup:
     """Foreign text as markup that keeps its direction to itself."""
-    from markupsafe import Markup
-
     return Markup("<bdi>{}</bdi>").format(shown(text, longest))
 
 
@@ -58,8 +55,6 @@ def figure(value: Interval | float | None, at: str, form: str, why: str = "") ->
             "rate" (with its limits), "share", "plain" or "count".
         why: why the figure is undefined, where it is.
     """
-    from markupsafe import Markup
-
     plain = as_plain(value)
     if plain is None or (isinstance(plain, list) and plain[0] is None):
         said = Markup('<span class="undefined">{}</span>').format(
@@ -103,8 +98,6 @@ def _symbol(found: re.Match[str]) -> str:
 
 
 def _limits(middle: str, low: str, high: str) -> Markup:
-    from markupsafe import Markup
-
     return Markup('<b>{}</b> <span class="limits">[{}, {}]</span>').format(middle, low, high)
 
 

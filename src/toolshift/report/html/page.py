@@ -6,13 +6,15 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
-from toolshift.measure.report import AgentReport, Report
+from toolshift.measure.report import AgentReport, Report, make_report
 from toolshift.report.html import charts, flow, method
 from toolshift.report.html import comparison as versus
 from toolshift.report.html import summary as story
@@ -20,9 +22,6 @@ from toolshift.report.html.episodes import KEEP, Fragment, fragment
 from toolshift.report.html.figures import figure, foreign, safe_json, seconds, shown
 from toolshift.report.html.subjects import Kept, Subject, run_name, subjects_of
 from toolshift.runs.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 HERE = Path(__file__).parent
 LIBRARIES = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
@@ -67,8 +66,6 @@ def make_page(
     keep: int = KEEP,
 ) -> str:
     """The page as text; see `write_page`."""
-    from toolshift.measure.report import make_report
-
     if not folders:
         raise UsageError("a page needs at least one run")
     step = _counter(folders, watch)
@@ -193,8 +190,6 @@ def _render(view: dict[str, Any], drawn: dict[str, Any], episodes: Fragment) -> 
 
 def environment() -> Environment:
     """The templates, in which every string is escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,

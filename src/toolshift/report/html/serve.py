@@ -17,10 +17,15 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from jinja2 import Environment
+
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
 from toolshift.core.tool import JSON
 from toolshift.report.html.episode_index import Book
+from toolshift.report.html.episodes import fragment
+from toolshift.report.html.figures import safe_json
+from toolshift.report.html.page import make_page
 from toolshift.runs.run_folder import RunFolder
 
 LIVE = '<meta name="toolshift-live" content="live">'
@@ -98,11 +103,6 @@ def live(page: str) -> str:
 
 def frame(folders: Sequence[RunFolder], keep: int = 0) -> str:
     """The episodes alone, without the report: what is there before the first one has ended."""
-    from jinja2 import Environment
-
-    from toolshift.report.html.episodes import fragment
-    from toolshift.report.html.figures import safe_json
-
     here = files(__package__)
     template = here.joinpath("episodes/waiting.html").read_text(encoding="utf-8")
     css = here.joinpath("assets/page.css").read_text(encoding="utf-8")
@@ -113,8 +113,6 @@ def frame(folders: Sequence[RunFolder], keep: int = 0) -> str:
 
 def _page(folders: list[RunFolder], episodes: int) -> str:
     """The report with its figures; before the first episode only the frame for what will come."""
-    from toolshift.report.html.page import make_page
-
     return make_page(folders, keep=0) if episodes else frame(folders)
 
 

@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import yaml
 
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
 from toolshift.core.tool import JSON
+from toolshift.interop.openapi import read_openapi
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
 
 COMMAND = "mcp:"
@@ -74,12 +77,13 @@ def read_side(text: str) -> Side:
 
 def _listed(command: tuple[str, ...] = (), url: str = "") -> list[dict[str, Any]]:
     try:
-        from toolshift.interop.mcp_client import Target, list_tools
+        client = load("toolshift.interop.mcp_client")
     except ImportError:
         raise UsageError('live servers need an extra: pip install "toolshift[connect]"') from None
-    target = Target(command=command, url=url)
+    target = client.Target(command=command, url=url)
     try:
-        return asyncio.run(list_tools(target))
+        listed: list[dict[str, Any]] = asyncio.run(client.list_tools(target))
+        return listed
     except BaseExceptionGroup as several:
         fault: BaseException = several
         while isinstance(fault, BaseExceptionGroup):
@@ -126,8 +130,6 @@ def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_openapi(document: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
-    from toolshift.interop.openapi import read_openapi
-
     try:
         return [operation.shown for operation in read_openapi(document)]
     except UsageError as wrong:
@@ -136,8 +138,6 @@ def _from_openapi(document: Mapping[str, Any], path: Path) -> list[dict[str, Any
 
 def _parsed(raw: bytes, path: Path) -> Any:
     if path.suffix in (".yaml", ".yml"):
-        import yaml
-
         try:
             return yaml.load(raw, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         except (yaml.YAMLError, UnicodeDecodeError) as fault:

@@ -19,6 +19,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
@@ -127,8 +129,6 @@ def read_file(path: Path) -> WorldFile:
 
 def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
     """The content, and the line of every place in it."""
-    import yaml
-
     lines: dict[Place, int] = {}
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)

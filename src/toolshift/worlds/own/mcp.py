@@ -12,36 +12,32 @@ import shlex
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
+
+import anyio
+from mcp.shared.exceptions import MCPError
 
 from toolshift.core.errors import UsageError, described
 from toolshift.core.tool import Result, error
 from toolshift.episode.contract import finished
+from toolshift.interop.mcp_client import Target, Upstream, greet
 from toolshift.interop.mcp_results import as_result
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.file import EPISODE_DIR, SHOWN_DIR, WorldFile, swapped
 from toolshift.worlds.own.python import load_own
 from toolshift.worlds.own.sources import result_of, texts_of
 
-if TYPE_CHECKING:
-    from toolshift.interop.mcp_client import Target
-
 
 class McpSource:
     """The tools of an MCP server."""
 
     def __init__(self, file: WorldFile) -> None:
-        try:
-            from toolshift.interop.mcp_client import Target
-        except ImportError:
-            why = 'MCP servers need the extra "connect": pip install "toolshift[connect]"'
-            raise file.near(("tools", file.source), why) from None
         self.file = file
         given = str(file.tools[file.source])
         self.reset = str(file.tools.get("reset") or "")
@@ -154,8 +150,6 @@ class McpTools:
         return error("tool_error", message)
 
     def _raw(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        from mcp.shared.exceptions import MCPError
-
         inward = dict(arguments)
         if self._path:
             inward = swapped(inward, SHOWN_DIR, self._path)
@@ -207,15 +201,7 @@ def _plain(fault: BaseException, name: str) -> BaseException:
 
 
 def _connect(target: Any) -> Any:
-    from contextlib import asynccontextmanager
-
-    import anyio
-
-    from toolshift.interop.mcp_client import Upstream, greet
-
     async def decline(context: Any, method: str, params: Any) -> dict[str, Any]:
-        from mcp.shared.exceptions import MCPError
-
         if method == "ping":
             return {}
         raise MCPError(-32601, f"{method} is not answered here")

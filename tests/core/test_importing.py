@@ -1,0 +1,55 @@
+"""What is imported by name stands where an import of it might stand, and is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolshift.core.importing import load
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "toolshift"
+TABLES = ("agents/catalog.py", "worlds/registry.py", "shifts/registry.py", "cli/group.py")
+"""Registries: whatever they name may stand above them."""
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """Each `toolshift.module` or `toolshift.module:object` in the code, with its file."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        file = str(path.relative_to(SOURCE))
+        if file in TABLES:
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = node.value if isinstance(node, ast.Constant) else ""
+            if isinstance(text, str) and re.fullmatch(r"toolshift(\.\w+)+(:\w+)?", text):
+                yield file, text
+
+
+def layers() -> list[list[str]]:
+    """The layers of the lint contract, the lowest one first."""
+    lint = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (ordered,) = (c["layers"] for c in lint["contracts"] if c["type"] == "layers")
+    return [line.split(" | ") for line in reversed(ordered)]
+
+
+def test_there_are_such_names() -> None:
+    assert ("worlds/own/world.py", "toolshift.worlds.own.mcp:McpSource") in set(named())
+
+
+@pytest.mark.parametrize(("file", "name"), list(named()))
+def test_what_is_imported_by_name_goes_downward(file: str, name: str) -> None:
+    height = {part: place for place, parts in enumerate(layers()) for part in parts}
+    here, there = file.split("/")[0].removesuffix(".py"), name.split(":")[0].split(".")[1]
+    assert here == there or height[there] < height[here]
+
+
+@pytest.mark.parametrize("name", sorted({name for _, name in named()}))
+def test_what_is_imported_by_name_is_there(name: str) -> None:
+    if name.startswith("toolshift.train"):
+        pytest.importorskip("trl")
+    assert load(name) is not None
