@@ -54,11 +54,13 @@ def print_json(value: Any) -> None:
     click.echo(msgspec.json.format(JSON.encode(value), indent=2).decode())
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Prints a plain table."""
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], whole: int = 1
+) -> None:
+    """Prints a plain table; the first `whole` columns are never broken into lines."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=place == 0)
+        table.add_column(column, overflow="fold", no_wrap=place < whole)
     for row in rows:
         table.add_row(*(escape(str(value)) for value in row))
     console().print(table)

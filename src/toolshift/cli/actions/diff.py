@@ -184,11 +184,19 @@ def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
         return
     changed = [row for row in rows if row.what != "same"]
     table = [
-        (row.old or "-", row.new or "-", row.what, ", ".join(row.changes), "; ".join(row.partly))
+        (
+            "\n".join(row.old.split(", ")) or "-",
+            row.new or "-",
+            row.what,
+            ", ".join(row.changes),
+            "; ".join(row.partly),
+        )
         for row in changed[:MAX_ROWS]
     ]
     columns = ("old tool", "new tool", "what", "changes", "not carried")
-    print_table(f"{shift.name}: {file.old.origin} becomes {file.new.origin}", columns, table)
+    print_table(
+        f"{shift.name}: {file.old.origin} becomes {file.new.origin}", columns, table, whole=3
+    )
     if len(changed) > MAX_ROWS:
         click.echo(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
     said = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())

@@ -146,7 +146,7 @@ def task_kinds(subject: Subject) -> Spec | None:
     several = len(subject.report.worlds) > 1
     for row in sorted(subject.report.kinds, key=lambda row: height_of(row.accuracy)):
         panel = words(row.label if several else row.label.partition("/")[2])
-        values.append({**measured("trained", row.clean, False), "panel": panel})
+        values.append({**measured("clean", row.clean, False), "panel": panel})
         values.append({**measured("shifted", row.accuracy, is_loss(row)), "panel": panel})
     return panels(values, None, 118) if values else None
 
@@ -255,12 +255,12 @@ def curves(points: Sequence[tuple[str, str, float, Interval]], axis: str) -> Spe
         for panel, series, step, accuracy in points
     ]
     names = list(dict.fromkeys(value["series"] for value in values))
-    colours = [ACCENT, INK, MUTED]
+    colours = [INK, MUTED]  # the dashes tell the rest; the accent is for losses
     series = {
         "field": "series",
         "type": "nominal",
         "sort": None,
-        "scale": {"domain": names, "range": [colours[i % 3] for i in range(len(names))]},
+        "scale": {"domain": names, "range": [colours[i % 2] for i in range(len(names))]},
         "legend": {"orient": "top", "title": None} if len(names) > 1 else None,
     }
     dash = {"field": "series", "type": "nominal", "sort": None, "legend": None}

@@ -20,6 +20,8 @@ MAX_SHIFTS = 14
 OTHERS = "other shifts"
 SPREAD = 0.25
 """The share of the height that is left between the bands."""
+LINE = 15
+"""The height of a label in pixels."""
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
 
 
@@ -71,15 +73,37 @@ def flow(subject: Subject) -> dict[str, Any] | None:
     left = _stack([source.failures for source in found])
     right = _stack([sum(s.causes.get(cause, 0) for s in found) for cause in causes])
     links = _links(found, causes, left, right)
+    height = max(120, 26 * max(len(found), len(causes)))
     nodes = [
-        _node(source.label, source.failures, place, "left")
-        for source, place in zip(found, left, strict=True)
+        _node(source.label, source.failures, place, at, "left")
+        for source, place, at in zip(found, left, apart(left, LINE / height), strict=True)
     ]
     nodes += [
-        _node(words(cause), sum(s.causes.get(cause, 0) for s in found), place, "right")
-        for cause, place in zip(causes, right, strict=True)
+        _node(words(cause), sum(s.causes.get(cause, 0) for s in found), place, at, "right")
+        for cause, place, at in zip(causes, right, apart(right, LINE / height), strict=True)
     ]
-    return _spec(links, nodes, height=max(120, 26 * max(len(found), len(causes))))
+    return _spec(links, nodes, height)
+
+
+def apart(places: Sequence[tuple[float, float]], least: float) -> list[float]:
+    """Where the labels of bands stand: beside their middles, and never over one another.
+
+    Args:
+        places: where each band begins and ends, from the top, in shares of the height.
+        least: the distance that two labels need, in shares of the height.
+
+    Returns:
+        The middle of each label, in the order of the bands.
+    """
+    found: list[float] = []
+    for top, bottom in places:
+        middle = (top + bottom) / 2
+        found.append(max(middle, found[-1] + least) if found else max(middle, least / 2))
+    lowest = 1 - least / 2
+    for place in reversed(range(len(found))):  # what was pushed below the edge is pushed back
+        found[place] = min(found[place], lowest)
+        lowest = found[place] - least
+    return found
 
 
 def _stack(sizes: Sequence[int]) -> list[tuple[float, float]]:
@@ -124,9 +148,12 @@ def _links(
     return links
 
 
-def _node(label: str, count: int, place: tuple[float, float], side: str) -> dict[str, Any]:
+def _node(
+    label: str, count: int, place: tuple[float, float], at: float, side: str
+) -> dict[str, Any]:
     return {
         "label": f"{shown(label, 60)}  {count}",
+        "at": at,
         "top": place[0],
         "bottom": place[1],
         "side": side,
@@ -188,7 +215,7 @@ def _spec(links: list[dict[str, Any]], nodes: list[dict[str, Any]], height: int)
                 "encode": {
                     "update": {
                         "x": {"signal": f"{at_left} ? begin-9 : end+9"},
-                        "y": {"signal": "(datum.top+datum.bottom)/2*height"},
+                        "y": {"signal": "datum.at*height"},
                         "align": {"signal": f"{at_left} ? 'right' : 'left'"},
                         "baseline": {"value": "middle"},
                         "text": {"field": "label"},

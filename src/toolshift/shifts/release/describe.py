@@ -108,7 +108,12 @@ def _raw_changes(old: Source, new: Source) -> list[str]:
             said.append(f"{sign}{key}{inner}")
     told = ("properties", "required", "$schema", "title", "description", "$defs", "definitions")
     whole = [k for k in {**old.inputs, **new.inputs} if old.inputs.get(k) != new.inputs.get(k)]
-    said += [f"arguments: {key}" for key in whole if key not in told]
+    for key in whole:
+        if key == "additionalProperties":
+            refused = new.inputs.get(key) is False
+            said.append(f"unknown arguments are {'refused' if refused else 'allowed'}")
+        elif key not in told:
+            said.append(f"arguments: {key}")
     return said
 
 

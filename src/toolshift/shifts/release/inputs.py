@@ -13,6 +13,7 @@ import asyncio
 import shlex
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,12 +68,18 @@ def read_side(text: str) -> Side:
         command = tuple(shlex.split(text.removeprefix(COMMAND)))
         if not command:
             raise UsageError(f"{text!r}: the command of the server is missing after mcp:")
-        # What stands after the program may be a secret; a package with its version is not.
-        package = next((part for part in command[1:] if not part.startswith("-")), "")
+        package = _package(command)
         return side_of("mcp", f"{COMMAND}{command[0]} {package}".strip(), _listed(command=command))
     if text.startswith(("http://", "https://")):
         return side_of("mcp", text.partition("?")[0], _listed(url=text))
     return _from_file(Path(text))
+
+
+def _package(command: tuple[str, ...]) -> str:
+    """The package of a command; what else stands after the program may be a secret."""
+    named = [p for flag, p in pairwise(command) if flag in ("-p", "--package", "--from")]
+    plain = (part for part in command[1:] if not part.startswith("-"))
+    return named[-1] if named else next(plain, "")
 
 
 def _listed(command: tuple[str, ...] = (), url: str = "") -> list[dict[str, Any]]:
