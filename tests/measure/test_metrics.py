@@ -6,6 +6,7 @@ from math import isnan
 
 import msgspec
 import pytest
+from scipy import stats
 
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
@@ -62,7 +63,7 @@ def rows(shifts: tuple[Applied, ...], *groups: tuple[int, Grade], trial: int = 0
 
 
 def tier(arms: Arms) -> Measures:
-    return arms.table(tier_of, "holm")[0]
+    return arms.table(tier_of, "holm", detectable=True)[0]
 
 
 def test_a_drop_is_paired_and_significant() -> None:
@@ -250,7 +251,8 @@ def test_a_loss_on_too_few_tasks_is_given_in_counts(failing: int, touched: int) 
     assert f"Fails {which} that perception touches (memorised name; open " in said
     assert "too few tasks for a significant difference." in said
     assert "No tier" not in said
-    assert smallest_loss([row]) == "none: not even a total loss would show"
+    nothing = "none: not even a total loss would show (power 80%, level 5%)"
+    assert smallest_loss([row]) == nothing
 
 
 def test_clean_failures_are_set_beside_those_under_a_shift() -> None:
@@ -279,13 +281,26 @@ def test_no_loss_of_points_is_called_none() -> None:
     assert untold([row], [row]) is None
     said = diagnose(clean, None, [row], [row], [])
     assert "No tier differs significantly from clean or from the placebo arm." in said
-    assert smallest_loss([row]) == "not estimable: all tasks changed alike"
 
 
-def test_the_smallest_loss_is_in_points() -> None:
+def test_the_smallest_loss_is_that_of_the_test_in_use() -> None:
+    """Six of thirty tasks lost are significant by McNemar's test at 5%, and five are not."""
     row = tier(Arms(rows(CLEAN, (30, GOOD)) + rows(ERASED, (29, GOOD), (1, BAD))))
-    assert smallest_loss([row]) == f"{100 * row.detectable:.0f} points"
+    assert stats.binom.sf(5, 30, row.detectable) == pytest.approx(0.8, abs=1e-4)
+    assert smallest_loss([row]) == "25 points (power 80%, level 5%)"
     assert smallest_loss([]) == ""
+
+
+def test_every_tier_more_makes_the_smallest_loss_larger() -> None:
+    arms = Arms(
+        rows(CLEAN, (30, GOOD)) + rows(ERASED, (30, GOOD)) + rows(GONE, (10, REFUSED), (20, BAD))
+    )
+    found = arms.table(tier_of, "holm", detectable=True)
+    assert [row.significant for row in found] == [False, True]
+    # At 2.5% seven tasks must be lost.
+    assert stats.binom.sf(6, 30, found[0].detectable) == pytest.approx(0.8, abs=1e-4)
+    assert smallest_loss(found).endswith("(power 80%, level 5% over 2 tiers)")
+    assert all(isnan(row.detectable) for row in arms.table(tier_of, "holm"))
 
 
 def test_refusals_name_the_tier() -> None:

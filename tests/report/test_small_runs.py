@@ -93,7 +93,7 @@ def test_where_no_point_is_lost_the_old_sentence_stays(report: Report) -> None:
 
 def test_no_drop_of_more_than_everything(report: Report, page: str) -> None:
     nothing = "none: not even a total loss would show"
-    assert f"(power 0.8): {nothing}" in " ".join(report.summary(400).split())
+    assert f"would show: {nothing} (power 80%, level 5%" in " ".join(report.summary(400).split())
     assert nothing in page
     assert nothing in as_markdown([report])
 

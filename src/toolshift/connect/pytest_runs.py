@@ -48,10 +48,6 @@ _played = pytest.StashKey[dict[str, "Played | UsageError"]]()
 _session = pytest.StashKey[str]()
 
 
-VOIDS_SAID = 0.02
-"""The share of void episodes above which accuracy is given with its bounds."""
-
-
 @dataclass(frozen=True)
 class Asked:
     """What the markers of a test ask for.
@@ -118,20 +114,20 @@ class ShiftResult:
 
     def __repr__(self) -> str:
         told = f"{self.label}: {self.agent} passes {in_percent(self.accuracy) or 'nothing yet'}"
-        if self.measures.void > VOIDS_SAID * self.measures.episodes:
+        if self.measures.void_matters:
             low, high = (in_percent(bound) for bound in self.bounds)
             told += f" ({low} with void episodes as failures, {high} as passes)"
         return f"<{told}>"
 
     @property
     def accuracy(self) -> float:
-        """Passes among scored episodes."""
+        """Mean over tasks of the share of its scored episodes that pass."""
         return self.measures.accuracy.estimate
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Accuracy with void episodes as failures, and with them as passes."""
-        return self.measures.accuracy_all.estimate, self.measures.accuracy_best.estimate
+        return self.measures.bounds
 
     @property
     def drop(self) -> float:

@@ -12,6 +12,7 @@ from math import inf, isnan
 import msgspec
 
 from toolshift.measure.metrics import ALPHA, Measures
+from toolshift.measure.power import POWER
 from toolshift.measure.statistics import Interval
 
 FLOOR, CEILING = 0.1, 0.95
@@ -140,21 +141,25 @@ def at_ceiling(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> bool:
 
 
 def smallest_loss(tiers: Sequence[Measures]) -> str:
-    """From what drop on every tier would show it, with a power of 0.8; "" without a drop.
+    """From what drop on every tier would show it, with power and level; "" without a drop.
 
     Under the exact test even a total loss is within chance where the tasks are very few.
     """
-    defined = [row for row in tiers if row.defined]
-    if not defined:
+    limits = [row.detectable for row in tiers if row.defined]
+    if not limits:
         return ""
-    limits = [inf if 2 * 0.5**row.drop.n > ALPHA else row.detectable for row in defined]
-    known = [limit for limit in limits if not isnan(limit)]
-    if not known:
-        return "not estimable: all tasks changed alike"
-    largest = max(known)
+    family = f" over {len(limits)} tiers" if len(limits) > 1 else ""
+    terms = f"(power {POWER:.0%}, level {ALPHA:.0%}{family})"
+    largest = inf if any(map(isnan, limits)) else max(limits)
     if largest > 1:
-        return "none: not even a total loss would show"
-    return f"{100 * largest:.0f} points"
+        return f"none: not even a total loss would show {terms}"
+    return f"{100 * largest:.0f} points {terms}"
+
+
+def bounds_of(row: Measures) -> str:
+    """Accuracy with void episodes as failures and as passes, in words."""
+    low, high = (f"{100 * bound:.0f}%" for bound in row.bounds)
+    return f"{low} with void episodes as failures, {high} as passes"
 
 
 def points(interval: Interval) -> str:
@@ -198,7 +203,8 @@ def _clean(clean: Measures) -> str:
     rate = clean.accuracy.estimate
     if isnan(rate):
         return f"No clean episode could be scored: all are void ({kinds(clean.void_kinds)})."
-    solves = f"Solves {percent(clean.accuracy)} of the clean tasks"
+    beside = f" ({bounds_of(clean)})" if clean.void_matters else ""
+    solves = f"Solves {percent(clean.accuracy)} of the clean tasks{beside}"
     if rate <= FLOOR:
         return f"{solves}: at floor, where a shift has nothing to take away."
     if not clean.clean_defined:
@@ -220,7 +226,8 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
     worst = max(apart, key=lambda row: row.drop.estimate)
     said = [
         f"Weakest stage: {worst.label}, {drop_of(worst)} "
-        f"({percent(worst.clean)} clean, {percent(worst.accuracy)} shifted)."
+        f"({percent(worst.clean)} clean, {percent(worst.accuracy)} shifted"
+        f"{f', {bounds_of(worst)}' if worst.void_matters else ''})."
     ]
     if rest:
         said.append(f"Not significant: {', '.join(rest)}.")

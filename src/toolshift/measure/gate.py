@@ -14,14 +14,13 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-import numpy as np
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.measure.compare import by_cell, find_agent, same_shifts, version_notes
 from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decide, more_tasks
 from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
-from toolshift.measure.statistics import Interval
+from toolshift.measure.statistics import Interval, task_means
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder
 
@@ -283,15 +282,12 @@ def _task_means(scenes: Iterable[_Scene], void: float = 0.0) -> tuple[Floats, Fl
         scenes: of the tasks.
         void: what the candidate's void and missing episodes count as; 0 a failure, 1 a pass.
     """
-
-    tasks: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    before: dict[str, list[float]] = defaultdict(list)
+    after: dict[str, list[float]] = defaultdict(list)
     for scene in scenes:
-        tasks[scene.cell.lineage].append(
-            (_passed(scene.before), _passed(scene.after) if scene.scored else void)
-        )
-    means = np.array([np.mean(pairs, axis=0) for pairs in tasks.values()], np.float64)
-    first, second = means.reshape(-1, 2).T
-    return first, second
+        before[scene.cell.lineage].append(_passed(scene.before))
+        after[scene.cell.lineage].append(_passed(scene.after) if scene.scored else void)
+    return task_means(before.values()), task_means(after.values())
 
 
 def _passed(record: Record | None) -> float:

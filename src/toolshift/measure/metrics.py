@@ -20,6 +20,7 @@ from toolshift.core.shift import TIERS
 from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.episode.grade import Grade
 from toolshift.measure import statistics as st
+from toolshift.measure.power import smallest_drop
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import PLACEBO
@@ -28,6 +29,8 @@ from toolshift.shifts.registry import find_shift
 
 ALPHA = 0.05
 COMPOSED = "composed"
+VOIDS_SAID = 0.02
+"""The share of void episodes above which accuracy is given with its bounds."""
 TIER_ORDER = (*TIERS, COMPOSED)
 NOTHING = Interval(nan, nan, nan, "none", 0)
 
@@ -59,12 +62,12 @@ class Measures(msgspec.Struct, frozen=True):
         label: the tier, shift, ... of the group.
         void: episodes that say nothing of the agent (see `episode.grade.Grade.void`); counted,
             never scored. `void_kinds` counts them apart.
-        accuracy: passes among scored episodes.
+        accuracy: mean over tasks of the share of its scored episodes that pass.
         accuracy_all: the same with void episodes as failures (intent to treat).
         accuracy_best: the same with void episodes as passes; with `accuracy_all` it bounds what
             they could have shown.
         met: share of scored episodes in which the agent met what the shift changed.
-        accuracy_met: passes among those.
+        accuracy_met: accuracy on those.
         clean: accuracy on the same tasks, clean.
         drop: clean minus shifted, paired; NaN where the clean accuracy is under one half.
         drop_all: the drop with void episodes as failures (intent to treat); NaN where they are
@@ -80,14 +83,16 @@ class Measures(msgspec.Struct, frozen=True):
         exploration: mean active exploration score (`grade.exploration`).
         chain_length: mean number of calls; `calls_to_oracle` relative to the oracle's.
         reading_to_oracle: bytes of all prompts relative to the oracle's (NaN for scripted).
-        refusal_rate: refusals among unsolvable scenes; `right_reason` the share of those
-            refusals with the right reason; `wrong_refusal` refusals among solvable scenes.
+        refusal_rate: refusals among unsolvable scenes, by task as accuracy is; `right_reason` the
+            share of those refusals with the right reason; `wrong_refusal` refusals among solvable
+            scenes, by task.
         refused_by_protocol: share of scored episodes that ended in a call of `refuse`;
             `refused_in_prose` in a text that was read as a refusal.
         prose: share of endings that were read from prose.
-        pass_hat: pass^k for k = 1 up to the number of trials.
+        pass_hat: pass^k over scenes for k = 1 up to the number of trials.
         flip_rate: chance that two trials of a scene disagree.
-        detectable: minimum detectable drop with a power of 0.8.
+        detectable: the smallest drop that would be significant in this table with a chance of
+            0.8 (`measure.power`), inf where none would; NaN where it was not asked for.
         causes: failures by root cause, the commonest first.
         examples: a failed episode of each cause.
     """
@@ -140,6 +145,16 @@ class Measures(msgspec.Struct, frozen=True):
         return st.drop_is_defined(self.accuracy.estimate)
 
     @property
+    def void_matters(self) -> bool:
+        """Whether void episodes are so many that accuracy is given with its bounds."""
+        return self.void > VOIDS_SAID * self.episodes
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Accuracy with void episodes as failures, and with them as passes."""
+        return self.accuracy_all.estimate, self.accuracy_best.estimate
+
+    @property
     def defined(self) -> bool:
         """Whether the drop is defined: the agent solves at least half of the tasks clean."""
         return not isnan(self.drop.estimate)
@@ -182,7 +197,11 @@ class Arms:
         self.placebo_scores = scores(self.placebo)
 
     def table(
-        self, key: Callable[[Cell], str], method: str, order: Sequence[str] = ()
+        self,
+        key: Callable[[Cell], str],
+        method: str,
+        order: Sequence[str] = (),
+        detectable: bool = False,
     ) -> list[Measures]:
         """One row for each value of `key` over the shifted cells, p values adjusted together.
 
@@ -190,13 +209,18 @@ class Arms:
             key: gives the label of a cell's row.
             method: "holm" or "bh".
             order: labels that come first, in this order.
+            detectable: also simulate the smallest drop that each row would show.
         """
         groups: dict[str, list[Scored]] = defaultdict(list)
         for row in self.shifted:
             groups[key(row.cell)].append(row)
         known = [label for label in order if label in groups]
         labels = known + [label for label in groups if label not in known]
-        return self._adjust([self.measure(label, groups[label]) for label in labels], method)
+        rows = self._adjust([self.measure(label, groups[label]) for label in labels], method)
+        if not detectable:
+            return rows
+        level = ALPHA / max(1, sum(not isnan(row.p_value) for row in rows))
+        return [self._with_detectable(row, groups[row.label], level) for row in rows]
 
     def measure(self, label: str, rows: Sequence[Scored]) -> Measures:
         """Measures one group of this agent's episodes."""
@@ -208,6 +232,13 @@ class Arms:
         gap = st.paired_drop(shared, mine)
         beyond = gap.low > 0 if row.drop.estimate > 0 else gap.high < 0
         return msgspec.structs.replace(row, beyond_placebo=beyond)
+
+    def _with_detectable(self, row: Measures, rows: Sequence[Scored], level: float) -> Measures:
+        """The row with the smallest drop that it would show if it were the only one with a drop."""
+        if not row.defined:
+            return row
+        found = smallest_drop(self.clean_scores, scores(rows), self.placebo_scores, level)
+        return msgspec.structs.replace(row, detectable=found)
 
     def measure_placebo(self) -> Measures | None:
         """The placebo arm; None where there is none."""
@@ -266,7 +297,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Score
         beyond_placebo=None,
         significant=False,
         retention=st.retention(partner, mine) if partner else NOTHING,
-        detectable=_detectable(partner, mine),
+        detectable=nan,
         flip_rate=st.flip_rate(_by_scene(kept)),
         pass_hat=_pass_hat(_by_scene(kept)),
         **_behaviour(kept),
@@ -356,16 +387,6 @@ def _by_scene(rows: Iterable[Scored]) -> list[list[float]]:
 def _pass_hat(scenes: list[list[float]]) -> list[float]:
     trials = min(map(len, scenes), default=0)
     return [st.pass_hat_k(scenes, k) for k in range(1, trials + 1)]
-
-
-def _detectable(clean: Scores, shifted: Scores) -> float:
-    shared = [task for task in clean if task in shifted]
-    if len(shared) < 2:
-        return nan
-    gaps = [_mean(clean[task]) - _mean(shifted[task]) for task in shared]
-    centre = _mean(gaps)
-    spread = (sum((gap - centre) ** 2 for gap in gaps) / (len(gaps) - 1)) ** 0.5
-    return st.minimum_detectable_effect(spread, len(gaps))
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -204,7 +204,7 @@ def _about(about: dict[str, Any], rows: list[Scored], complete: bool) -> AgentRe
     arms = Arms(rows)
     clean = arms.measure("clean", arms.clean)
     placebo = arms.measure_placebo()
-    tiers = arms.table(tier_of, "holm", TIER_ORDER)
+    tiers = arms.table(tier_of, "holm", TIER_ORDER, detectable=True)
     shifts = arms.table(shift_of, "bh")
     everything = arms.measure("all arms", rows)
     weak = weaknesses(everything, [clean, *tiers])

@@ -8,7 +8,7 @@ number. A drop is clean minus shifted, so a positive drop is a loss.
 ``benchmarks/interval_coverage.py`` simulates the coverage of ``paired_drop``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import comb, inf, isnan, nan, sqrt
 from typing import Literal
 
@@ -22,10 +22,10 @@ from toolshift.measure.exact import exact_limits, exact_p_value
 Floats = NDArray[np.float64]
 Scores = Mapping[str, Sequence[float]]
 
-# The boundary rule; the values were chosen by simulation (studies/statistics).
-MINORITY_TASKS = 6
-EDGE_TASKS = 1.0
-EDGE_RATE = 0.05
+MAX_LEVERAGE = 0.6
+"""Standard errors by which one task more may move the mean before the t interval is not used."""
+SET_ASIDE = 5
+"""Tasks furthest from the median that the standard error of the leverage leaves out."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -69,20 +69,32 @@ def wilson(successes: float, trials: int, confidence: float = 0.95) -> Interval:
     return Interval(rate, low, high, "wilson", trials)
 
 
+def task_means(per_task: Iterable[Sequence[float]]) -> Floats:
+    """The mean score of each task, of shape (tasks,); tasks without trials are left out."""
+    return np.array([_score_mean(trials) for trials in per_task if len(trials)], np.float64)
+
+
+def accuracy(per_task: Iterable[Sequence[float]]) -> float:
+    """Accuracy: the mean over tasks of the share of its episodes that pass; NaN without any.
+
+    So every task weighs the same, whatever number of scenes and trials of it were scored, as in
+    the intervals and in paired drops. It is the estimate of ``cluster_rate``.
+    """
+    return _mean(task_means(per_task))
+
+
 def cluster_rate(per_task: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
-    """Mean score with the task as cluster; tasks without trials are left out.
+    """``accuracy`` with the task as cluster.
 
     Wilson when every task has one binary trial; otherwise a t interval on
-    per-task means (Miller 2024, arXiv:2411.00640), replaced near the boundaries
+    per-task means (Miller 2024, arXiv:2411.00640), replaced where the leverage is high
     by the exact bounds described at ``paired_drop``, here on [0, 1].
     """
     kept = [trials for trials in per_task if len(trials)]
-    means = np.array([_score_mean(trials) for trials in kept])
+    means = task_means(kept)
     if all(len(trials) == 1 and trials[0] in (0, 1) for trials in kept):
         return wilson(float(means.sum()), len(means), confidence)
-    if _is_boundary(means, (means,)):
-        return _exact_interval(means, (0.0, 1.0), confidence)
-    return _t_interval(means, (0.0, 1.0), confidence)
+    return _mean_interval(means, (0.0, 1.0), confidence)
 
 
 def retention(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Interval:
@@ -124,10 +136,10 @@ def flip_rate(per_task: Sequence[Sequence[float]]) -> float:
 def paired_drop(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Interval:
     """Mean clean-minus-shifted score over tasks present in both arms.
 
-    Interior, method ``"t"``: t interval on per-task mean differences with C-1
-    degrees of freedom (Miller 2024, arXiv:2411.00640), cut to [-1, 1].
+    Method ``"t"``: t interval on per-task mean differences with C-1 degrees of
+    freedom (Miller 2024, arXiv:2411.00640), cut to [-1, 1].
 
-    Boundary, method ``"exact"``: the bounds for the mean of a bounded variable
+    Method ``"exact"``: the bounds for the mean of a bounded variable
     of Gaffke (2005) and Learned-Miller and Thomas (2019, arXiv:1905.06208). The
     upper limit is the quantile of a Dirichlet(1, ..., 1) weighted mean of the
     differences and one added +1; the lower limit adds a -1. No distribution is
@@ -136,42 +148,73 @@ def paired_drop(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Int
     (cf. Fay and Lumbard 2021, Stat. Med. 40:1147). Its general coverage is a
     conjecture that no simulation, ours included, has contradicted.
 
-    The boundary rule takes the exact limits if fewer than ``MINORITY_TASKS``
-    tasks differ from the commonest difference, or if either arm's observed rate
-    is within max(``EDGE_RATE``, ``EDGE_TASKS`` / C) of 0 or 1.
+    The exact limits are taken where the ``leverage`` is above ``MAX_LEVERAGE``.
     """
-    first, second = _paired_means(clean, shifted)
+    _, first, second = means_of_pairs(clean, shifted)
     return drop_of_means(first, second, confidence)
 
 
 def drop_of_means(clean: ArrayLike, shifted: ArrayLike, confidence: float = 0.95) -> Interval:
     """``paired_drop`` on aligned arrays of per-task means, both of shape (tasks,)."""
     first, second = np.asarray(clean, np.float64), np.asarray(shifted, np.float64)
-    drops = first - second
-    if _is_boundary(drops, (first, second)):
-        return _exact_interval(drops, (-1.0, 1.0), confidence)
-    return _t_interval(drops, (-1.0, 1.0), confidence)
+    return _mean_interval(first - second, (-1.0, 1.0), confidence)
+
+
+def leverage(values: ArrayLike, bounds: tuple[float, float]) -> float:
+    """By how many standard errors one more task, at the end of the range, would move the mean.
+
+    A t interval knows of the spread that was seen. Where a few tasks in a hundred break
+    altogether, and many trials make all others nearly equal, a study sees none of the broken ones,
+    or one or two, and is too sure. With a leverage of ``MAX_LEVERAGE`` the t interval still covers
+    93.8%, however rare the breakage (a Poisson number of broken tasks beside normal noise). The
+    standard error is that of the tasks without the ``SET_ASIDE`` furthest from the median: the
+    broken tasks that were seen do not count as noise. Infinite where the others are all equal, and
+    without two tasks.
+
+    Args:
+        values: one a task, shape (tasks,).
+        bounds: the least and the greatest that a value can be.
+    """
+    seen = np.asarray(values, np.float64)
+    if seen.size - SET_ASIDE < 2:
+        return inf
+    nearest = np.argsort(np.abs(seen - np.median(seen)), kind="stable")[: seen.size - SET_ASIDE]
+    # Rounding joins values that differ by arithmetic only, such as 0.1 + 0.2 and 0.3.
+    spread = float(seen[nearest].round(9).std(ddof=1))
+    furthest = max(bounds[1] - seen.mean(), seen.mean() - bounds[0])
+    if spread == 0:
+        return inf
+    return float(furthest / (seen.size + 1) / (spread / sqrt(seen.size)))
 
 
 def drop_p_value(clean: Scores, shifted: Scores) -> float:
     """Two-sided p value of no drop, by the test that ``paired_drop`` inverts.
 
-    NaN without pairs. At the boundaries with one trial a task it equals
-    ``mcnemar``; in the interior it is the one-sample t test on differences.
+    NaN without pairs. Where the leverage is high, and with one trial a task, it equals
+    ``mcnemar``; else it is the one-sample t test on differences.
     """
-    return drop_p_of_means(*_paired_means(clean, shifted))
+    _, first, second = means_of_pairs(clean, shifted)
+    return drop_p_of_means(first, second)
 
 
 def drop_p_of_means(clean: ArrayLike, shifted: ArrayLike, null: float = 0.0) -> float:
     """``drop_p_value`` on aligned per-task means, for a true drop of ``null``."""
     first, second = np.asarray(clean, np.float64), np.asarray(shifted, np.float64)
-    drops = first - second
-    if drops.size == 0:
+    return mean_p_value(first - second, (-1.0, 1.0), null)
+
+
+def mean_p_value(values: Floats, bounds: tuple[float, float], null: float = 0.0) -> float:
+    """Two-sided p value of a true mean of ``null``, for values within ``bounds``; NaN without any.
+
+    The t test, or the exact one where the leverage is above ``MAX_LEVERAGE``.
+    """
+    if values.size == 0:
         return nan
-    if not _is_boundary(drops, (first, second)):
-        distance = abs(_mean(drops) - null) / float(drops.std(ddof=1)) * sqrt(drops.size)
-        return float(2 * special.stdtr(drops.size - 1, -distance))
-    below, above = exact_p_value(drops, -1.0, null), exact_p_value(-drops, -1.0, -null)
+    if leverage(values, bounds) <= MAX_LEVERAGE:
+        distance = abs(_mean(values) - null) / float(values.std(ddof=1)) * sqrt(values.size)
+        return float(2 * special.stdtr(values.size - 1, -distance))
+    below = exact_p_value(values, bounds[0], null)
+    above = exact_p_value(-values, -bounds[1], -null)
     return min(1.0, 2 * min(below, above))
 
 
@@ -188,7 +231,7 @@ def bootstrap_drop(
     Resamples whole tasks (Efron 1979). It undercovers with few tasks, and has
     zero width when all tasks agree. Fixed by ``seed`` whatever the dict order.
     """
-    first, second = _paired_means(clean, shifted)
+    _, first, second = means_of_pairs(clean, shifted)
     drops = first - second
     if drops.size < 2:
         return Interval(_mean(drops), nan, nan, "cluster-bootstrap", drops.size)
@@ -217,6 +260,12 @@ def mcnemar(clean: Scores, shifted: Scores) -> Discordance:
         return Discordance(0, 0, nan)
     p_value = stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
     return Discordance(lost, gained, float(p_value))
+
+
+def means_of_pairs(clean: Scores, shifted: Scores) -> tuple[list[str], Floats, Floats]:
+    """The tasks of both arms in the order of their names, and their mean scores in each."""
+    keys = _paired_keys(clean, shifted)
+    return keys, task_means(clean[key] for key in keys), task_means(shifted[key] for key in keys)
 
 
 def drop_is_defined(clean_accuracy: float) -> bool:
@@ -263,21 +312,6 @@ def non_inferiority(change: Interval, margin: float) -> Literal["pass", "fail", 
     return "fail" if change.high < -margin else "inconclusive"
 
 
-def minimum_detectable_effect(
-    sd: float, n: int, power: float = 0.8, confidence: float = 0.95
-) -> float:
-    """Smallest mean difference that n clusters of spread ``sd`` find with ``power``.
-
-    (t quantile of the test + t quantile of the power) * sd / sqrt(n), n-1 degrees
-    of freedom, two-sided (Bloom 1995). NaN below two clusters or at zero spread,
-    where the formula would promise to detect anything.
-    """
-    if n < 2 or not sd > 0:
-        return nan
-    critical = special.stdtrit(n - 1, 0.5 + confidence / 2) + special.stdtrit(n - 1, power)
-    return float(critical) * sd / sqrt(n)
-
-
 def seed_contrast(per_seed_values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Mean training contrast with the seed as cluster: t with S-1 degrees of freedom.
 
@@ -310,23 +344,10 @@ def _paired_keys(clean: Scores, shifted: Scores) -> list[str]:
     return sorted(key for key in clean.keys() & shifted.keys() if clean[key] and shifted[key])
 
 
-def _paired_means(clean: Scores, shifted: Scores) -> tuple[Floats, Floats]:
-    keys = _paired_keys(clean, shifted)
-    first = np.array([_score_mean(clean[key]) for key in keys], np.float64)
-    second = np.array([_score_mean(shifted[key]) for key in keys], np.float64)
-    return first, second
-
-
-def _is_boundary(values: Floats, arms: Sequence[Floats]) -> bool:
-    """The rule stated at ``paired_drop``; also true of fewer than two tasks."""
-    tasks = values.size
-    if tasks < 2:
-        return True
-    counts = np.unique(values.round(9), return_counts=True)[1]
-    if tasks - int(counts.max()) < MINORITY_TASKS:
-        return True
-    edge = max(EDGE_RATE, EDGE_TASKS / tasks)
-    return any(min(arm.mean(), 1 - arm.mean()) < edge for arm in arms)
+def _mean_interval(values: Floats, bounds: tuple[float, float], confidence: float) -> Interval:
+    if leverage(values, bounds) > MAX_LEVERAGE:
+        return _exact_interval(values, bounds, confidence)
+    return _t_interval(values, bounds, confidence)
 
 
 def _t_interval(values: Floats, limits: tuple[float, float], confidence: float) -> Interval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolshift.measure.diagnosis import percent, points, words
+from toolshift.measure.diagnosis import bounds_of, percent, points, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.statistics import Interval
@@ -55,7 +55,7 @@ def _tiers(each: AgentReport) -> str:
     lines = ["| tier | clean | shifted | change, points | |", "|---|---:|---:|---:|---|"]
     for row in each.tiers:
         lines.append(
-            f"| {plain(row.label)} | {_rate(row.clean)} | {_rate(row.accuracy)} "
+            f"| {plain(row.label)} | {_rate(row.clean)} | {_accuracy(row)} "
             f"| {_change(row)} | {_judged(row)} |"
         )
     lines += ["", LEGEND]
@@ -96,6 +96,11 @@ def _foot(report: Report) -> str:
 def _rate(value: Interval) -> str:
     text = percent(value)
     return "undefined" if text == "not defined" else text
+
+
+def _accuracy(row: Measures) -> str:
+    beside = f" ({bounds_of(row)})" if row.void_matters else ""
+    return f"{_rate(row.accuracy)}{beside}"
 
 
 def _change(row: Measures) -> str:

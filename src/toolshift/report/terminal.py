@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolshift.core.shift import TIERS
-from toolshift.measure.diagnosis import drop_of, kinds, smallest_loss, words
+from toolshift.measure.diagnosis import bounds_of, drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, Skipped, draws_entities
 from toolshift.report.tables import (
@@ -34,8 +34,9 @@ LEGEND = (
     "* significant: differs from chance (Holm over the tiers, Benjamini-Hochberg over the shifts) "
     "and from the placebo arm. 'keeps' is the accuracy on tasks passed clean, shown where clean "
     "accuracy is under 50% and a drop is not defined. 'all' is the change with void episodes as "
-    "failures, shown where they are not as common clean. Refuses unsolv.: share of unsolvable "
-    "tasks refused; refuses solv.: wrong refusals, share of solvable tasks refused."
+    "failures, shown where they are not as common clean; (low-high) is accuracy with void episodes "
+    "as failures and as passes, shown where more than 2% are void. Refuses unsolv.: share of "
+    "unsolvable tasks refused; refuses solv.: wrong refusals, share of solvable tasks refused."
 )
 NOT_SIGNIFICANT = " n.s.: not significant."
 
@@ -113,8 +114,16 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Ta
         cells = [_tier_cell(row_of(each.tiers, label), only_distinguishable) for label in labels]
         if refusing:
             cells += [rate(each.everything.refusal_rate), rate(each.everything.wrong_refusal)]
-        table.add_row(escape(name), rate(each.clean.accuracy), *cells)
+        table.add_row(escape(name), _accuracy(each.clean), *cells)
     return table
+
+
+def _accuracy(row: Measures) -> str:
+    """Accuracy, with its bounds beside it where void episodes are more than a few."""
+    if not row.void_matters or isnan(row.accuracy.estimate):
+        return rate(row.accuracy)
+    low, high = row.bounds
+    return f"{rate(row.accuracy)} ({100 * low:.0f}-{100 * high:.0f})"
 
 
 def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
@@ -124,7 +133,7 @@ def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
     if not row.defined:
         kept = row.retention.estimate
         keeps = "" if isnan(kept) else f"\n[dim]keeps {100 * kept:.0f}%[/dim]"
-        return f"[dim]{rate(row.accuracy)} acc.[/dim]{keeps}{strict}"
+        return f"[dim]{_accuracy(row)} acc.[/dim]{keeps}{strict}"
     if not row.significant and only_distinguishable:
         return f"[dim]n.s.[/dim]{strict}"
     middle, limits = change(row.drop)
@@ -211,10 +220,9 @@ def _quality(each: AgentReport) -> list[str]:
     if each.misunderstood:
         said.append(f"{each.misunderstood} episodes with a question the user did not understand")
     if each.everything.void:
-        strict, best = rate(each.everything.accuracy_all), rate(each.everything.accuracy_best)
         said.append(
             f"{each.everything.void} episodes void: {kinds(each.everything.void_kinds)} "
-            f"(accuracy {strict} with them as failures, {best} as passes)"
+            f"(accuracy {bounds_of(each.everything)})"
         )
     if each.placebo is None:
         said.append("no placebo arm, so no noise floor")
@@ -223,7 +231,7 @@ def _quality(each: AgentReport) -> list[str]:
     if not isnan(each.everything.flip_rate):
         said.append(f"flip rate {100 * each.everything.flip_rate:.0f}%")
     if smallest := smallest_loss(each.tiers):
-        said.append(f"smallest drop that a tier would show (power 0.8): {smallest}")
+        said.append(f"smallest drop that a tier would show: {smallest}")
     if each.everything.prose > 0:
         refused = 100 * each.everything.refused_by_protocol, 100 * each.everything.refused_in_prose
         said.append(

@@ -17,6 +17,7 @@ from toolshift.measure.diagnosis import (
     CEILING,
     FLOOR,
     at_ceiling,
+    bounds_of,
     broke_down,
     doubt,
     is_loss,
@@ -130,8 +131,10 @@ def sureness(each: AgentReport) -> list[tuple[str, str]]:
     if each.crashed:
         said.append(("Its own code broke down", f"in {each.crashed.episodes:,} episodes"))
     said.append(("Infrastructure errors", f"{each.infrastructure}"))
-    if each.everything.void > each.infrastructure:
-        said.append(("Void episodes", kinds(each.everything.void_kinds)))
+    if each.everything.void > each.infrastructure or each.everything.void_matters:
+        found = kinds(each.everything.void_kinds)
+        beside = f" (accuracy {bounds_of(each.everything)})" if each.everything.void_matters else ""
+        said.append(("Void episodes", found + beside))
     if not each.complete:
         said.append(("Unfinished", "not every planned episode has been run"))
     return said
