@@ -105,7 +105,7 @@ def test_control_characters_and_markup_are_kept_out_of_xml() -> None:
     text = "\x00\x1b[31m<b>&\ud800\ufffe]]>"
     root = Tree.fromstring(junit(gate(family("fail", text))).encode())
     case = next(root.iter("testcase"))
-    assert case.get("name") == "\ufffd\ufffd[31m<b>&\ufffd\ufffd]]>"
+    assert case.get("name") == "[U+0000][ESC][31m<b>&[U+D800]\ufffd]]>"
 
 
 def test_markdown_shows_names_as_they_stand() -> None:

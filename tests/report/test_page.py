@@ -283,8 +283,8 @@ def test_json_cannot_end_its_element() -> None:
 
 
 def test_marks_are_made_visible() -> None:
-    assert shown("a\x1b[1mb\nc") == "a␛[1mb␊c"
-    assert shown("\u202eabc") == "‹U+202E›abc"
+    assert shown("a\x1b[1mb\nc") == "a[ESC][1mb c"
+    assert shown("\u202eabc") == "[U+202E]abc"
     assert shown("x" * 1000, 10) == "xxxxxxxxxx… (1,000 characters)"
 
 

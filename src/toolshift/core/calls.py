@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.names import storable
+from toolshift.core.text import storable
 
 DEEPEST = 32
 """How deep the arguments of a call may nest; no tool of ours needs more than three levels."""

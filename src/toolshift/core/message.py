@@ -10,7 +10,7 @@ import jsonschema_rs
 import msgspec
 
 from toolshift.core.calls import Call, MalformedCall, ToolCall, malformed_call, read_call
-from toolshift.core.names import storable
+from toolshift.core.text import storable
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
 """The reasons for which a refusal can be right; `refuse` takes one of them."""

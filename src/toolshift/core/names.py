@@ -1,4 +1,4 @@
-"""Names that are not known, with the nearest that are; text as a file can hold it."""
+"""Names that are not known, with the nearest that are."""
 
 from __future__ import annotations
 
@@ -12,8 +12,3 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, names, n=3, cutoff=0.4)
     offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
     return f"unknown {what} {name!r}: {offer}"
-
-
-def storable(text: str) -> str:
-    """The text, with `?` for halves of characters (lone surrogates): no file can hold those."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

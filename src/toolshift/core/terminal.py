@@ -19,6 +19,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from toolshift.core.errors import UsageError
+from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 
 PATIENCE = 2.0
@@ -62,7 +63,7 @@ def print_table(
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=place < whole)
     for row in rows:
-        table.add_row(*(escape(str(value)) for value in row))
+        table.add_row(*(escape(visible(str(value))) for value in row))
     console().print(table)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from toolshift.core.text import one_line
 from toolshift.measure.gate import Family, Gate, in_percent, in_points
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|~!&$@-])")
@@ -68,10 +69,9 @@ def _table(families: Iterable[Family]) -> str:
 
 def _plain(text: str) -> str:
     """Text that Markdown shows as it stands, on one line."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return _SPECIAL.sub(r"\\\1", line)
+    return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def _code(text: str) -> str:
     """Text inside backticks, which cannot be escaped there."""
-    return " ".join("".join(c if c.isprintable() and c != "`" else " " for c in text).split())
+    return one_line(text.replace("`", " "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Tree
 
+from toolshift.core.text import visible
 from toolshift.measure.gate import Family, Gate, Inconclusive
 
 # All that XML 1.0 does not allow, even as a reference.
@@ -78,5 +79,5 @@ def _evidence(family: Family) -> str:
 
 
 def _legal(text: str) -> str:
-    """The text without what XML cannot hold."""
-    return _ILLEGAL.sub("\ufffd", text)
+    """The text without what XML cannot hold or nobody can see."""
+    return _ILLEGAL.sub("\ufffd", visible(text))

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 from toolshift.episode.grade import Grade
-
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\U000e0000-\U000e007f]"
-)
 
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
@@ -50,12 +43,3 @@ def verdict(grade: Grade) -> str:
     """The outcome and the cause in a few words: "failed: memorised name"."""
     cause = grade.cause.replace("_", " ")
     return f"{outcome_of(grade)}: {cause}" if cause else outcome_of(grade)
-
-
-def visible(text: str) -> str:
-    """A text of a model or a tool for a terminal: controls are named, lines and tabs stay."""
-    return _CONTROL.sub(lambda found: f"[{_named(found[0])}]", text)
-
-
-def _named(character: str) -> str:
-    return "ESC" if character == "\x1b" else f"U+{ord(character):04X}"

@@ -10,8 +10,9 @@ import click
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, print_table
+from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
-from toolshift.report.words import cause_in_words, outcome_of, verdict, visible
+from toolshift.report.words import cause_in_words, outcome_of, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
 

@@ -17,8 +17,8 @@ import msgspec
 
 from toolshift.core.calls import read_call
 from toolshift.core.message import Reply, protocol_tools
-from toolshift.core.names import storable
 from toolshift.core.step import Step
+from toolshift.core.text import storable
 from toolshift.core.tool import as_openai
 from toolshift.episode.episode import Episode, Over
 

@@ -13,23 +13,19 @@ from typing import Any
 
 from markupsafe import Markup
 
-from toolshift.core.names import storable
+from toolshift.core.text import one_line, storable
 from toolshift.measure.statistics import Interval
 
 LONGEST = 240
 """Characters of a foreign string that are shown."""
 UNDEFINED = "undefined"
-_CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-)
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def shown(text: object, longest: int = LONGEST) -> str:
     """Foreign text as it may be shown: on one line, marks made visible, and not too long."""
     whole = str(text)
-    said = _CONTROL.sub(_symbol, whole[:longest])
-    said = storable(said)
+    said = one_line(whole[:longest])
     return said if len(whole) <= longest else f"{said}… ({len(whole):,} characters)"
 
 
@@ -88,13 +84,6 @@ def share(value: float) -> str:
 def seconds(value: float) -> str:
     """A duration."""
     return f"{1000 * value:.1f} ms" if value < 1 else f"{value:.1f} s"
-
-
-def _symbol(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"‹U+{code:04X}›"
 
 
 def _limits(middle: str, low: str, high: str) -> Markup:

@@ -1,0 +1,34 @@
+"""Text of others: as a file can hold it, and as a terminal, a page or a table may show it."""
+
+from __future__ import annotations
+
+import re
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""What moves the cursor, turns the direction, or is not seen. Joiners stay: scripts need them."""
+
+
+def storable(text: str) -> str:
+    """The text, with `?` for halves of characters (lone surrogates): no file can hold those."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def visible(text: str) -> str:
+    """The text with every hidden character named, as in `[ESC]` or `[U+202E]`.
+
+    Lines and tabs stay. This is the only place where text of a model, a tool or a file is made
+    harmless to show; what a format has for marks of its own is escaped where it is written.
+    """
+    return _HIDDEN.sub(lambda found: f"[{_named(found[0])}]", text)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, every hidden character named, runs of white space as one space."""
+    return " ".join(visible(text).split())
+
+
+def _named(character: str) -> str:
+    return "ESC" if character == "\x1b" else f"U+{ord(character):04X}"
