@@ -193,17 +193,11 @@ def _in_place(
             return {}
         trail = (*trail, reference)
         node = _flat(node, root, ())
-    out: JSONSchema = dict(node)
-    if isinstance(node.get("properties"), Mapping):
-        out["properties"] = {names[k]: v for k, v in node["properties"].items() if k in names}
-    if isinstance(node.get("required"), list):
-        out["required"] = [names.get(name, name) for name in node["required"] if _is_name(name)]
+    out = _renamed(node, names)
     for key in ("dependentRequired", "dependentSchemas", "dependencies"):
         if isinstance(node.get(key), Mapping):
             out[key] = {
-                names.get(name, name): [names.get(one, one) for one in value if _is_name(one)]
-                if isinstance(value, list)
-                else _in_place(value, root, names, trail)
+                names.get(name, name): _depending(value, root, names, trail)
                 for name, value in node[key].items()
             }
     for key in _IN_PLACE:
@@ -213,6 +207,25 @@ def _in_place(
         if key in node:
             out[key] = _in_place(node[key], root, names, trail)
     return out
+
+
+def _renamed(node: Mapping[str, Any], names: Mapping[str, str]) -> JSONSchema:
+    """A copy with the new names where parameters are listed."""
+    out = dict(node)
+    if isinstance(node.get("properties"), Mapping):
+        out["properties"] = {names[k]: v for k, v in node["properties"].items() if k in names}
+    if isinstance(node.get("required"), list):
+        out["required"] = [names.get(name, name) for name in node["required"] if _is_name(name)]
+    return out
+
+
+def _depending(
+    value: Any, root: Mapping[str, Any], names: Mapping[str, str], trail: tuple[str, ...]
+) -> Any:
+    """What a parameter brings with it: further parameters by name, or a schema."""
+    if isinstance(value, list):
+        return [names.get(one, one) for one in value if _is_name(one)]
+    return _in_place(value, root, names, trail)
 
 
 def _is_name(value: Any) -> bool:
@@ -394,16 +407,20 @@ _FORMATS = {
 }
 
 
+def _named_values(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """The values that a schema itself names, the best first."""
+    yield from (schema[key] for key in ("const", "default") if key in schema)
+    for key in ("enum", "examples"):
+        if isinstance(schema.get(key), list):
+            yield from schema[key]
+
+
 def sample(schema: Any, word: str = "sample", depth: int = 0) -> Any:
     """A value that an inlined schema plausibly accepts, always the same one."""
     if not isinstance(schema, Mapping) or depth > 8:
         return word
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]
-    for key in ("enum", "examples"):
-        if isinstance(schema.get(key), list) and schema[key]:
-            return schema[key][0]
+    for value in _named_values(schema):
+        return value
     for key in _IN_PLACE:
         if isinstance(schema.get(key), list) and schema[key] and "properties" not in schema:
             return sample(schema[key][0], word, depth + 1)

@@ -136,8 +136,9 @@ def judge(
         baseline: the run of what is in use.
         candidate: the run of what may replace it.
         margin: points of accuracy that may be lost, above 0 and under 100.
-        baseline_agent: which agent, where the run has several; likewise `candidate_agent`. The
-            baseline's is looked for by the candidate's name first.
+        baseline_agent: which agent, where the run has several. The candidate's is looked for there
+            first.
+        candidate_agent: likewise, of the candidate.
         by: what makes a family: "tier", "dimension", "shift", or "overall" for none beside clean
             and overall.
         max_void: percent of a family's scenes that may be void or missing in either run.

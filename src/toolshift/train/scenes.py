@@ -126,10 +126,9 @@ def check(mix: Mix) -> None:
     Raises:
         UsageError: for a share out of range, and for anything unknown.
     """
-    if not 0 <= mix.alpha <= 1:
-        raise UsageError(f"alpha is a share of the trajectories, from 0 to 1, not {mix.alpha:g}")
-    if not 0 <= mix.slips <= 1:
-        raise UsageError(f"slips is a share of the trajectories, from 0 to 1, not {mix.slips:g}")
+    for name, share in (("alpha", mix.alpha), ("slips", mix.slips)):
+        if not 0 <= share <= 1:
+            raise UsageError(f"{name} is a share of the trajectories, from 0 to 1, not {share:g}")
     check_entities(mix.pool, mix.size)
     if mix.seed < 0:
         raise UsageError(f"seed must be 0 or more, not {mix.seed}")
@@ -140,6 +139,11 @@ def check(mix: Mix) -> None:
     if mix.pool == "test":
         raise UsageError("the test pool is for planned studies; train on train, look at dev")
     _check_kinds(mix)
+    _check_shifts(mix)
+
+
+def _check_shifts(mix: Mix) -> None:
+    """Checks what is to shift the shifted scenes."""
     if mix.alpha > 0 and not mix.shifts:
         raise UsageError("alpha is above 0, but no shift is named")
     if not mix.severities:
