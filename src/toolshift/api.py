@@ -17,6 +17,7 @@ import msgspec
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
+from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
@@ -51,7 +52,7 @@ def _shown(report: Report) -> Evaluation:
 
 
 def evaluate(
-    agent: Any,
+    agent: AgentLike | Sequence[AgentLike],
     suite: str = "quick",
     *,
     worlds: Sequence[str] = (),
@@ -117,7 +118,7 @@ def evaluate(
         size=size,
         placebo=placebo,
     )
-    agents = list(agent) if isinstance(agent, list | tuple) else [agent]
+    agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, **options)
     return run_plan(make_plan(select(selection)), those, out, workers)
 
@@ -208,7 +209,7 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
 
 
 def attempt(
-    agent: Any,
+    agent: AgentLike,
     task: str,
     shifts: str = "",
     *,

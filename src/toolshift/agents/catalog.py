@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ import msgspec
 
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
-from toolshift.agents.kind import AgentKind, AnyAgent, PluginKind
+from toolshift.agents.kind import AgentKind, AgentLike, AnyAgent, PluginKind
 from toolshift.core.errors import UsageError
 from toolshift.core.registry import Registry
 from toolshift.core.tool import JSON
@@ -116,7 +116,7 @@ def is_free(spec: str) -> bool:
 
 
 def contestants(
-    agents: list[Any], concurrency: int | None = None, **options: Any
+    agents: Sequence[AgentLike], concurrency: int | None = None, **options: Any
 ) -> list[Contestant]:
     """Makes agents ready for a study: specs are made, functions are wrapped.
 
@@ -132,7 +132,9 @@ def contestants(
     return found
 
 
-def _contestant(agent: Any, concurrency: int | None, options: Mapping[str, Any]) -> Contestant:
+def _contestant(
+    agent: AgentLike, concurrency: int | None, options: Mapping[str, Any]
+) -> Contestant:
     spec = agent if isinstance(agent, str) else ""
     made: Any = agent
     if spec:

@@ -457,7 +457,7 @@ def striker(headers: Mapping[str, str]) -> Callable[..., str]:
     return strike
 
 
-def told(value: Any, name: str = "") -> Any:
+def told(value: object, name: str = "") -> Any:
     """A setting as it may be written down: a text under a secret's name is blotted out."""
     if isinstance(value, Mapping):
         return {key: told(inner, str(key)) for key, inner in value.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -11,6 +11,8 @@ from toolshift.core.importing import import_attribute
 from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
 
 AnyAgent: TypeAlias = Agent | ScriptedAgent | OutsideAgent
+AgentLike: TypeAlias = str | AnyAgent | Callable[..., object]
+"""What an agent may be given as: a spec, an agent, or a function of (messages, tools)."""
 
 
 class AgentKind:
@@ -89,7 +91,7 @@ def own(spec: str) -> AgentKind:
     return OwnKind()
 
 
-def as_agent(found: Any, name: str) -> AnyAgent:
+def as_agent(found: object, name: str) -> AnyAgent:
     """An agent as it is, an instance of a class, or a function of (messages, tools) wrapped.
 
     Args:

@@ -56,7 +56,7 @@ class Redactor:
         every = sorted(long, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, every))) if every else None
 
-    def clean(self, value: Any, depth: int = 0) -> Any:
+    def clean(self, value: object, depth: int = 0) -> Any:
         """The value without secrets, and cut to a size that a trace can keep."""
         if depth > DEEPEST:
             return "[too deep]"

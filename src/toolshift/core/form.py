@@ -60,7 +60,7 @@ def read(text: str, result: Result) -> Any:
     return form(result.form if result.ok else "json").read(body)
 
 
-def facts(record: Any, fields: tuple[Field, ...]) -> dict[str, Any]:
+def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
     """The facts that one shown record states; a missing or null value states nothing."""
     found = {}
     for field in fields:

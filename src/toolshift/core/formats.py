@@ -90,7 +90,7 @@ def _unbare(cell: str) -> Any:
 # -- YAML --------------------------------------------------------------------------------------
 
 
-def write_yaml(data: Any) -> str:
+def write_yaml(data: object) -> str:
     """YAML blocks, one value a line."""
     text = yaml.dump(data, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=1 << 30)
     return str(text).rstrip("\n")

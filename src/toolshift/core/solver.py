@@ -46,11 +46,11 @@ class SolverBackend(Protocol):
         """Asks the user about a slot."""
         ...
 
-    def was_shown(self, value: Any) -> bool:
+    def was_shown(self, value: object) -> bool:
         """Whether a value stands in the text shown so far."""
         ...
 
-    def user_said(self, value: Any) -> bool:
+    def user_said(self, value: object) -> bool:
         """Whether a value stands in what the user (or the system prompt) has said."""
         ...
 
@@ -220,7 +220,7 @@ class Solver:
         """What a result asks for, as far as it is noticed."""
         return result.hint
 
-    def read(self, data: Any, result: Result) -> list[dict[str, Any]]:
+    def read(self, data: object, result: Result) -> list[dict[str, Any]]:
         """The facts of each record of a result."""
         records = data if isinstance(data, list) else [data]
         return [facts(record, result.fields) for record in records]

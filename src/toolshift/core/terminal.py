@@ -50,7 +50,7 @@ def save_svg(console: Console, file: Path) -> None:
         raise UsageError(f"{file}: cannot write there ({error.strerror})") from error
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Prints a value as JSON."""
     click.echo(msgspec.json.format(JSON.encode(value), indent=2).decode())
 

@@ -32,11 +32,11 @@ class State:
         self.effects: list[tuple[Any, ...]] = []
         self.memory: dict[Any, Any] = {}
 
-    def record(self, *effect: Any) -> None:
+    def record(self, *effect: object) -> None:
         """Notes a write: the tool and what it did, in terms of entities."""
         self.effects.append(effect)
 
-    def code(self, *parts: Any) -> str:
+    def code(self, *parts: object) -> str:
         """A code that belongs to these parts in this world, and cannot be guessed."""
         return seeds.code(self.db.seed, *parts)
 

@@ -97,7 +97,7 @@ class CallableAgent:
         return Reply.of(finished(self.function(list(turn.messages), list(turn.tools))))
 
 
-def finished(value: Any) -> Any:
+def finished(value: object) -> Any:
     """A value as it is, or what an awaitable comes to.
 
     All awaitables of a process run in one event loop, in a thread of its own: an asynchronous

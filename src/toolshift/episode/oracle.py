@@ -75,11 +75,11 @@ class EpisodeBackend:
         self.episode.next_turn()
         return reply
 
-    def was_shown(self, value: Any) -> bool:
+    def was_shown(self, value: object) -> bool:
         self._catch_up()
         return str(value) in self._told or self.user_said(value) or self._in_schema(value)
 
-    def user_said(self, value: Any) -> bool:
+    def user_said(self, value: object) -> bool:
         self._catch_up()
         if isinstance(value, str):
             return value.lower() in self._said

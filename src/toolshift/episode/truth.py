@@ -27,10 +27,10 @@ class TruthBackend:
     def ask(self, slot: str, question: str) -> str:
         return ""
 
-    def was_shown(self, value: Any) -> bool:
+    def was_shown(self, value: object) -> bool:
         return True
 
-    def user_said(self, value: Any) -> bool:
+    def user_said(self, value: object) -> bool:
         return True
 
 

@@ -139,7 +139,7 @@ def _is_records(data: Any) -> bool:
     return isinstance(data, list) and bool(data) and all(isinstance(one, dict) for one in data)
 
 
-def is_shallow(data: Any) -> bool:
+def is_shallow(data: object) -> bool:
     """Whether no object or list in it lies deeper than layers can be asked to walk."""
     level = [data] if isinstance(data, dict | list) else []
     for _ in range(DEEPEST):

@@ -26,7 +26,7 @@ class Operation:
     shown: dict[str, Any]
 
 
-def read_openapi(document: Any) -> list[Operation]:
+def read_openapi(document: object) -> list[Operation]:
     """The operations of an OpenAPI 3 document, each with the tool as an MCP server would list it.
 
     Raises:

@@ -23,7 +23,7 @@ _IN_PLACE = ("allOf", "anyOf", "oneOf")
 _IN_PLACE_ONE = ("not", "if", "then", "else")
 
 
-def look_up(root: Any, reference: Any) -> Any:
+def look_up(root: object, reference: object) -> Any:
     """What a reference inside the document points to; None where it points nowhere."""
     if reference == "#":
         return root
@@ -105,7 +105,7 @@ def _both(first: JSONSchema, second: JSONSchema) -> JSONSchema:
     return {**{k: v for k, v in second.items() if k == "description"}, "allOf": [first, second]}
 
 
-def inlined(node: Any, root: Any) -> JSONSchema:
+def inlined(node: object, root: object) -> JSONSchema:
     """A schema that stands on its own: its references into `root` are written out."""
     written: JSONSchema = _Inliner(root).write(node)
     return written
@@ -159,7 +159,7 @@ def _flat(node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ..
     return flat
 
 
-def properties_of(root: Any) -> tuple[dict[str, Any], frozenset[str]]:
+def properties_of(root: object) -> tuple[dict[str, Any], frozenset[str]]:
     """The parameters that a schema declares, and which of them are required."""
     if not isinstance(root, Mapping):
         return {}, frozenset()
@@ -253,7 +253,7 @@ def _pointing(node: Any, names: Mapping[str, str], depth: int = 0) -> Any:
 # -- values ------------------------------------------------------------------------------------
 
 
-def fitted(value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+def fitted(value: object, schema: Mapping[str, Any]) -> Iterator[Any]:
     """A value as a schema takes it: as it is, or in another type where nothing is lost.
 
     5 and "5", `true` and "true", a list of one and the one. Nothing where the schema takes none of
@@ -365,7 +365,7 @@ def _inner(schema: Any, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 # -- results -----------------------------------------------------------------------------------
 
 
-def leaves_of(schema: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def leaves_of(schema: object, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """The values that an inlined schema of records declares: paths and JSON types."""
     known = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(known, Mapping) or len(above) > 8:
@@ -415,7 +415,7 @@ def _named_values(schema: Mapping[str, Any]) -> Iterator[Any]:
             yield from schema[key]
 
 
-def sample(schema: Any, word: str = "sample", depth: int = 0) -> Any:
+def sample(schema: object, word: str = "sample", depth: int = 0) -> Any:
     """A value that an inlined schema plausibly accepts, always the same one."""
     if not isinstance(schema, Mapping) or depth > 8:
         return word

@@ -12,7 +12,13 @@ BLOCK = 64
 
 
 def grouped_attention(
-    module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float = 1.0, **_: Any
+    module: object,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor,
+    scaling: float = 1.0,
+    **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attention as two matrix products, the heads that share keys folded into the length.
 

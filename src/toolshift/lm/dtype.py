@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import torch
 
 
-def computes_in(precision: str) -> Any:
+def computes_in(precision: str) -> torch.dtype:
     """The torch type to compute with, for weights that are rounded to `precision`.
 
     A processor without instructions for bfloat16 emulates them, one number at a time, and reads a

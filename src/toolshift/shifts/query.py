@@ -209,7 +209,7 @@ def values(goal: Goal) -> list[Any]:
     return [one for each in goal.values() for one in (each if isinstance(each, tuple) else (each,))]
 
 
-def states(text: str, value: Any) -> bool:
+def states(text: str, value: object) -> bool:
     """Whether a text states a value, by the rule of the oracle's `user_said`."""
     if isinstance(value, str):
         return value.lower() in text.lower()

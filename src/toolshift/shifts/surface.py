@@ -223,7 +223,7 @@ _CODE = re.compile(r"[A-Z0-9]{4}-[A-Z0-9]{4}")
 _CLOCK = re.compile(r"\d\d:\d\d|\d{4}-\d\d-\d\d")
 
 
-def decoy(data: Any, *parts: object) -> Any:
+def decoy(data: object, *parts: object) -> Any:
     """A plausible answer of the same make: other codes, ids and numbers, derived from the parts.
 
     Times, dates and words stay, so that a decoy does not betray itself by nonsense.

@@ -9,12 +9,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from toolshift.core.errors import UsageError
 from toolshift.lm.checkpoint import RECORD
@@ -65,7 +65,14 @@ class Curves(TrainerCallback):
     def __init__(self, out: Path, spent: Spent) -> None:
         self.file, self.spent = out / CURVES, spent
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **_: Any,
+    ) -> None:
         """Adds what the trainer has logged; its summary at the end is left out."""
         if state.is_world_process_zero and logs and "loss" in logs:
             line = {
@@ -105,13 +112,22 @@ class Progress(TrainerCallback):
         self.last, self.loss = -math.inf, math.nan
         self.begun: tuple[float, int, int] | None = None
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Starts the clock at the first step, after loading."""
         if self.begun is None:
             self.begun = time.monotonic(), state.global_step, self.spent.tokens
             self.last = self.begun[0]
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **_: Any,
+    ) -> None:
         """Says where the run is, unless it did so a moment ago."""
         if not (state.is_world_process_zero and logs and "loss" in logs and self.begun):
             return
@@ -150,17 +166,23 @@ class Checkpoints(TrainerCallback):
     def __init__(self, settings: TrainSettings, out: Path, spent: Spent) -> None:
         self.settings, self.out, self.spent = settings, out, spent
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Refuses steps that the run does not have."""
         check_kept(self.settings, state.max_steps)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Asks for a checkpoint where one is due."""
         every, step = self.settings.save_every, state.global_step
         if step in self.settings.save_at or (every and step % every == 0):
             control.should_save = True
 
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Completes a checkpoint; removes the regular ones before it, and all after it.
 
         Those after it are of a course that was given up when the run was resumed from further back.
@@ -218,7 +240,14 @@ class Evaluations(TrainerCallback):
     ) -> None:
         self.every, self.evaluate, self.curves, self.before = every, evaluate, curves, before
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Evaluates where that is due, after the step has been logged."""
         step = state.global_step
         due = step % self.every == 0 or step == state.max_steps
@@ -254,7 +283,9 @@ class Stop(TrainerCallback):
             for name, handler in before.items():
                 signal.signal(name, handler)
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Notes that everything has been loaded."""
         self.begun = True
 
@@ -264,7 +295,9 @@ class Stop(TrainerCallback):
         self.asked = True
         print("\nStopping after this step ...", file=sys.stderr, flush=True)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Asks for a checkpoint and the end."""
         if self.asked and state.global_step < state.max_steps:
             control.should_save = control.should_training_stop = True

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
@@ -144,7 +144,9 @@ def build(
 class _Evaluations(Evaluations):
     """Evaluates before the first step too: what reinforcement changes is a difference."""
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         """Evaluates the model that the run starts from."""
         if state.global_step == 0:
             self.on_log(args, state, control, {"loss": 0.0}, **kwargs)

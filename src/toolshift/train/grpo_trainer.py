@@ -8,14 +8,14 @@ clipped objective, the KL penalty, devices and checkpoints are TRL's.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import PrinterCallback
+from transformers import PrinterCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.grpo_trainer import GRPOTrainer as TrlTrainer
 from trl.trainer.utils import split_tensor_dict
@@ -53,7 +53,14 @@ class RewardCurves(Curves):
         super().__init__(out, spent)
         self.clock = clock
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **_: Any,
+    ) -> None:
         """Adds what the trainer has logged for a step."""
         if not (state.is_world_process_zero and logs and "reward" in logs):
             return
@@ -87,7 +94,14 @@ class RewardCurves(Curves):
 class RewardProgress(Progress):
     """Says the reward where `Progress` says the loss."""
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **_: Any,
+    ) -> None:
         """Says where the run is, unless it did so a moment ago."""
         if logs and logs.get("reward") is not None:
             super().on_log(args, state, control, {"loss": logs["reward"]})

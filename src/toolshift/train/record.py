@@ -34,7 +34,7 @@ from toolshift.train.callbacks import (
     step_of,
 )
 from toolshift.train.model import Base
-from toolshift.train.settings import TrainSettings, first_process, processes
+from toolshift.train.settings import S, TrainSettings, first_process, processes
 
 NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 _MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
@@ -141,7 +141,7 @@ def alone_in(folder: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def with_kept(settings: Any, asked: Asked) -> Any:
+def with_kept(settings: S, asked: Asked) -> S:
     """The settings, with the checkpoints that were to be kept before."""
     return msgspec.structs.replace(settings, save_at=tuple(asked.settings["save_at"]))
 

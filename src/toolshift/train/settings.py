@@ -81,6 +81,7 @@ class TrainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 S = TypeVar("S", bound=TrainSettings)
+"""The settings of one way to train."""
 
 
 def changed(presets: Mapping[str, S], name: str, changes: Mapping[str, Any]) -> S:

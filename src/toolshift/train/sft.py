@@ -21,7 +21,14 @@ from typing import Any
 import torch
 from datasets import Dataset
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import AutoConfig, PrinterCallback, TrainerCallback
+from transformers import (
+    AutoConfig,
+    PrinterCallback,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
@@ -158,7 +165,9 @@ class Order(TrainerCallback):
     def __init__(self, batches: Batches) -> None:
         self.batches = batches
 
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
         """Chooses the order of this pass."""
         self.batches.set_epoch(int(state.epoch or 0))
 

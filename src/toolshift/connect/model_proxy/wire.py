@@ -101,7 +101,7 @@ class Assembly:
         return {**said, "tool_calls": calls} if calls else said
 
 
-def closing(head: Chunk, message: Message, reason: str | None, usage: Any) -> Iterator[Chunk]:
+def closing(head: Chunk, message: Message, reason: str | None, usage: object) -> Iterator[Chunk]:
     """The last chunks of a stream: the calls of a message, why it ended, and what it cost."""
     base = {**head, "object": "chat.completion.chunk"}
     calls = [
@@ -119,7 +119,7 @@ def _one(base: Chunk, delta: dict[str, Any], reason: str | None) -> Chunk:
     return {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
 
 
-def added(first: Any, second: Any) -> Any:
+def added(first: object, second: object) -> Any:
     """Two usage records as one: numbers add up, through every level."""
     if isinstance(first, dict) and isinstance(second, dict):
         keys = dict.fromkeys([*first, *second])

@@ -93,7 +93,7 @@ class AgentSession:
 
     # -- what an agent does --------------------------------------------------------------------
 
-    def call(self, name: str, arguments: Any) -> ActResult:
+    def call(self, name: str, arguments: object) -> ActResult:
         """Calls a tool, one of the protocol included where it is on offer."""
         call = read_call(name, arguments)
         return self._act(

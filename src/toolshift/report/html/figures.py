@@ -34,7 +34,7 @@ def foreign(text: object, longest: int = LONGEST) -> Markup:
     return Markup("<bdi>{}</bdi>").format(shown(text, longest))
 
 
-def safe_json(value: Any) -> str:
+def safe_json(value: object) -> str:
     """JSON that may stand inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = re.sub("[<>&\u2028\u2029]", lambda found: _UNSAFE[found[0]], text)

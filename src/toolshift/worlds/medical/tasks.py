@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 from toolshift.core.fact import Goal
 from toolshift.core.solver import Impossible, Known, Solve, Solver
@@ -21,16 +20,16 @@ def _identity(patient: Patient) -> Goal:
     return {"patient_name": patient.name, "birth_date": patient.birth_date}
 
 
-def draw_patient(db: Any, rng: Random) -> Goal:
+def draw_patient(db: Hospital, rng: Random) -> Goal:
     return _identity(_someone(db, rng))
 
 
-def draw_test(db: Any, rng: Random) -> Goal:
+def draw_test(db: Hospital, rng: Random) -> Goal:
     patient = _someone(db, rng)
     return {**_identity(patient), "test": rng.choice(patient.panels).test}
 
 
-def draw_weight(db: Any, rng: Random) -> Goal | None:
+def draw_weight(db: Hospital, rng: Random) -> Goal | None:
     patient = _someone(db, rng)
     limit = rng.randrange(50, 111)
     if limit == patient.weight:
@@ -38,18 +37,18 @@ def draw_weight(db: Any, rng: Random) -> Goal | None:
     return {**_identity(patient), "weight_limit": limit}
 
 
-def draw_medication(db: Any, rng: Random) -> Goal:
+def draw_medication(db: Hospital, rng: Random) -> Goal:
     patient = _someone(db, rng)
     taken = {drug.name for drug in patient.medications}
     new = rng.choice([name for name in db.drugs if name not in taken])
     return {**_identity(patient), "medication": new}
 
 
-def draw_prescription(db: Any, rng: Random) -> Goal:
+def draw_prescription(db: Hospital, rng: Random) -> Goal:
     return {**draw_medication(db, rng), "dose": rng.choice(DOSES)}
 
 
-def draw_referral(db: Any, rng: Random) -> Goal:
+def draw_referral(db: Hospital, rng: Random) -> Goal:
     provider = db.provider(rng.randrange(len(db.by_post)))
     return {
         **draw_patient(db, rng),
@@ -58,7 +57,7 @@ def draw_referral(db: Any, rng: Random) -> Goal:
     }
 
 
-def draw_quickest(db: Any, rng: Random) -> Goal | None:
+def draw_quickest(db: Hospital, rng: Random) -> Goal | None:
     specialty = rng.choice(SPECIALTIES)
     one, other = rng.sample(db.clinics, 2)
     waits = {db.provider(db.by_post[specialty, name.lower()]).wait for name in (one, other)}

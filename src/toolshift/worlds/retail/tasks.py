@@ -8,19 +8,20 @@ from typing import Any
 from toolshift.core.fact import Goal
 from toolshift.core.solver import Known, Solve, Solver
 from toolshift.core.world import TaskKind, read_requests
+from toolshift.worlds.retail.shop import Shop
 
 PAYOUTS = ("credit card", "store voucher", "bank transfer")
 
 # -- goals -------------------------------------------------------------------------------------
 
 
-def _some(db: Any, rng: Random, what: str) -> dict[str, Any]:
+def _some(db: Shop, rng: Random, what: str) -> dict[str, Any]:
     """A product, an order or a customer."""
     entity: dict[str, Any] = getattr(db, f"{what}s")[rng.choice(db.ids[what])]
     return entity
 
 
-def _orders(db: Any, customer: dict[str, Any]) -> list[dict[str, Any]]:
+def _orders(db: Shop, customer: dict[str, Any]) -> list[dict[str, Any]]:
     return [db.orders[order_id] for order_id in customer["orders"]]
 
 
@@ -28,31 +29,31 @@ def _distinct(records: list[dict[str, Any]], key: str) -> bool:
     return len(records) > 1 and len({record[key] for record in records}) == len(records)
 
 
-def draw_product(db: Any, rng: Random) -> Goal:
+def draw_product(db: Shop, rng: Random) -> Goal:
     return {"product_name": _some(db, rng, "product")["name"]}
 
 
-def draw_reserve(db: Any, rng: Random) -> Goal:
+def draw_reserve(db: Shop, rng: Random) -> Goal:
     """A quantity so small that two reservations of any product fit its stock."""
     product = _some(db, rng, "product")
     return {"product_name": product["name"], "quantity": rng.randrange(2, 13)}
 
 
-def draw_if_stock(db: Any, rng: Random) -> Goal:
+def draw_if_stock(db: Shop, rng: Random) -> Goal:
     """A quantity that stock just covers, or just fails to, one as often as the other."""
     product = _some(db, rng, "product")
     over = rng.choice((-2, -1, 0, 1, 2, 3))
     return {"product_name": product["name"], "quantity": product["units"] + over}
 
 
-def draw_half(db: Any, rng: Random) -> Goal:
+def draw_half(db: Shop, rng: Random) -> Goal:
     """A quantity that stock covers once, and a second time in one case of two."""
     product = _some(db, rng, "product")
     over = rng.choice((-2, -1, 0, 1, 2, 3))
     return {"product_name": product["name"], "quantity": product["units"] // 2 + over}
 
 
-def draw_fewer(db: Any, rng: Random) -> Goal | None:
+def draw_fewer(db: Shop, rng: Random) -> Goal | None:
     one, other = _some(db, rng, "product"), _some(db, rng, "product")
     if (
         one["units"] == other["units"]
@@ -63,28 +64,28 @@ def draw_fewer(db: Any, rng: Random) -> Goal | None:
     return {"product_name": one["name"], "other_product": other["name"]}
 
 
-def draw_refund(db: Any, rng: Random) -> Goal | None:
+def draw_refund(db: Shop, rng: Random) -> Goal | None:
     order = _some(db, rng, "order")
     if order["status"] != "delivered":
         return None
     return {"parcel_no": order["parcel_no"], "payout": rng.choice(PAYOUTS)}
 
 
-def draw_exchange(db: Any, rng: Random) -> Goal | None:
+def draw_exchange(db: Shop, rng: Random) -> Goal | None:
     order, product = _some(db, rng, "order"), _some(db, rng, "product")
     if order["status"] != "delivered" or product["sku"] in order["items"]:
         return None
     return {"parcel_no": order["parcel_no"], "product_name": product["name"]}
 
 
-def draw_nearest_item(db: Any, rng: Random) -> Goal | None:
+def draw_nearest_item(db: Shop, rng: Random) -> Goal | None:
     order = _some(db, rng, "order")
     if not _distinct([db.products[sku] for sku in order["items"]], "distance"):
         return None
     return {"parcel_no": order["parcel_no"]}
 
 
-def draw_largest_order(db: Any, rng: Random) -> Goal | None:
+def draw_largest_order(db: Shop, rng: Random) -> Goal | None:
     customer = _some(db, rng, "customer")
     orders = _orders(db, customer)
     largest = max(orders, key=lambda order: order["total"])
@@ -93,7 +94,7 @@ def draw_largest_order(db: Any, rng: Random) -> Goal | None:
     return {"customer_name": customer["name"], "payout": rng.choice(PAYOUTS)}
 
 
-def draw_heaviest_item(db: Any, rng: Random) -> Goal | None:
+def draw_heaviest_item(db: Shop, rng: Random) -> Goal | None:
     customer = _some(db, rng, "customer")
     orders = _orders(db, customer)
     smallest = min(orders, key=lambda order: order["total"])
@@ -103,7 +104,7 @@ def draw_heaviest_item(db: Any, rng: Random) -> Goal | None:
     return {"customer_name": customer["name"]}
 
 
-def draw_credit(db: Any, rng: Random) -> Goal | None:
+def draw_credit(db: Shop, rng: Random) -> Goal | None:
     customer = _some(db, rng, "customer")
     delivered = [o for o in _orders(db, customer) if o["status"] == "delivered"]
     return {"customer_name": customer["name"]} if len(delivered) > 1 else None
