@@ -40,10 +40,7 @@ TOOL = {
 }
 ORDER = {"order_ref": "R-1001", "total": 42.5, "status": "paid"}
 TURN = 20
-LAUNCH = (
-    "import json, sys; from toolshift.cli.actions.proxy import proxy_command; "
-    "proxy_command(**json.loads(sys.argv[1]))"
-)
+LAUNCH = ("-m", "toolshift", "proxy")
 
 
 def server() -> Server[Any]:
@@ -74,11 +71,9 @@ def proxied(over: str, stack: str) -> Any:
         return in_process(
             Target(transport=InMemoryTransport(server())), ShiftOptions(read_stack(stack))
         )
-    how = {"seed": 0, "pool": "dev", "needed": [], "skip": False, "may_write": False}
-    asked = {"command": [sys.executable, __file__, "--serve"], "upstream_url": None, "headers": [],
-             "shifts": [stack] if stack else [], "how": how, "http": None, "trace": None,
-             "dry_run": False, "as_json": False}  # fmt: skip
-    return StdioServerParameters(command=sys.executable, args=["-c", LAUNCH, json.dumps(asked)])
+    shifts = ["--shift", stack] if stack else []
+    words = [*LAUNCH, *shifts, "--", sys.executable, __file__, "--serve"]
+    return StdioServerParameters(command=sys.executable, args=words)
 
 
 async def ready(stack: AsyncExitStack, transport: Any) -> tuple[Client, str, dict[str, Any]]:

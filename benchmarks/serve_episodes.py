@@ -46,10 +46,7 @@ ERAS = ("auto", "legacy")
 KINDS = ("poi/visit", "retail/bin", "medical/prescribe", "poi/look_then_book", "retail/refund")
 SHIFTS = ("", "identity_erasure:2", "format_drift:2", "tool_removed_midway:2", "merged_tools:2")
 PLAYERS = ("oracle", "gives_up", "memorises_names", "never_refuses")
-SERVER = (
-    "from toolshift.cli.actions.serve import Listen, serve_command; "
-    "serve_command(Listen(port=0), True)"
-)
+SERVER = ("-m", "toolshift", "serve", "--port", "0")
 PROTOCOL = {"ask": (ASK_USER, "question"), "answer": (FINAL_ANSWER, "answer")}
 
 
@@ -89,9 +86,7 @@ def played(count: int) -> list[tuple[dict[str, Any], Record]]:
 @contextmanager
 def server() -> Any:
     """A server in a process of its own; yields its process id and its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", SERVER], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-u", *SERVER], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
         port = re.search(r":(\d+):", process.stdout.readline())

@@ -49,10 +49,7 @@ HERE = Path(__file__).parent
 PATIENCE = 90
 WARM_UP = 13
 """Rounds after which every tool that changes in mid-session has changed."""
-LAUNCH = (
-    "import json, sys; from toolshift.cli.actions.proxy import proxy_command; "
-    "proxy_command(**json.loads(sys.argv[1]))"
-)
+LAUNCH = ("-m", "toolshift", "proxy")
 
 
 @dataclass
@@ -125,12 +122,10 @@ def servers(folder: Path, data: Path) -> dict[str, Server]:
 # -- the proxy ----------------------------------------------------------------------------------
 
 
-def asked(server: Server, stack: str, **more: Any) -> str:
-    needed = list(server.work) if stack else []
-    how = {"seed": 0, "pool": "dev", "needed": needed, "skip": False, "may_write": True}
-    plain = {"upstream_url": None, "headers": [], "http": None, "trace": None, "dry_run": False}
-    options = {"command": server.command, "shifts": [stack] if stack else [], "how": how}
-    return json.dumps({**plain, **options, "as_json": False, **more})
+def asked(server: Server, stack: str, *more: str) -> list[str]:
+    needed = [word for tool in server.work if stack for word in ("--needs", tool)]
+    shifts = ["--shift", stack] if stack else []
+    return [*LAUNCH, "--allow-traps-that-write", *shifts, *needed, *more, "--", *server.command]
 
 
 @contextmanager
@@ -139,13 +134,12 @@ def reached(server: Server, stack: str | None, transport: str) -> Iterator[Any]:
     if stack is None:
         yield StdioServerParameters(command=server.command[0], args=server.command[1:])
     elif transport == "stdio":
-        arguments = ["-c", LAUNCH, asked(server, stack)]
-        yield StdioServerParameters(command=sys.executable, args=arguments)
+        yield StdioServerParameters(command=sys.executable, args=asked(server, stack))
     else:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        command = [sys.executable, "-c", LAUNCH, asked(server, stack, http=port)]
+        command = [sys.executable, *asked(server, stack, "--http", str(port))]
         proxy = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:
             _wait_for(port)

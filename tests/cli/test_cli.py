@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click import Context
 from running import Run
 
 from toolshift.cli import toolshift as commands
@@ -313,7 +314,7 @@ def test_shifts_that_overlap_run_each_scene_once(toolshift: Run, more: tuple[str
 def test_every_command_has_a_help_text(toolshift: Run) -> None:
     code, text, _ = toolshift("--help")
     assert code == 0
-    for command in commands.commands:
+    for command in commands.list_commands(Context(commands)):
         assert command in text
         code, text_of_its_own, _ = toolshift(command, "--help")
         assert code == 0

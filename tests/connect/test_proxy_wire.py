@@ -22,7 +22,7 @@ from connect.shop_server import ORDERS, TOOLS
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from toolshift.cli.actions.proxy import proxy_command
+from toolshift.cli.proxy import proxy
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.mcp.web import application
 from toolshift.core.errors import UsageError
@@ -32,24 +32,20 @@ from toolshift.interop.mcp_client import Target
 HERE = Path(__file__).parent
 SHOP = (sys.executable, str(HERE / "shop_server.py"))
 RAW = (sys.executable, str(HERE / "raw_server.py"))
-LAUNCH = (
-    "import json, sys; from pathlib import Path; "
-    "from toolshift.cli.actions.proxy import proxy_command; asked = json.loads(sys.argv[1]); "
-    "asked['trace'] = asked['trace'] and Path(asked['trace']); proxy_command(**asked)"
-)
 Visit = Callable[[Client], Awaitable[Any]]
 
 
-def options(command: tuple[str, ...] = (), *shifts: str, **more: Any) -> dict[str, Any]:
-    how = {"seed": 0, "pool": "dev", "needed": (), "skip": False, "may_write": False}
-    plain = {"upstream_url": None, "headers": (), "http": None, "trace": None, "dry_run": False}
-    asked = {"command": command, "shifts": shifts, "how": how, "as_json": False}
-    return {**plain, **asked, **more}
+def options(command: tuple[str, ...] = (), *shifts: str, more: tuple[str, ...] = ()) -> list[str]:
+    """The words of `toolshift proxy` after its name."""
+    named = [word for shift in shifts for word in ("--shift", shift)]
+    return [*named, *more, "--", *command]
 
 
-def program(command: tuple[str, ...], *shifts: str, **more: Any) -> StdioServerParameters:
-    asked = json.dumps(options(command, *shifts, **more), default=str)
-    return StdioServerParameters(command=sys.executable, args=["-c", LAUNCH, asked])
+def program(
+    command: tuple[str, ...], *shifts: str, more: tuple[str, ...] = ()
+) -> StdioServerParameters:
+    words = options(command, *shifts, more=more)
+    return StdioServerParameters(command=sys.executable, args=["-m", "toolshift", "proxy", *words])
 
 
 def visit(server: Any, work: Visit, **client: Any) -> Any:
@@ -204,7 +200,10 @@ def test_a_program_that_is_told_to_end_ends_its_server(tmp_path: Path) -> None:
 
 def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
-    visit(program(RAW, "schema_noise:1", trace=file), lambda client: ask(client, "secret"))
+    visit(
+        program(RAW, "schema_noise:1", more=("--trace", str(file))),
+        lambda client: ask(client, "secret"),
+    )
     (record,) = [json.loads(line) for line in file.read_text().splitlines()]
     assert record["tool"] == "act"
     assert "hunter2" not in file.read_text()
@@ -328,44 +327,46 @@ def test_foreign_hosts_and_origins_are_refused(version: str) -> None:
         (options(RAW, "redirect:4"), "severity 4 of redirect"),
         (options(RAW, "redirect:1", "redirect:2"), "redirect is given twice"),
         (options(()), "say which server"),
-        (options(RAW, upstream_url="http://localhost"), "say which server"),
-        (options((), upstream_url="localhost:80"), "begins with http"),
-        (options(RAW, headers=("a: b",)), "--header goes with --upstream-url"),
-        (options(RAW, as_json=True), "--json goes with --dry-run"),
+        (options(RAW, more=("--upstream-url", "http://localhost")), "say which server"),
+        (options((), more=("--upstream-url", "localhost:80")), "begins with http"),
+        (options(RAW, more=("--header", "a: b")), "--header goes with --upstream-url"),
+        (options(RAW, more=("--json",)), "--json goes with --dry-run"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
-        (options((sys.executable, "-c", "pass"), dry_run=True), "has closed the connection"),
-        (options(RAW, "merged_tools:1", dry_run=True), "merged_tools:1 is not applicable"),
+        (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
+        (options(RAW, "merged_tools:1", more=("--dry-run",)), "merged_tools:1 is not applicable"),
         (
-            options(RAW, how={**options()["how"], "needed": ["acts"]}, dry_run=True),
+            options(RAW, more=("--needs", "acts", "--dry-run")),
             "unknown tool 'acts': did you mean act",
         ),
         (
-            options((), upstream_url="http://localhost", headers=("K: $NOT_SET_ANYWHERE",)),
+            options(
+                (), more=("--upstream-url", "http://localhost", "--header", "K: $NOT_SET_ANYWHERE")
+            ),
             "the environment has no NOT_SET_ANYWHERE",
         ),
     ],
 )
-def test_what_cannot_work_is_said(asked: dict[str, Any], said: str) -> None:
+def test_what_cannot_work_is_said(asked: list[str], said: str) -> None:
     with pytest.raises(UsageError) as fault:
-        proxy_command(**asked)
+        proxy.main(asked, standalone_mode=False)
     assert said in str(fault.value)
 
 
 def test_a_dry_run_shows_the_tools_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
     shifts = ("parameter_rename:3", "identity_erasure:1")
-    proxy_command(**options(SHOP, *shifts, dry_run=True, as_json=True))
+    proxy.main(options(SHOP, *shifts, more=("--dry-run", "--json")), standalone_mode=False)
     shown = json.loads(capsys.readouterr().out)
     assert [tool["name"] for tool in shown["before"]] == [tool["name"] for tool in TOOLS]
     listed = visit(program(SHOP, *shifts), lambda client: client.list_tools()).tools
     assert [tool["name"] for tool in shown["after"]] == [tool.name for tool in listed]
     assert shown["in_use"] == {}
-    proxy_command(**options(SHOP, *shifts, dry_run=True))
+    proxy.main(options(SHOP, *shifts, more=("--dry-run",)), standalone_mode=False)
     assert "order_ref -> " in capsys.readouterr().out
 
 
 def test_a_dry_run_says_what_happens_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     shifts = ("format_drift:2", "transient_error:1", "parameter_rename:1")
-    proxy_command(**options(SHOP, *shifts, dry_run=True))
+    proxy.main(options(SHOP, *shifts, more=("--dry-run",)), standalone_mode=False)
     told = capsys.readouterr().out
     assert "format_drift:2: results: Write results under other keys" in told
     assert "transient_error:1: results: " in told

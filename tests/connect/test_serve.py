@@ -257,14 +257,11 @@ def test_finishing_wrongly_is_said() -> None:
 def test_one_episode_over_standard_input_and_output(mode: str, tmp_path: Path) -> None:
     done = in_process("oracle", "poi/visit/2", "identity_erasure:2")
     trace = tmp_path / "trace.json"
-    program = (
-        "from pathlib import Path; from toolshift.cli.actions.serve import Single, stdio_command;"
-        f"one = Single('poi/visit/2', ('identity_erasure:2',), trace=Path({str(trace)!r}));"
-        "stdio_command(one, True)"
-    )
+    words = ("--stdio", "--task", "poi/visit/2", "--shift", "identity_erasure:2")
+    program = ["-m", "toolshift", "serve", *words, "--trace", str(trace)]
 
     async def converse() -> None:
-        server = StdioServerParameters(command=sys.executable, args=["-c", program])
+        server = StdioServerParameters(command=sys.executable, args=program)
         async with Client(server, mode=mode) as client:
             assert client.protocol_version == ERAS[mode]
             await client.list_tools()

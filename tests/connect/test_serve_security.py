@@ -140,14 +140,10 @@ def test_only_names_can_be_allowed() -> None:
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`toolshift serve` in a process of its own, and its address."""
-    program = (
-        "import sys; from toolshift.cli.actions.serve import Listen, serve_command;"
-        "serve_command(Listen(host=sys.argv[1], port=0, token=sys.argv[2]), True)"
-    )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-m", "toolshift", "serve", "--port", "0", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -165,7 +161,7 @@ def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def test_beyond_loopback_a_token_is_made_and_asked_for() -> None:
-    with served("0.0.0.0", "") as (process, address):
+    with served("--host", "0.0.0.0") as (process, address):
         assert process.stderr
         ready, _, _ = select.select([process.stderr], [], [], 10)
         token = process.stderr.readline().split(": ")[1].strip()

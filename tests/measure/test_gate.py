@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from running import Run
 
-import toolshift.cli.gate  # noqa: F401  registers the command
 from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
 from toolshift.core.errors import UsageError

@@ -18,8 +18,8 @@ import pytest
 from browser import chromium, open_page, wait_for
 
 import toolshift
-from toolshift.cli.actions.runs import trace_command
-from toolshift.cli.actions.view import view_command
+from toolshift.cli.runs import trace
+from toolshift.cli.view import view
 from toolshift.core.errors import UsageError
 from toolshift.report.html.serve import Server
 from toolshift.runs.run_folder import RunFolder
@@ -194,18 +194,15 @@ def test_an_address_that_cannot_be_had_is_explained(run: Path) -> None:
     with served(run) as server, pytest.raises(UsageError, match="another --port"):
         Server([RunFolder.read(run)], port=server.server_address[1])
     with pytest.raises(UsageError, match="--port goes from 0"):
-        view_command((run,), "127.0.0.1", 70000, False)
+        view.main([str(run), "--port", "70000"], standalone_mode=False)
     with pytest.raises(UsageError, match="holds no run"):
-        view_command((run.parent,), "127.0.0.1", 0, False)
+        view.main([str(run.parent), "--no-browser"], standalone_mode=False)
 
 
 def test_ctrl_c_stops_it(run: Path) -> None:
-    code = (
-        "from pathlib import Path; from toolshift.cli.actions.view import view_command; "
-        f"view_command((Path({str(run)!r}),), '127.0.0.1', 0, False)"
-    )
+    words = [sys.executable, "-u", "-m", "toolshift", "view", str(run), "--no-browser"]
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True) as it:
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as it:
         assert it.stdout is not None
         said = it.stdout.readline()
         assert "http://127.0.0.1:" in said
@@ -222,12 +219,12 @@ def test_ctrl_c_stops_it(run: Path) -> None:
 def test_trace_lists_the_failures_first(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = list(RunFolder.read(run).records())
     failed = [record for record in records if not record.grade.passed]
-    trace_command(run, "", as_json=True)
+    trace.main([str(run), "--json"], standalone_mode=False)
     listed = json.loads(capsys.readouterr().out)
     assert len(listed) == len(records)
     assert [row["episode"] for row in listed[: len(failed)]] == [r.episode for r in failed]
     assert listed[0]["cause"] == "memorised_name"
-    trace_command(run, "", as_json=False)
+    trace.main([str(run)], standalone_mode=False)
     text = capsys.readouterr().out
     assert failed[0].episode in text
     assert "memorised name" in text
@@ -235,11 +232,11 @@ def test_trace_lists_the_failures_first(run: Path, capsys: pytest.CaptureFixture
 
 def test_trace_marks_the_guilty_step(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     failed = next(r for r in RunFolder.read(run).records() if not r.grade.passed)
-    trace_command(run, failed.episode, as_json=False)
+    trace.main([str(run), failed.episode], standalone_mode=False)
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if line.startswith("* Here it goes wrong"))
     assert lines[place + 1].startswith("> find_place")
-    trace_command(run, failed.episode, as_json=True)
+    trace.main([str(run), failed.episode, "--json"], standalone_mode=False)
     assert json.loads(capsys.readouterr().out)["guilty_step"] == 0
 
 
@@ -251,7 +248,7 @@ def test_trace_lets_no_control_character_through(
     log = folder / "episodes.jsonl"
     log.write_text(log.read_text().replace("PL-", r"\u001b[31m\u202ePL-"))
     first = next(RunFolder.read(folder).records())
-    trace_command(folder, first.episode, as_json=False)
+    trace.main([str(folder), first.episode], standalone_mode=False)
     text = capsys.readouterr().out
     assert "[ESC][31m[U+202E]PL-" in text
     assert not {"\x1b", "\u202e"} & set(text)

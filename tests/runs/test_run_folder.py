@@ -147,7 +147,7 @@ def test_a_fault_of_the_system_is_one_line(toolshift: Run, monkeypatch: pytest.M
     def fails(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "somewhere")
 
-    monkeypatch.setattr("toolshift.cli.actions.listing.list_command", fails)
+    monkeypatch.setattr("toolshift.cli.listing.world_names", fails)
     code, _, err = toolshift("list")
     assert code == 2
     assert err.startswith("Error: somewhere: Permission denied")

@@ -9,17 +9,6 @@ from typing import NoReturn
 
 import click
 
-# Each module adds its commands to the group.
-from toolshift.cli import (  # noqa: F401
-    artifacts,
-    connect,
-    gate,
-    measure,
-    model_proxy,
-    shift,
-    train,
-    world,
-)
 from toolshift.cli.group import toolshift
 from toolshift.core.errors import UsageError
 

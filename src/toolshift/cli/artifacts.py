@@ -1,30 +1,44 @@
-"""Commands for the weights of studies that are kept in the repository's history."""
+"""`toolshift artifacts`: what of the studies' weights is here, and bringing back what is not."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import click
+import msgspec
 
-from toolshift.cli.group import Group, toolshift
+from toolshift.cli.group import Group
 from toolshift.cli.options import as_json
+from toolshift.core.command_line import command
+from toolshift.core.terminal import print_json
+from toolshift.reproduce.artifacts import bring_back, choose, present, read_artifacts, repository
 
 
-@toolshift.group(cls=Group, invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @as_json
 @click.pass_context
 def artifacts(context: click.Context, as_json: bool) -> None:
     """List the weights of the studies, or bring some back from the repository's history."""
-    from toolshift.cli.actions.artifacts import list_command
-
-    if context.invoked_subcommand is None:
-        list_command(Path(), as_json)
+    if context.invoked_subcommand is not None:
+        return
+    root = repository(Path())
+    listed = [(each, present(each, root)) for each in read_artifacts(root)]
+    if as_json:
+        print_json([{**msgspec.to_builtins(each), "present": there} for each, there in listed])
+        return
+    for each, there in listed:
+        said = "present" if there else "absent "
+        click.echo(f"{said}  {each.bytes / 2**20:.1f} MiB  {each.commit[:7]}  {each.path}")
+    absent = sum(not there for _, there in listed)
+    get = command("artifacts", "get", "PATH")
+    click.echo(f"{absent} of {len(listed)} absent; `{get}` brings one back.")
 
 
 @artifacts.command()
 @click.argument("path")
 def get(path: str) -> None:
     """Bring back the weights at PATH, a file or a folder such as a stage's, or `all`."""
-    from toolshift.cli.actions.artifacts import get_command
-
-    get_command(Path(), path)
+    root = repository(Path())
+    for each in choose(read_artifacts(root), path):
+        bring_back(each, root)
+        click.echo(f"{each.path}: here, sha256 as listed")

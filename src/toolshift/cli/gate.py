@@ -1,22 +1,69 @@
-"""The command that stops a bad release."""
+"""`toolshift gate`: may this build be released?"""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import click
 
-from toolshift.cli.group import toolshift
-from toolshift.cli.options import MODEL_OPTIONS, as_json, model
+from toolshift.agents.catalog import contestants
+from toolshift.cli.options import (
+    PATH,
+    ModelOptions,
+    Sectioned,
+    as_json,
+    at_once,
+    model,
+    taking,
+)
+from toolshift.cli.run import check_at_once, new_folder, run_into
+from toolshift.core.command_line import command
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import console, print_json, print_table
+from toolshift.measure.compare import shifts_as_they_were
+from toolshift.measure.gate import Family, Gate, check_options, in_percent, in_points, judge
+from toolshift.report.gate_markdown import gate_markdown
+from toolshift.report.junit import junit
+from toolshift.runs.run_folder import RunFolder
 
 
-@toolshift.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path))
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    """What `toolshift gate` is asked for.
+
+    Attributes:
+        run: the candidate's run folder; None to run `agent` on the baseline's scenes.
+        agent: which agent of `run`, or the spec of the agent to run.
+        inconclusive: what an inconclusive gate counts as: pass, fail, or None for neither.
+        out: the folder of the run that is made; a new one where None.
+    """
+
+    run: Path | None
+    baseline: Path
+    margin: float
+    agent: str
+    baseline_agent: str
+    by: str
+    max_void: float
+    inconclusive: Literal["pass", "fail"] | None
+    junit: Path | None
+    markdown: Path | None
+    model: ModelOptions
+    out: Path | None
+    workers: int
+    concurrency: int | None
+    as_json: bool
+
+
+@click.command(cls=Sectioned)
+@click.argument("run", required=False, type=PATH)
 @click.option(
     "--baseline",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Run folder of what is in use.",
 )
 @click.option(
@@ -43,14 +90,14 @@ from toolshift.cli.options import MODEL_OPTIONS, as_json, model
     type=click.Choice(["pass", "fail"]),
     help="What an inconclusive gate counts as; exit code 3 where it is not said.",
 )
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
-@click.option("--markdown", type=click.Path(path_type=Path), help="Write a summary to this file.")
+@click.option("--junit", type=PATH, help="Write JUnit XML to this file.")
+@click.option("--markdown", type=PATH, help="Write a summary to this file.")
 @model
-@click.option("--out", type=click.Path(path_type=Path), help="Run folder for --agent; resumes it.")
-@click.option("--workers", default=1, show_default=True, help="Processes for scripted agents.")
-@click.option("--concurrency", type=int, help="Episodes at once, for chat and your own agents.")
+@click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
+@at_once
 @as_json
-def gate(run: Path | None, baseline: Path, agent: str, **asked: Any) -> None:
+@taking(GateOptions)
+def gate(options: GateOptions) -> None:
     """Stop a release that is worse than a baseline, paired on the same scenes.
 
     \b
@@ -59,7 +106,94 @@ def gate(run: Path | None, baseline: Path, agent: str, **asked: Any) -> None:
 
     Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 2 a usage error.
     """
-    from toolshift.cli.actions.gate import gate_command
+    check_options(options.margin, options.by, options.max_void)
+    before = RunFolder.read(options.baseline)
+    after = _candidate(before, options)
+    found = judge(
+        before,
+        after,
+        options.margin,
+        baseline_agent=options.baseline_agent,
+        candidate_agent=options.agent if options.run is not None else "",
+        by=options.by,
+        max_void=options.max_void,
+    )
+    _write(found, after.path, options)
+    if options.as_json:
+        print_json(found)
+    else:
+        _print(found, after.path)
+    sys.exit(found.exit_code(options.inconclusive or ""))
 
-    picked = {name: value for name in MODEL_OPTIONS if (value := asked.pop(name)) is not None}
-    gate_command(run, baseline, agent, picked, asked)
+
+def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
+    """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes.
+
+    Raises:
+        UsageError: where no candidate is named, or options do not go together.
+    """
+    if options.run is not None:
+        if options.out or options.model.given():
+            raise UsageError(
+                "--out and the options of models are for --agent without RUN: a finished run is "
+                "only read"
+            )
+        return RunFolder.read(options.run)
+    if not options.agent:
+        raise UsageError("name the candidate: a run folder, or the agent to run with --agent")
+    check_at_once(options.workers, options.concurrency)
+    shifts_as_they_were(before)
+    path = options.out or new_folder("gate")
+    if path.exists() and path.resolve() == before.path.resolve():
+        raise UsageError(f"{path} is the baseline: name another folder with --out")
+    those = contestants([options.agent], options.concurrency, **options.model.given())
+    run_into(path, before.plan, those, options.workers, resumed=options.out is not None)
+    return RunFolder.read(path)
+
+
+def _write(gate: Gate, run: Path, options: GateOptions) -> None:
+    if options.junit:
+        _save(options.junit, junit(gate, options.inconclusive or ""))
+    if options.markdown:
+        _save(options.markdown, gate_markdown(gate, str(run)))
+
+
+def _save(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as fault:
+        raise UsageError(f"{file}: cannot write there ({fault.strerror})") from None
+
+
+def _print(gate: Gate, run: Path) -> None:
+    title = f"\n{gate.baseline} -> {gate.candidate}, margin {gate.margin:g} points"
+    columns = ("", "verdict", "tasks", "before", "after", "change [90%]", "lost", "gained")
+    print_table(title, columns, [_row(family) for family in gate.families])
+    worse = [family for family in gate.shifts if family.verdict == "fail"]
+    if worse:
+        print_table("\nshifts that are worse by more than the margin (not gated)", columns,
+                    [_row(family) for family in worse])  # fmt: skip
+    for family in gate.families:
+        if family.verdict != "pass":
+            click.echo(f"\n{family.label}: {family.sentence}")
+            if family.lost:
+                click.echo(
+                    f"  lost: {' '.join(family.examples)} ({command('trace', run, 'EPISODE')})"
+                )
+    for note in gate.notes:
+        console().print(f"\nNote: {note}", style="dim", markup=False)
+    click.echo(f"\nGate {gate.sentence}")
+
+
+def _row(family: Family) -> list[str]:
+    return [
+        family.label,
+        family.verdict,
+        str(family.tasks),
+        in_percent(family.baseline),
+        in_percent(family.candidate),
+        in_points(family.change),
+        str(family.lost),
+        str(family.gained),
+    ]

@@ -1,21 +1,108 @@
-"""The group that all commands join."""
+"""The group of all commands: a table, from which a command is imported when it is asked for."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
+from typing import NamedTuple
 
 import click
 
+from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import UsageError
+from toolshift.core.names import unknown
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
+
+class Entry(NamedTuple):
+    """A command: the `module:object` that it is, its line in the help, and the extra it needs."""
+
+    place: str
+    help: str
+    extra: str = ""
+
+
 SECTIONS = {
-    "Measure": ("measure", "gate"),
-    "Train": ("train", "artifacts"),
-    "Connect": ("world", "shift", "connect", "model_proxy"),
+    "Measure": {
+        "run": Entry(
+            "toolshift.cli.run:run",
+            "Run agents in clean and shifted scenes, and report where they break.",
+        ),
+        "report": Entry(
+            "toolshift.cli.report:report",
+            "Print the report of run folders again, and write a page.",
+        ),
+        "compare": Entry(
+            "toolshift.cli.runs:compare", "Compare two runs, paired on the scenes that both have."
+        ),
+        "gate": Entry(
+            "toolshift.cli.gate:gate",
+            "Stop a release that is worse than a baseline, scene by scene.",
+        ),
+        "trace": Entry(
+            "toolshift.cli.runs:trace", "Print one episode of a run and mark where it went wrong."
+        ),
+        "view": Entry(
+            "toolshift.cli.view:view", "Show the report in the browser, with every trace."
+        ),
+        "show": Entry(
+            "toolshift.cli.scenes:show", "Show one scene before and after a shift, side by side."
+        ),
+        "minimise": Entry(
+            "toolshift.cli.scenes:minimise",
+            "Find the smallest scene in which an episode still fails.",
+        ),
+        "regrade": Entry(
+            "toolshift.cli.runs:regrade", "Grade stored traces again, and say what has changed."
+        ),
+        "list": Entry(
+            "toolshift.cli.listing:list_", "List worlds, shifts, suites, agents or kinds."
+        ),
+        "check": Entry("toolshift.cli.check:check", "Check worlds and shifts against the rules."),
+    },
+    "Train": {
+        "data": Entry("toolshift.cli.train:data", "Write expert trajectories as training data."),
+        "train": Entry(
+            "toolshift.cli.train:train",
+            "Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo.",
+        ),
+        "reproduce": Entry(
+            "toolshift.cli.reproduce:reproduce",
+            "Train and measure the arms of a study of the research.",
+        ),
+        "artifacts": Entry(
+            "toolshift.cli.artifacts:artifacts",
+            "List the weights of the studies, or bring some back.",
+        ),
+    },
+    "Connect": {
+        "world": Entry(
+            "toolshift.cli.world:world",
+            "A world from your own tools: MCP, OpenAPI or Python functions.",
+        ),
+        "shift": Entry(
+            "toolshift.cli.shift:shift",
+            "Make a shift of a change that is coming, and show what it changes.",
+        ),
+        "serve": Entry(
+            "toolshift.cli.serve:serve",
+            "Serve scenes over MCP to agents in programs of their own.",
+            "connect",
+        ),
+        "proxy": Entry(
+            "toolshift.cli.proxy:proxy",
+            "Show a real MCP server to any MCP client through shifts.",
+            "connect",
+        ),
+        "model-proxy": Entry(
+            "toolshift.cli.model_proxy:model_proxy",
+            "Shift the tools of an agent between it and its model.",
+            "connect",
+        ),
+    },
 }
-"""What commands are for, and the modules of this package that define them."""
+"""Every command, by what it is for, in the order in which they are of use."""
 
 
 class Group(click.Group):
@@ -29,41 +116,50 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command, or offers the nearest names."""
-        if args and args[0] not in self.commands:
-            from toolshift.core.names import unknown
-
-            raise UsageError(unknown("command", args[0], self.commands))
+        known = self.list_commands(ctx)
+        if args and args[0] not in known:
+            raise UsageError(unknown("command", args[0], known))
         return super().resolve_command(ctx, args)
 
 
-class Commands(Group):
-    """Lists the commands by what they are for, in the order in which they are of use."""
+class LazyGroup(Group):
+    """The commands of `SECTIONS`; a module is imported when one of its commands is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, section by section, in the order of definition."""
-        return [name for modules in SECTIONS.values() for name in self._of(modules)]
+        """The names, section by section."""
+        return [name for entries in SECTIONS.values() for name in entries]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports a command.
+
+        Raises:
+            UsageError: where the packages that it needs are not installed.
+        """
+        found = {name: entry for each in SECTIONS.values() for name, entry in each.items()}
+        entry = found.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, name = entry.place.partition(":")
+        try:
+            command = getattr(import_module(module), name)
+        except ImportError as fault:
+            if not entry.extra or (fault.name or "").startswith("toolshift"):
+                raise
+            raise UsageError(
+                f"toolshift {cmd_name} needs packages that are not installed ({fault}): "
+                f"pip install 'toolshift[{entry.extra}]'"
+            ) from None
+        assert isinstance(command, click.Command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes each section of the help with its commands."""
-        width = formatter.width - 6 - max(map(len, self.commands))
-        for title, modules in SECTIONS.items():
-            names = self._of(modules)
+        """Writes each section of the help, from the table alone."""
+        for title, entries in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(name, self.commands[name].get_short_help_str(width)) for name in names]
-                )
-
-    def _of(self, modules: tuple[str, ...]) -> list[str]:
-        """The commands that some modules of this package define."""
-        return [
-            name
-            for module in modules
-            for name, command in self.commands.items()
-            if getattr(command.callback, "__module__", "") == f"toolshift.cli.{module}"
-        ]
+                formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
 
 
-@click.group(cls=Commands, context_settings=CONTEXT)
+@click.group(cls=LazyGroup, context_settings=CONTEXT)
 @click.version_option(package_name="toolshift", message="%(package)s %(version)s")
 @click.option(
     "--plugin",
@@ -75,6 +171,4 @@ class Commands(Group):
 def toolshift(plugins: tuple[str, ...]) -> None:
     """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
     if plugins:
-        from toolshift.shifts.registry import PLUGINS
-
         os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it

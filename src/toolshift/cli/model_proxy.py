@@ -1,16 +1,55 @@
-"""The command that stands between an agent and its model."""
+"""`toolshift model-proxy`: shifts between an agent with hard-wired tools and its model."""
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
+import msgspec
 
-from toolshift.cli.group import toolshift
+from toolshift.cli.listen import Listen
+from toolshift.cli.options import PATH, taking
+from toolshift.connect.model_proxy.app import ModelProxy
+from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
+from toolshift.connect.serve.guard import Guard, hosts_of
+from toolshift.connect.serve.server import bind, require, web_server
+from toolshift.connect.trace import Trace
+from toolshift.core.errors import UsageError
+from toolshift.runs.cell import write_stack
+from toolshift.runs.suite import check_entities, read_stack
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a request: a long conversation with pictures in it."""
 
 
-@toolshift.command("model-proxy")
+@dataclass(frozen=True, kw_only=True)
+class ModelProxyOptions:
+    """What `toolshift model-proxy` is asked for.
+
+    Attributes:
+        upstream: the model's address.
+        shifts: as on the command line, `name:2` or `a:1+b:2`.
+        needed: the tools that the agent needs, where the user has said so.
+        may_write: let a trap lie over tools that may write.
+        tools: a file with a tool list to try the shifts on before serving; None for none.
+        trace: where one line a request is written; None for nowhere.
+    """
+
+    upstream: str
+    shifts: tuple[str, ...]
+    seed: int
+    pool: str
+    needed: tuple[str, ...]
+    may_write: bool
+    tools: Path | None
+    trace: Path | None
+    listen: Listen
+
+
+@click.command("model-proxy")
 @click.option("--upstream", required=True, help="The model's address: http(s)://HOST[:PORT]/v1.")
 @click.option(
     "--shift",
@@ -30,15 +69,16 @@ from toolshift.cli.group import toolshift
 )
 @click.option(
     "--tools",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Try the shifts on this tool list (JSON, OpenAI format) first, and show what they do.",
 )
-@click.option("--trace", type=click.Path(path_type=Path), help="Append a line a request (JSONL).")
+@click.option("--trace", type=PATH, help="Append a line a request (JSONL).")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", default=8420, show_default=True, help="0 takes a free one.")
 @click.option("--token", default="", help="That agents send as their API key.")
 @click.option("--allow-host", "allowed", multiple=True, help="Answer to this Host too; repeat.")
-def model_proxy(host: str, port: int, token: str, allowed: tuple[str, ...], **wanted: Any) -> None:
+@taking(ModelProxyOptions)
+def model_proxy(options: ModelProxyOptions) -> None:
     """Shift the tools of an agent between it and its model, whatever the agent is.
 
     An OpenAI-compatible chat completions endpoint. Point the agent's base URL at it: the model is
@@ -48,7 +88,57 @@ def model_proxy(host: str, port: int, token: str, allowed: tuple[str, ...], **wa
     toolshift model-proxy --upstream https://api.openai.com/v1 --shift identity_erasure:2
     OPENAI_BASE_URL=http://127.0.0.1:8420/v1 my-agent
     """
-    from toolshift.cli.actions.model_proxy import Wanted, model_proxy_command
-    from toolshift.cli.actions.serve import Listen
+    require()
+    if not options.upstream.startswith(("http://", "https://")):
+        raise UsageError(f"--upstream {options.upstream!r}: write http(s)://host[:port]/v1")
+    check_entities(options.pool, 10)
+    stack = read_stack("+".join(options.shifts))
+    check_stack(stack)
+    how = ShiftOptions(stack, options.seed, options.pool, options.needed, options.may_write)
+    if options.tools is not None:
+        _try(options.tools, how)
+    listen = options.listen
+    token = listen.token_or_new("Token (shown this once), the agent's API key")
+    key = _key() if token else ""
+    with ExitStack() as closing:
+        proxy = ModelProxy(options.upstream, how, key)
+        if options.trace is not None:
+            trace = Trace(options.trace, (key, token))
+            closing.callback(trace.close)
+            proxy.write = trace.write
+        hosts = hosts_of(listen.host, listen.allowed)
+        proxy.app = Guard(proxy.app, hosts, token, LARGEST)  # type: ignore[assignment]
+        listener = bind(listen.host, listen.port)
+        url = listen.url(listener.getsockname()[1])
+        said = write_stack(stack) or "nothing is shifted"
+        click.echo(f"Serving {url}/v1 ({said}). Ctrl-C stops.")
+        web_server(proxy).run(sockets=[listener])  # type: ignore[arg-type]
 
-    model_proxy_command(Wanted(**wanted), Listen(host, port, token, allowed))
+
+def _key() -> str:
+    """The model's key, where the agent's authorization is for the proxy.
+
+    Raises:
+        UsageError: where it is not set.
+    """
+    key = os.environ.get("TOOLSHIFT_API_KEY") or os.environ.get("OPENAI_API_KEY") or ""
+    if not key:
+        raise UsageError(
+            "with a token, agents authorize at the proxy: set TOOLSHIFT_API_KEY or OPENAI_API_KEY "
+            "to the model's key (any word will do where the model asks for none)"
+        )
+    return key
+
+
+def _try(file: Path, how: ShiftOptions) -> None:
+    """Tries the shifts on a tool list, and shows the names before and after."""
+    try:
+        found = msgspec.json.decode(file.read_bytes())
+    except (OSError, msgspec.DecodeError) as fault:
+        raise UsageError(f"{file}: no tool list can be read there ({fault})") from None
+    listed = found.get("tools") if isinstance(found, dict) else found
+    if not isinstance(listed, list):
+        raise UsageError(f"{file}: holds no list of OpenAI tools")
+    _, scene = prepare(listed, how)
+    for tool in scene.tools:
+        click.echo(f"{' + '.join(tool.origin) or '(added)'} -> {tool.name}: {tool.description}")

@@ -1,13 +1,94 @@
-"""Options that several commands share."""
+"""What commands share: options, the structs that hold them, and help under headings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
 
 import click
+import msgspec
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+Options = TypeVar("Options")
+
+PATH = click.Path(path_type=Path)
+
+
+# -- one struct a command ------------------------------------------------------------------------
+
+
+def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Gives a command its options as one frozen struct, whose fields are named as they are.
+
+    A field that is such a struct itself is made of the options that its own fields name.
+    """
+
+    def decorate(action: Callable[[Options], None]) -> Callable[..., None]:
+        @wraps(action)
+        def command(**given: object) -> None:
+            options = _made(kind, given)
+            assert not given, f"{kind.__name__} has no field for {', '.join(given)}"
+            action(options)
+
+        return command
+
+    return decorate
+
+
+def _made(kind: type[Options], given: dict[str, object]) -> Options:
+    hints = get_type_hints(kind)
+    return kind(
+        **{
+            name: _made(of, given) if _is_struct(of) else given.pop(name)
+            for name, of in hints.items()
+        }
+    )
+
+
+def _is_struct(kind: object) -> bool:
+    return is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
+
+
+# -- help under headings ---------------------------------------------------------------------------
+
+HEADINGS = {
+    "Tasks": (
+        "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials",
+        "baseline", "margin", "by",
+    ),
+    "Agents": (
+        "agent", "agents", "commands", "urls", "baseline_agent", "base_url", "protocol", "max_cost",
+        "price_in", "price_out",
+    ),
+    "Output": (
+        "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
+        "as_json",
+    ),
+}  # fmt: skip
+"""Headings of the help of long commands, and the parameters below them; others are advanced."""
+
+
+class Sectioned(click.Command):
+    """A command of many options: its help lists them under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes each heading with its options, in the order in which the command has them."""
+        place = {name: heading for heading, names in HEADINGS.items() for name in names}
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in (*HEADINGS, "Advanced")}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections[place.get(param.name or "", "Advanced")].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+# -- options that several commands have ----------------------------------------------------------
 
 
 def options(*those: Option) -> Option:
@@ -61,7 +142,18 @@ selection = options(
     click.option("--trials", default=1, show_default=True, help="Runs of each scene."),
     click.option("--seeds", default=1, show_default=True, help="How many seeds, from --seed up."),
     entities,
-    click.option("--no-placebo", is_flag=True, help="Leave the placebo arm (noise floor) out."),
+    click.option(
+        "--placebo/--no-placebo",
+        default=True,
+        show_default=True,
+        help="Run the placebo arm, the noise floor of every contrast.",
+    ),
+)
+"""The options that make a `toolshift.runs.suite.Selection`."""
+
+at_once = options(
+    click.option("--workers", default=1, show_default=True, help="Processes for scripted agents."),
+    click.option("--concurrency", type=int, help="Episodes at once, for chat and your own agents."),
 )
 model = options(
     click.option("--base-url", help="chat: the address before /chat/completions."),
@@ -86,7 +178,23 @@ model = options(
         help="chat: dollars that the whole run may cost; it then stops, resumably.",
     ),
 )
-MODEL_OPTIONS = (
-    "base_url", "protocol", "temperature", "max_tokens", "timeout", "retries", "price_in",
-    "price_out", "max_cost",
-)  # fmt: skip
+"""The options that make `ModelOptions`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Settings of `chat:` agents; None leaves one as the agent has it."""
+
+    base_url: str | None
+    protocol: str | None
+    temperature: float | None
+    max_tokens: int | None
+    timeout: float | None
+    retries: int | None
+    price_in: float | None
+    price_out: float | None
+    max_cost: float | None
+
+    def given(self) -> dict[str, Any]:
+        """The settings that are not left as they are."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

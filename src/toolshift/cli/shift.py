@@ -1,29 +1,72 @@
-"""Commands that make shifts of one's own."""
+"""`toolshift shift`: make a shift of a change that is coming, and show what one changes."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from toolshift.cli.group import Group, toolshift
-from toolshift.cli.options import as_json
+from toolshift.cli.group import Group
+from toolshift.cli.options import PATH, as_json, taking
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.terminal import print_json, print_table
+from toolshift.shifts.registry import find_shift
+from toolshift.shifts.release.describe import counts_of, rows_of
+from toolshift.shifts.release.file import (
+    FORMAT,
+    ShiftFile,
+    as_shift,
+    check_name,
+    decode_shift_file,
+)
+from toolshift.shifts.release.inputs import Side, read_side
+from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
+from toolshift.shifts.release.resolve import Settled, answered, settle
+
+MAX_ROWS = 60
 
 
-@toolshift.group(cls=Group)
+@click.group(cls=Group)
 def shift() -> None:
     """Make a shift of a change that is coming, and show what it changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromDiffOptions:
+    """What `toolshift shift from-diff` is asked for.
+
+    Attributes:
+        old: the tools as they are; see `toolshift.shifts.release.inputs`.
+        new: the tools as they will be.
+        out: the file of the shift.
+        mapping: the file of answers, read where it exists; beside `out` where None.
+        name: of the shift; "" for the name of the file.
+        yes: take the likeliest of what is doubtful.
+        dry_run: print what changes, and write nothing.
+    """
+
+    old: str
+    new: str
+    out: Path
+    mapping: Path | None
+    name: str
+    yes: bool
+    dry_run: bool
+    as_json: bool
 
 
 @shift.command("from-diff")
 @click.argument("old")
 @click.argument("new")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("change.json"), show_default=True
-)
+@click.option("--out", type=PATH, default=Path("change.json"), show_default=True)
 @click.option(
     "--mapping",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="File of answers to what cannot be inferred; read where it exists, else written. Default: "
     "beside --out, ending .mapping.toml.",
 )
@@ -31,16 +74,8 @@ def shift() -> None:
 @click.option("--yes", is_flag=True, help="Take the likeliest of what is doubtful.")
 @click.option("--dry-run", is_flag=True, help="Print what changes, and write nothing.")
 @as_json
-def from_diff(
-    old: str,
-    new: str,
-    out: Path,
-    mapping: Path | None,
-    name: str,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@taking(FromDiffOptions)
+def from_diff(options: FromDiffOptions) -> None:
     """Make a shift of the difference between two versions of a tool list.
 
     OLD and NEW: a file (MCP tools, OpenAI tools or OpenAPI 3; JSON or YAML), a server that is
@@ -51,16 +86,156 @@ def from_diff(
     toolshift shift from-diff 'mcp:npx -y my-server@1' 'mcp:npx -y my-server@2' --out monday.json
     toolshift run --agent mymodule:my_agent --world tasks.yaml --shift monday.json
     """
-    from toolshift.cli.actions.diff import from_diff_command
+    out = options.out
+    if out.suffix != ".json":
+        raise UsageError(f"--out {out}: a shift is known by its ending .json")
+    name = check_name(options.name or out.stem)
+    answers_file = options.mapping or out.with_suffix(".mapping.toml")
+    given = read_mapping(answers_file) if answers_file.exists() else Answers()
+    before, after = _read(options.old), _read(options.new)
+    settled = settle(before, after, given, accept=options.yes)
+    if settled.questions and not options.dry_run and not options.as_json and sys.stdin.isatty():
+        settled = _ask(before, after, given, settled)
+        _write(answers_file, _written(settled))
+    if settled.questions and not options.dry_run:
+        _write(answers_file, _written(settled))
+        raise UsageError(_open(settled, answers_file, options.mapping is None))
+    file = ShiftFile(FORMAT, name, before, after, settled.answers)
+    _print(file, settled, options.as_json)
+    if not options.dry_run:
+        _write(out, file.encode())
+        if not options.as_json:
+            click.echo(f"Written to {out}: give it as {shlex.join(['--shift', str(out)])}")
 
-    from_diff_command(old, new, out, mapping, name, yes, dry_run, as_json)
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions:
+    """What `toolshift shift show` is asked for."""
+
+    shift: str
+    as_json: bool
 
 
 @shift.command()
 @click.argument("shift")
 @as_json
-def show(shift: str, as_json: bool) -> None:
+@taking(ShowOptions)
+def show(options: ShowOptions) -> None:
     """Show what a shift changes: a file of from-diff, tool by tool, or a registered one."""
-    from toolshift.cli.actions.diff import show_command
+    found = find_shift(options.shift)
+    if found.file:
+        file = decode_shift_file(found.file, options.shift)
+        _print(file, Settled(file.mapping, ()), options.as_json)
+        return
+    told = {
+        "shift": found.name,
+        "tier": found.tier,
+        "dimension": found.dimension,
+        "level": found.level,
+        "preserves": found.preserves,
+        "imitates": found.imitates,
+        "what": found.summary,
+    }
+    if options.as_json:
+        print_json(told)
+        return
+    print_table("", ("", ""), list(told.items()))
 
-    show_command(shift, as_json)
+
+def _read(side: str) -> Side:
+    if side.startswith(("mcp:", "http")):
+        click.echo(f"Asking {side.partition('?')[0].split(' ')[0]} for its tools ...", err=True)
+    return read_side(side)
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write(path, content)
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+
+
+# -- questions -----------------------------------------------------------------------------------
+
+
+def _written(settled: Settled) -> bytes:
+    notes = {".".join(question.path): question.note for question in settled.questions}
+    return write_mapping(settled.answers, notes).encode()
+
+
+def _ask(before: Side, after: Side, given: Answers, settled: Settled) -> Settled:
+    """Asks on the terminal until nothing is open; an answer may open further questions."""
+    while settled.questions:
+        question = settled.questions[0]
+        what = {"renamed": "tool", "params": "parameter", "values": "value", "fields": "result"}
+        of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
+        click.echo(f"\nThe {what[question.path[0]]} {question.path[-1]}{of} is gone.")
+        click.echo(f"There is {', '.join(question.choices[:20])}.")
+        said = click.prompt("What has it become? (- for nothing)", default=question.guess)
+        while said not in (*question.choices, "-"):
+            said = click.prompt("One of those, or - for nothing", default=question.guess)
+        given = answered(given, question, "" if said == "-" else said)
+        settled = settle(before, after, given)
+    return settled
+
+
+def _open(settled: Settled, file: Path, implied: bool) -> str:
+    count = len(settled.questions)
+    first = settled.questions[0]
+    how = "" if implied else f" with {shlex.join(['--mapping', str(file)])}"
+    return (
+        f"{count} question{'s are' if count > 1 else ' is'} open, such as what became of "
+        f'{first.path[-1]} ({first.note}). Fill in every "?" in {file} and run the command '
+        f"again{how}, or take the likeliest with --yes"
+    )
+
+
+# -- what is printed -------------------------------------------------------------------------------
+
+
+def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
+
+    rows, shift = rows_of(file.release()), as_shift(file)
+    if as_json:
+        print_json(
+            {
+                "shift": shift.name,
+                "tier": shift.tier,
+                "dimension": shift.dimension,
+                "level": shift.level,
+                "old": _side(file.old),
+                "new": _side(file.new),
+                "counts": counts_of(rows),
+                "tools": rows,
+                "questions": [
+                    {"of": ".".join(q.path), "guess": q.guess, "likeness": q.likeness}
+                    for q in settled.questions
+                ],
+            }
+        )
+        return
+    changed = [row for row in rows if row.what != "same"]
+    table = [
+        (
+            "\n".join(row.old.split(", ")) or "-",
+            row.new or "-",
+            row.what,
+            ", ".join(row.changes),
+            "; ".join(row.partly),
+        )
+        for row in changed[:MAX_ROWS]
+    ]
+    columns = ("old tool", "new tool", "what", "changes", "not carried")
+    print_table(
+        f"{shift.name}: {file.old.origin} becomes {file.new.origin}", columns, table, whole=3
+    )
+    if len(changed) > MAX_ROWS:
+        click.echo(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
+    said = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())
+    click.echo(f"{said}. Tier {shift.tier}, dimension {shift.dimension}.")
+    for question in settled.questions:
+        click.echo(f"Open: {'.'.join(question.path)}: {question.note}")
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {"kind": side.kind, "origin": side.origin, "hash": side.hash, "tools": len(side.tools)}

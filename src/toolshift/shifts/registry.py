@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from toolshift.core import seed as seeds
+from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import UsageError, described
 from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied, Scene
@@ -21,9 +22,6 @@ from toolshift.core.shift import (
     declared,
     split_version,
 )
-
-PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH lists folders
-
 
 OURS = {
     "tool_name_noise": "toolshift.shifts.action:tool_name_noise",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.lm.prompt import Layout
-from toolshift.shifts.registry import PLUGINS
 from toolshift.train.rows import Row
 from toolshift.train.scenes import Mix
 
@@ -79,7 +76,7 @@ def card(name: str, mix: Mix, count: int, digest: str, found: Statistics) -> str
     counts = [f"| {what} | {number} |" for what, number in found.kinds.items()]
     shifted = [f"| {what} | {number} |" for what, number in found.shifts.items()]
     turns = [f"- written as turns, a row each: {found.turns}"] if found.layout else []
-    command = ["toolshift", *_plugins(), "data", "--out", name, *_options(mix, count, found)]
+    again = command("data", "--out", name, *_options(mix, count, found), travels=True)
     return "\n".join(
         [
             f"# {name}",
@@ -93,7 +90,7 @@ def card(name: str, mix: Mix, count: int, digest: str, found: Statistics) -> str
             f"- trajectories that end in a refusal, rightly: {found.unsolvable}",
             f"- assistant messages that are context only (`weight: 0`): {found.masked_messages}",
             f"- SHA-256: `{digest}`",
-            f"- made by: `{' '.join(command)}`",
+            f"- made by: `{again}`",
             "",
             "| kind | trajectories |",
             "|---|---:|",
@@ -109,18 +106,13 @@ def card(name: str, mix: Mix, count: int, digest: str, found: Statistics) -> str
 
 def _options(mix: Mix, count: int, found: Statistics) -> list[str]:
     """The options of `toolshift data` that make a data set again."""
-    words = [f"--turns --layout {found.layout}"] if found.layout else []
-    words += [f"--count {count}", f"--alpha {mix.alpha}", f"--seed {mix.seed}"]
-    words += [f"--slips {mix.slips}"] * bool(mix.slips)
-    words += [f"--share {mix.share}"] * (mix.share > 1)
-    words += [f"--size {mix.size}", *(f"--world {world}" for world in mix.worlds)]
-    words += [f"--kind {kind}" for kind in mix.kinds]
-    words += [f"--shift '{each}'" for each in mix.shifts if mix.alpha]
-    words += [f"--severity {each}" for each in mix.severities if mix.alpha]
-    return words
-
-
-def _plugins() -> list[str]:
-    """The options that load the shifts of the user's own that are loaded now."""
-    loaded = filter(None, os.environ.get(PLUGINS, "").split(os.pathsep))
-    return [f"--plugin {shlex.quote(Path(each).name)}" for each in loaded]
+    given: list[tuple[str, object]] = [("--layout", found.layout)] if found.layout else []
+    given += [("--count", count), ("--alpha", mix.alpha), ("--seed", mix.seed)]
+    given += [("--slips", mix.slips)] * bool(mix.slips)
+    given += [("--share", mix.share)] * (mix.share > 1)
+    given += [("--size", mix.size), *(("--world", world) for world in mix.worlds)]
+    given += [("--kind", kind) for kind in mix.kinds]
+    given += [("--shift", each) for each in mix.shifts if mix.alpha]
+    given += [("--severity", each) for each in mix.severities if mix.alpha]
+    words = [str(word) for option in given for word in option]
+    return ["--turns", *words] if found.layout else words

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from worlds.own.test_own import called, played, scenes
 
-from toolshift.cli.actions.world import record_command
+from toolshift.cli.world import world
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Param, Tool
 from toolshift.episode.draw import make_scene
@@ -147,7 +147,8 @@ def test_defaults_inside_of_objects_and_lists_count_and_an_undeclared_null_does_
 def test_a_recording_knows_a_call_with_and_without_its_defaults(
     stock: OwnWorld, tmp_path: Path
 ) -> None:
-    record_command(tmp_path / "tasks.yaml", tmp_path / "kept.jsonl", (), {})
+    words = ["record", str(tmp_path / "tasks.yaml"), "--out", str(tmp_path / "kept.jsonl")]
+    world.main(words, standalone_mode=False)
     offline = TASKS.replace("{python: stock_tools}", "{recording: kept.jsonl}")
     (tmp_path / "offline.yaml").write_text(offline)
     scene = make_scene(load(tmp_path / "offline.yaml"), "task", SEND)

@@ -11,7 +11,7 @@ import pytest
 from worlds.own.test_own import EXAMPLE, called, played, reads, remembers, scenes
 
 from toolshift.api import evaluate
-from toolshift.cli.actions.world import check_command, init_command, record_command
+from toolshift.cli.world import world
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
@@ -30,9 +30,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def call(*words: str | Path) -> None:
+    """A command of `toolshift world`."""
+    world.main(list(map(str, words)), standalone_mode=False)
+
+
 def replayed(folder: Path, *agents: str) -> OwnWorld:
     """The world over a recording of it, the real tools gone."""
-    record_command(folder / "tasks.yaml", folder / "recording.jsonl", agents, {})
+    named = [word for agent in agents for word in ("--agent", agent)]
+    call("record", folder / "tasks.yaml", "--out", folder / "recording.jsonl", *named)
     offline = (folder / "tasks.yaml").read_text()
     offline = offline.replace("{python: shop_tools}", "{recording: recording.jsonl}")
     (folder / "offline.yaml").write_text(offline)
@@ -83,7 +89,7 @@ LAMP = (
 def test_an_unrecorded_call_is_neither_a_pass_nor_a_failure(folder: Path) -> None:
     (folder / "real.yaml").write_text(LAMP.replace("SOURCE", "python: shop_tools"))
     (folder / "lamp.yaml").write_text(LAMP.replace("SOURCE", "recording: lamp.jsonl"))
-    record_command(folder / "real.yaml", folder / "lamp.jsonl", (), {})
+    call("record", folder / "real.yaml", "--out", folder / "lamp.jsonl")
     report = evaluate(
         [wanders, reads],
         worlds=[str(folder / "lamp.yaml")],
@@ -122,7 +128,7 @@ def test_a_state_that_the_recording_does_not_know_is_open(folder: Path) -> None:
 def test_check_says_what_every_task_is_worth(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check_command(folder / "tasks.yaml", as_json=False)
+    call("check", folder / "tasks.yaml")
     assert "5 tasks, 4 tools, 0 broken" in capsys.readouterr().out
     tasks = (folder / "tasks.yaml").read_text()
     tasks = tasks.replace(
@@ -130,19 +136,19 @@ def test_check_says_what_every_task_is_worth(
         "arguments: {order_id: O-1702}}\n    check: {answer: RF-1702-1, calls",
     )
     (folder / "free.yaml").write_text(tasks)
-    check_command(folder / "free.yaml", as_json=True)
+    call("check", folder / "free.yaml", "--json")
     said = {task["id"]: task["said"] for task in json.loads(capsys.readouterr().out)}
     assert "order_id 'O-1702' stands neither in the request nor" in said["refund-by-number"]
 
 
 def test_init_lists_the_tools(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "new.yaml"
-    init_command({"python": "shop_tools"}, out)
+    call("init", "--python", "shop_tools", "--out", out)
     assert "4 tools are listed" in capsys.readouterr().out
     assert "refund_order(order_id*, reason)  Refund an order" in out.read_text()
     with pytest.raises(UsageError, match="is there already"):
-        init_command({"python": "shop_tools"}, out)
-    check_command(out, as_json=False)
+        call("init", "--python", "shop_tools", "--out", out)
+    call("check", out)
     said = " ".join(capsys.readouterr().out.split())
     assert "no expected calls: that the tools suffice is not proved" in said
 

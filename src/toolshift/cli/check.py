@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 
 import click
 
+from toolshift.cli.options import as_json, taking
 from toolshift.core.terminal import print_json, print_table, progress
 from toolshift.runs.check import (
     Verdict,
@@ -17,9 +19,35 @@ from toolshift.runs.check import (
 )
 
 
-def check_command(names: tuple[str, ...], tasks: int, seed: int, as_json: bool) -> None:
-    """Checks worlds and shifts; exits with 1 where a rule is broken."""
-    bench = bench_of(names, tasks, seed)
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """What `toolshift check` is asked for.
+
+    Attributes:
+        names: worlds and shifts; all of ours where there are none.
+        tasks: of each world; 0 for two of each kind.
+    """
+
+    names: tuple[str, ...]
+    tasks: int
+    seed: int
+    as_json: bool
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--tasks", default=0, help="Tasks of each world (default: two of each kind).")
+@click.option("--seed", default=0, show_default=True, help="Seed of the worlds.")
+@as_json
+@taking(CheckOptions)
+def check(options: CheckOptions) -> None:
+    """Check worlds and shifts against the rules that make them an instrument.
+
+    NAMES are worlds, shifts, or a plugin as module:attribute; all of ours where none is given. Exit
+    code 1 where a rule is broken.
+    """
+    names = options.names
+    bench = bench_of(names, options.tasks, options.seed)
     only_shifts = bool(names) and not worlds_of(names)
     worlds = () if only_shifts else bench.worlds
     verdicts: list[Verdict] = []
@@ -33,7 +61,7 @@ def check_command(names: tuple[str, ...], tasks: int, seed: int, as_json: bool) 
             verdicts += check_shift(bench, name)
         watch(total - 1, total)
         verdicts.append(check_determinism(names, bench))
-    _print(verdicts, as_json)
+    _print(verdicts, options.as_json)
     if any(verdict.state == "fail" for verdict in verdicts):
         sys.exit(1)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import click
+
 from toolshift.agents.catalog import forms
+from toolshift.cli.options import as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table
@@ -17,8 +21,21 @@ ONLY_JSON = ("version", "severities", "level", "preserves", "imitates")
 """Columns for which a terminal has no room."""
 
 
-def list_command(what: str, as_json: bool) -> None:
-    """Lists one thing, or all of them."""
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """What `toolshift list` is asked for."""
+
+    what: str
+    as_json: bool
+
+
+@click.command("list")
+@click.argument("what", default="all")
+@as_json
+@taking(ListOptions)
+def list_(options: ListOptions) -> None:
+    """List worlds, shifts, suites, agents or kinds."""
+    what = options.what
     makers = {
         "suites": _suites,
         "worlds": _worlds,
@@ -29,7 +46,7 @@ def list_command(what: str, as_json: bool) -> None:
     if what != "all" and what not in makers:
         raise UsageError(unknown("list", what, makers))
     chosen = {name: make() for name, make in makers.items() if what in ("all", name)}
-    if as_json:
+    if options.as_json:
         print_json(chosen[what] if what != "all" else chosen)
         return
     for title, rows in chosen.items():

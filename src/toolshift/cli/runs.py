@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from toolshift.api import report_of, save_report
+from toolshift.cli.options import PATH, as_json, taking
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, print_table
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
+from toolshift.measure.compare import Comparison, Contrast, regrade_run
+from toolshift.measure.compare import compare as compare_runs
+from toolshift.measure.diagnosis import percent, points
+from toolshift.report.scene import transcript
 from toolshift.report.words import cause_in_words, outcome_of, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
@@ -20,15 +28,33 @@ MAX_LISTED = 60
 """Episodes that `toolshift trace RUN` prints; --json has them all."""
 
 
-def compare_command(before: Path, after: Path, agents: tuple[str, ...], as_json: bool) -> None:
-    """Compares two runs; whether the later one is good enough is for `toolshift gate` to say."""
-    from toolshift.measure.compare import compare
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """What `toolshift compare` is asked for; the agents are of the earlier and the later run."""
 
-    if len(agents) > 2:
+    before: Path
+    after: Path
+    agents: tuple[str, ...]
+    as_json: bool
+
+
+@click.command()
+@click.argument("before", type=PATH)
+@click.argument("after", type=PATH)
+@click.option("--agent", "agents", multiple=True, help="Agent of BEFORE, then of AFTER.")
+@as_json
+@taking(CompareOptions)
+def compare(options: CompareOptions) -> None:
+    """Compare two runs, paired on the scenes that both have.
+
+    Whether the later one is good enough is for `toolshift gate` to say.
+    """
+    if len(options.agents) > 2:
         raise UsageError("give --agent at most twice")
-    names = (*agents, *agents, "", "")
-    found = compare(RunFolder.read(before), RunFolder.read(after), names[0], names[1])
-    if as_json:
+    names = (*options.agents, *options.agents, "", "")
+    before, after = RunFolder.read(options.before), RunFolder.read(options.after)
+    found = compare_runs(before, after, names[0], names[1])
+    if options.as_json:
         print_json({"comparison": found})
     else:
         for note in found.notes:
@@ -36,18 +62,29 @@ def compare_command(before: Path, after: Path, agents: tuple[str, ...], as_json:
         _print_comparison(found)
 
 
-def regrade_command(run: Path, write: bool, as_json: bool) -> None:
-    """Grades a run again."""
-    from toolshift.api import report_of, save_report
-    from toolshift.measure.compare import regrade_run
+@dataclass(frozen=True, kw_only=True)
+class RegradeOptions:
+    """What `toolshift regrade` is asked for."""
 
-    folder = RunFolder.read(run)
+    run: Path
+    write: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("run", type=PATH)
+@click.option("--write", is_flag=True, help="Write the new verdicts into the run folder.")
+@as_json
+@taking(RegradeOptions)
+def regrade(options: RegradeOptions) -> None:
+    """Grade stored traces again, and say how many verdicts have changed."""
+    folder, write = RunFolder.read(options.run), options.write
     with folder.held() if write else nullcontext():
         records, changed = regrade_run(folder)
         if write and changed:
             folder.rewrite(records)
             save_report(folder, report_of(folder))
-    if as_json:
+    if options.as_json:
         print_json({"episodes": len(records), "changed": changed})
         return
     passes = sum(each.before.passed != each.after.passed for each in changed)
@@ -59,16 +96,28 @@ def regrade_command(run: Path, write: bool, as_json: bool) -> None:
         click.echo(f"  {each.episode}: {verdict(each.before)} -> {verdict(each.after)}")
 
 
-def trace_command(run: Path, episode: str, as_json: bool) -> None:
-    """Prints one episode; without a name, the list of all of them."""
-    from toolshift.report.scene import transcript
+@dataclass(frozen=True, kw_only=True)
+class TraceOptions:
+    """What `toolshift trace` is asked for; without an episode, the list of all of them."""
 
-    folder = RunFolder.read(run)
-    if not episode:
-        _list_episodes(folder, as_json)
+    run: Path
+    episode: str
+    as_json: bool
+
+
+@click.command()
+@click.argument("run", type=PATH)
+@click.argument("episode", default="")
+@as_json
+@taking(TraceOptions)
+def trace(options: TraceOptions) -> None:
+    """Print one episode of a run and mark where it went wrong; without EPISODE, list them all."""
+    folder = RunFolder.read(options.run)
+    if not options.episode:
+        _list_episodes(folder, options.as_json)
         return
-    record, cell = find_episode(folder, episode)
-    if as_json:
+    record, cell = find_episode(folder, options.episode)
+    if options.as_json:
         print_json({"cell": cell, "record": record, "guilty_step": _guilty(record, cell)})
         return
     scene = build(cell)
@@ -129,7 +178,7 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
     print_table(f"{len(found)} episodes, failures first", columns, rows)
     if len(found) > len(rows):
         click.echo(f"{len(found) - len(rows)} more: --json lists them all.")
-    click.echo(f"One of them: toolshift trace {folder.path} EPISODE")
+    click.echo(f"One of them: {command('trace', folder.path, 'EPISODE')}")
 
 
 def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
@@ -141,18 +190,12 @@ def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
     found = [record for record in folder.records() if name and record.episode.startswith(name)]
     if len(found) != 1:
         why = f"{len(found)} episodes start so" if found else "there is none"
-        raise UsageError(
-            f"episode {name!r} in {folder.path}: {why}. `toolshift trace {folder.path}` lists them."
-        )
+        listing = command("trace", folder.path)
+        raise UsageError(f"episode {name!r} in {folder.path}: {why}. `{listing}` lists them.")
     return found[0], folder.cell(found[0])
 
 
-def _print_comparison(found: object) -> None:
-    from toolshift.measure.compare import Comparison, Contrast
-    from toolshift.measure.diagnosis import percent, points
-
-    assert isinstance(found, Comparison)
-
+def _print_comparison(found: Comparison) -> None:
     def row(contrast: Contrast) -> list[str]:
         change = contrast.change
         star = " *" if contrast.significant else ""

@@ -9,57 +9,99 @@ import re
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import anyio
 import click
+import uvicorn
+from mcp.server.stdio import stdio_server
 
-from toolshift.connect.mcp.shifted_server import ShiftOptions
+from toolshift.cli.options import PATH, as_json, taking
+from toolshift.connect.mcp.proxy import serve
+from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
+from toolshift.connect.mcp.web import application
+from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.terminal import print_json, print_table
+from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
-
-if TYPE_CHECKING:
-    from toolshift.core.scene import Scene
-    from toolshift.interop.mcp_client import Target
+from toolshift.shifts.live import altered
+from toolshift.shifts.registry import find_shift
 
 
-def proxy_command(
-    command: tuple[str, ...],
-    upstream_url: str | None,
-    headers: tuple[str, ...],
-    shifts: tuple[str, ...],
-    how: dict[str, Any],
-    http: int | None,
-    trace: Path | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Serves a real server through shifts, or says what it would show.
+@dataclass(frozen=True, kw_only=True)
+class ProxyOptions:
+    """What `toolshift proxy` is asked for.
 
-    Args:
+    Attributes:
         command: the program of the real server and its arguments.
         upstream_url: its address, in place of a program.
         headers: "Name: value" for the address; `$NAME` in the value is read from the environment.
         shifts: `a:2+b:1`.
-        how: seed, pool, needed, skip, may_write.
+        needed: the tools that the agent needs, where the user has said so.
+        skip: leave out what is not applicable.
+        may_write: let a trap lie over tools that write.
         http: the port to serve on, in place of standard input and output.
         trace: the file to append calls to.
         dry_run: print the tools before and after, and serve nothing.
         as_json: with `dry_run`.
     """
+
+    command: tuple[str, ...]
+    upstream_url: str | None
+    headers: tuple[str, ...]
+    shifts: tuple[str, ...]
+    seed: int
+    pool: str
+    needed: tuple[str, ...]
+    skip: bool
+    may_write: bool
+    http: int | None
+    trace: Path | None
+    dry_run: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("command", nargs=-1, metavar="-- COMMAND [ARGUMENTS]...")
+@click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV][+NAME[:SEV]]", help="Repeat.")
+@click.option("--upstream-url", help="The real server over streamable HTTP, in place of a command.")
+@click.option("--header", "headers", multiple=True, help="'Name: value' for it; $VAR is read.")
+@click.option("--http", type=click.IntRange(1, 65535), metavar="PORT", help="Serve over HTTP.")
+@click.option("--seed", default=0, show_default=True, help="Of every choice.")
+@click.option("--pool", default="dev", show_default=True, help="Wordings: train, dev or test.")
+@click.option("--needs", "needed", multiple=True, metavar="TOOL", help="Your agent needs it.")
+@click.option("--skip-inapplicable", "skip", is_flag=True, help="Leave out what cannot apply.")
+@click.option(
+    "--allow-traps-that-write", "may_write", is_flag=True, help="Even on tools that write."
+)
+@click.option("--trace", type=PATH, help="Append each call to this file.")
+@click.option("--dry-run", is_flag=True, help="Print the tools before and after; serve nothing.")
+@as_json
+@taking(ProxyOptions)
+def proxy(options: ProxyOptions) -> None:
+    """Show a real MCP server to any MCP client through shifts.
+
+    \b
+    toolshift proxy --shift semantic_rename:2 --shift format_drift:1 -- \\
+        npx -y @modelcontextprotocol/server-filesystem DIR
+    """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
-    shifting, target = _shifting(shifts, how), _target(command, upstream_url, headers)
-    if dry_run:
-        _print_tools(_list(target), shifting, as_json)
+    shifting, target = _shifting(options), _target(options)
+    if options.dry_run:
+        _print_tools(_list(target), shifting, options.as_json)
         return
-    if as_json:
+    if options.as_json:
         raise UsageError("--json goes with --dry-run: what is served speaks MCP")
     try:
-        if http is None:
-            asyncio.run(_over_stdio(target, shifting, trace))
+        if options.http is None:
+            asyncio.run(_over_stdio(target, shifting, options.trace))
         else:
-            _over_http(target, shifting, trace, http)
+            _over_http(target, shifting, options.trace, options.http)
     except BaseExceptionGroup as several:
         fault = _first(several)
         if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
@@ -77,20 +119,20 @@ def _first(fault: BaseException) -> BaseException:
 # -- what is asked -----------------------------------------------------------------------------
 
 
-def _shifting(shifts: tuple[str, ...], how: dict[str, Any]) -> ShiftOptions:
-
-    check_entities(how["pool"], 200)
-    stack = tuple(applied for text in shifts for applied in read_stack(text))
+def _shifting(options: ProxyOptions) -> ShiftOptions:
+    check_entities(options.pool, 200)
+    stack = tuple(applied for text in options.shifts for applied in read_stack(text))
     names = [applied.shift for applied in stack]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UsageError(f"shift {twice} is given twice: once is all that it can be applied")
-    return ShiftOptions(stack, **how)
+    return ShiftOptions(
+        stack, options.seed, options.pool, options.needed, options.skip, options.may_write
+    )
 
 
-def _target(command: tuple[str, ...], url: str | None, headers: tuple[str, ...]) -> Target:
-    from toolshift.interop.mcp_client import Target
-
+def _target(options: ProxyOptions) -> Target:
+    command, url, headers = options.command, options.upstream_url, options.headers
     if bool(command) == bool(url):
         raise UsageError("say which server: either `-- COMMAND ARGUMENTS...` or --upstream-url URL")
     if url and not re.match(r"https?://[^/]+", url):
@@ -114,10 +156,6 @@ def _header(text: str) -> tuple[str, str]:
 
 
 async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> None:
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    from toolshift.connect.mcp.proxy import serve
 
     written = _trace(trace, target)
     try:
@@ -137,9 +175,6 @@ async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> 
 
 
 def _over_http(target: Target, how: ShiftOptions, trace: Path | None, port: int) -> None:
-    import uvicorn
-
-    from toolshift.connect.mcp.web import application
 
     written = _trace(trace, target)
     click.echo(f"Serving on http://127.0.0.1:{port}/mcp", err=True)
@@ -158,7 +193,6 @@ def _over_http(target: Target, how: ShiftOptions, trace: Path | None, port: int)
 
 
 def _trace(path: Path | None, target: Target) -> Any:
-    from toolshift.connect.trace import Trace
 
     return Trace(path, tuple(target.headers.values())) if path else None
 
@@ -167,7 +201,6 @@ def _trace(path: Path | None, target: Target) -> Any:
 
 
 def _list(target: Target) -> list[dict[str, Any]]:
-    from toolshift.interop.mcp_client import list_tools
 
     try:
         return asyncio.run(list_tools(target))
@@ -179,9 +212,6 @@ def _list(target: Target) -> list[dict[str, Any]]:
 
 
 def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool) -> None:
-    from toolshift.connect.mcp.shifted_server import shift_tools
-    from toolshift.core.terminal import print_json, print_table
-    from toolshift.shifts.live import altered
 
     live, left = shift_tools(listed, how)
     drifted = altered(live.scene, live.toolbox)
@@ -210,7 +240,6 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
 
 def _in_use(scene: Scene) -> dict[str, str]:
     """What happens when the tools are called, which their list does not show, by shift."""
-    from toolshift.shifts.registry import find_shift
 
     found = {write_stack((one,)): find_shift(one.shift) for one in scene.shifts}
     return {

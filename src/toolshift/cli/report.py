@@ -10,34 +10,66 @@ from typing import Any
 import click
 
 from toolshift.api import report_of
+from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
 from toolshift.core.terminal import console, print_json, progress, save_svg
 from toolshift.measure.report import Report
+from toolshift.report.html import write_page
+from toolshift.report.markdown import as_markdown
 from toolshift.report.tables import GROUPINGS, groups_of
+from toolshift.report.terminal import print_report
 from toolshift.runs.run_folder import RunFolder
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be printed, and which files are to be written beside it."""
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What is to be printed, and which files are to be written beside it.
 
-    agent: str = ""
-    grouping: str = ""
-    only_distinguishable: bool = False
-    svg: Path | None = None
-    html: Path | None = None
-    no_html: bool = False
-    markdown: Path | None = None
-    as_json: bool = False
+    Attributes:
+        agent: only this agent, in detail; "" for all.
+        grouping: the table to print; "" for the usual ones.
+        html: the page; beside the first run where None.
+    """
+
+    runs: tuple[Path, ...]
+    agent: str
+    grouping: str
+    only_distinguishable: bool
+    svg: Path | None
+    html: Path | None
+    no_html: bool
+    markdown: Path | None
+    as_json: bool
 
 
-def report_command(paths: tuple[Path, ...], wanted: Wanted) -> None:
-    """Reports on run folders as they stand: in the terminal, and as files that travel."""
+@click.command()
+@click.argument("runs", metavar="RUN [RUN ...]", nargs=-1, required=True, type=PATH)
+@click.option("--agent", default="", help="Only this agent, in detail.")
+@click.option(
+    "--table",
+    "grouping",
+    default="",
+    help="Print this table: tiers, dimensions, cells (tier x dimension), shifts, severities, kinds "
+    "or worlds.",
+)
+@click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
+@click.option("--svg", type=PATH, help="Draw what is printed to this file.")
+@click.option(
+    "--html",
+    type=PATH,
+    help="Write the page here (default: report.html in the first run's folder).",
+)
+@click.option("--no-html", is_flag=True, help="Write no page.")
+@click.option("--markdown", type=PATH, help="Write a summary for a pull request to this file.")
+@as_json
+@taking(ReportOptions)
+def report(wanted: ReportOptions) -> None:
+    """Print the report of run folders again, also of unfinished ones, and write their page."""
     if wanted.grouping and wanted.grouping not in GROUPINGS:
         raise UsageError(unknown("table", wanted.grouping, GROUPINGS))
-    folders = [RunFolder.read(path) for path in paths]
+    folders = [RunFolder.read(path) for path in wanted.runs]
     reports = [report_of(folder) for folder in folders]
     if wanted.as_json:
         data = [_as_data(report, wanted) for report in reports]
@@ -45,23 +77,19 @@ def report_command(paths: tuple[Path, ...], wanted: Wanted) -> None:
     else:
         _print(reports, wanted)
     if wanted.markdown is not None:
-        from toolshift.report.markdown import as_markdown
-
         _write(wanted.markdown, as_markdown(reports).encode())
     if wanted.html is not None or not (wanted.no_html or wanted.as_json):
-        _write_page(folders, reports, wanted.html or paths[0] / "report.html", wanted)
+        _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
 
 
-def _as_data(report: Report, wanted: Wanted) -> Any:
+def _as_data(report: Report, wanted: ReportOptions) -> Any:
     if not wanted.grouping:
         return report.agent(wanted.agent) if wanted.agent else report
     agents = [report.agent(wanted.agent)] if wanted.agent else report.agents
     return {each.name: groups_of(each, wanted.grouping) for each in agents}
 
 
-def _print(reports: Sequence[Report], wanted: Wanted) -> None:
-    from toolshift.report.terminal import print_report
-
+def _print(reports: Sequence[Report], wanted: ReportOptions) -> None:
     paper = console(record=wanted.svg is not None)
     for report in reports:
         print_report(report, paper, wanted.only_distinguishable, wanted.agent, wanted.grouping)
@@ -70,13 +98,11 @@ def _print(reports: Sequence[Report], wanted: Wanted) -> None:
 
 
 def _write_page(
-    folders: list[RunFolder], reports: Sequence[Report], out: Path, wanted: Wanted
+    folders: list[RunFolder], reports: Sequence[Report], out: Path, wanted: ReportOptions
 ) -> None:
     """Writes the HTML page; a run without an episode has none."""
     if not any(report.agents for report in reports):
         return
-    from toolshift.report.html import write_page
-
     with progress("page") as watch:
         write_page(folders, out, reports, watch)
     if not wanted.as_json:

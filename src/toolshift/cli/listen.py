@@ -1,0 +1,43 @@
+"""Where a server of ours listens, and who may talk to it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+import click
+
+from toolshift.core.loopback import is_loopback
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listen:
+    """An address and who may use it.
+
+    Attributes:
+        token: the bearer token that clients must send; "" makes one where others than this
+            machine can connect.
+        allowed: further names by which the server may be called.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8410
+    token: str = ""
+    allowed: tuple[str, ...] = ()
+
+    def token_or_new(self, what: str) -> str:
+        """The token; one is made, and said once, where the address is not of this machine alone.
+
+        Args:
+            what: to call it.
+        """
+        if self.token or is_loopback(self.host):
+            return self.token
+        token = secrets.token_urlsafe(24)
+        click.echo(f"{what}: {token}", err=True)
+        return token
+
+    def url(self, port: int) -> str:
+        """The address, with the port that was got."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{port}"

@@ -1,0 +1,284 @@
+"""`toolshift reproduce`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolshift.cli.options import PATH, as_json, taking
+from toolshift.core.command_line import command
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.terminal import print_json, print_table
+from toolshift.core.tool import JSON
+from toolshift.reproduce.experiments import STUDIES, find_scale, find_study
+from toolshift.reproduce.findings import Findings, find
+from toolshift.reproduce.page import page
+from toolshift.reproduce.plots import accuracy_by_shift
+from toolshift.reproduce.reproduce import Stage, chosen_arms, run, seeds_there, stages
+from toolshift.train.model import require_training
+from toolshift.train.settings import processes
+
+RESULTS, PLAN = "results.json", "plan.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
+    """What `toolshift reproduce` is asked for.
+
+    Attributes:
+        study: its name; "" to list them.
+        seeds: training seeds; the study's where None.
+        arms: only these; all where there are none.
+        work: where finished stages are kept, and taken from.
+        out: the folder of the page; `place` where None.
+        threads: torch's; its own number where 0.
+        launch: the command through which to train; "" for this process.
+        only_page: run nothing, and write the page from what is there.
+    """
+
+    study: str
+    preset: str
+    seeds: int | None
+    arms: tuple[str, ...]
+    pool: str
+    work: Path
+    out: Path | None
+    threads: int
+    launch: str
+    only_page: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("study", default="")
+@click.option(
+    "--preset", default="small", show_default=True, help="smoke, small or paper: model and size."
+)
+@click.option("--seeds", type=int, help="Training seeds (default: the study's).")
+@click.option("--arm", "arms", multiple=True, help="Only this arm; repeat.")
+@click.option(
+    "--pool",
+    type=click.Choice(["dev", "test"]),
+    default="dev",
+    show_default=True,
+    help="Of the tasks and wordings to measure on; test only by a plan that is written first.",
+)
+@click.option(
+    "--work",
+    type=PATH,
+    default=Path("studies/stages"),
+    show_default=True,
+    help="Where finished stages are kept, and taken from.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder of the page (default: studies/STUDY here).",
+)
+@click.option("--threads", default=0, help="Torch's threads.")
+@click.option(
+    "--launch",
+    default="",
+    help="Train through this command, e.g. 'accelerate launch --config_file fsdp.yaml'.",
+)
+@click.option("--only-page", is_flag=True, help="Run nothing; write the page from what is there.")
+@as_json
+@taking(ReproduceOptions)
+def reproduce(options: ReproduceOptions) -> None:
+    """Train and measure the arms of a study of the research; without STUDY, list the studies.
+
+    Every finished stage is kept and used again, so a study can be run in pieces.
+
+    \b
+    toolshift reproduce contrast --preset small
+    toolshift reproduce controls --preset smoke --work stages --out page
+    """
+    if not options.study:
+        if options.arms or options.only_page or options.seeds or options.out:
+            raise UsageError(f"name a study: {', '.join(STUDIES)}")
+        _list(options.as_json)
+        return
+    require_training()
+    _check(options)
+    out = options.out or place(options.study, options.pool)
+    _keep_others(out, options.study, options.preset, options.pool)
+    found = _run(options, out)
+    if found is None:
+        return
+    _write(out, found)
+    if options.as_json:
+        print_json(found)
+    else:
+        click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
+
+
+def _check(options: ReproduceOptions) -> None:
+    """Checks what is asked for.
+
+    Raises:
+        UsageError: for an unknown preset, a number out of range, and where this is one of several
+            processes.
+    """
+    find_scale(options.preset)
+    if options.seeds is not None and options.seeds < 1:
+        raise UsageError(f"seeds must be at least 1, not {options.seeds}")
+    if options.threads < 0:
+        raise UsageError(f"threads must be 0 (torch's own number) or more, not {options.threads}")
+    if processes() > 1:
+        launch = "accelerate launch --config_file FILE"
+        words = ("reproduce", options.study, "--preset", options.preset, "--launch", launch)
+        raise UsageError(
+            f"reproduce runs in one process and starts others to train: {command(*words)}"
+        )
+
+
+def _run(options: ReproduceOptions, out: Path) -> Findings | None:
+    """Runs what is left; None where only the plan of the test pool was written.
+
+    Raises:
+        UsageError: where nothing is there to show.
+    """
+    study, scale, pool = find_study(options.study), options.preset, options.pool
+    seeds = study.seeds if options.seeds is None else options.seeds
+    names = chosen_arms(study, options.arms)
+    most = max(seeds, study.seeds, seeds_there(study, scale, options.work))
+    everything = stages(study, scale, most, options.work, pool=pool)
+    todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
+    changes = {"threads": options.threads} if options.threads else {}
+    if pool == "test" and not options.only_page and not _planned(todo, out):
+        return None
+    if pool == "test":
+        everything = _as_planned(everything, out)
+    if not options.only_page:
+        _say(f"{len(todo)} stages, {sum(each.measured for each in todo)} of them done")
+        for stage in todo:
+            run(stage, study, _say, options.launch, **changes)
+            _write(out, find(study, everything, seeds))
+    found = find(study, everything, seeds)
+    if not found.arms:
+        raise UsageError(
+            f"{options.work} has no finished stage of this study at preset {scale}, so no page is "
+            f"written in {out}: name the folder of the stages with --work"
+        )
+    return found
+
+
+def place(study: str, pool: str) -> Path:
+    """Where the page of a study stands, unless another folder is named."""
+    return Path("studies") / study / ("test" if pool == "test" else "")
+
+
+def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
+    """Refuses a folder that holds the results of another study, preset or pool.
+
+    Raises:
+        UsageError: where it does.
+    """
+    file = out / RESULTS
+    if not file.exists() and (out / "README.md").exists():
+        raise UsageError(
+            f"{out} has a README.md that is not the page of a study, and would be lost: name "
+            "another folder with --out"
+        )
+    if not file.exists():
+        return
+    try:
+        kept = msgspec.json.decode(file.read_bytes(), type=_Kept)
+    except msgspec.MsgspecError:
+        raise UsageError(
+            f"{file} is not the results of a study, and would be lost: name another folder "
+            "with --out"
+        ) from None
+    if (kept.study, kept.scale, kept.pool) != (study, scale, pool):
+        raise UsageError(
+            f"{out} holds results of {kept.study}, preset {kept.scale}, pool {kept.pool}, which "
+            "would be lost: name another folder with --out"
+        )
+
+
+class _Kept(msgspec.Struct):
+    study: str
+    scale: str
+    pool: str = "dev"
+
+
+def _planned(todo: list[Stage], out: Path) -> bool:
+    """Whether these stages were planned before; if nothing was, writes the plan.
+
+    The test pool is opened once: what is measured on it is decided, and committed, before. A plan
+    holds for the scenes as they were, names and wordings included.
+
+    Raises:
+        UsageError: where something else was planned.
+    """
+    file = out / PLAN
+    wanted = {each.folder.name: each.run.name for each in todo}
+    if not file.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        write(file, msgspec.json.format(JSON.encode(wanted)) + b"\n")
+        _say(f"{file} says what will be measured on the test pool, once: commit it, then go on.")
+        return False
+    planned = _plan(out)
+    other = sorted(name for name, run in wanted.items() if planned.get(name) != run)
+    if other:
+        raise UsageError(
+            f"{file} plans other stages than {', '.join(other)}: the test pool was opened for "
+            "those, in the scenes of then. What is chosen after a look at it has to say so: plan "
+            "in another folder (--out)"
+        )
+    return True
+
+
+def _as_planned(stages: list[Stage], out: Path) -> list[Stage]:
+    """Those of the stages that were planned: of others, none is missing.
+
+    Raises:
+        UsageError: where none is.
+    """
+    planned = _plan(out)
+    if found := [each for each in stages if each.folder.name in planned]:
+        return found
+    raise UsageError(f"{out / PLAN} plans none of these stages: leave --only-page out to write one")
+
+
+def _plan(out: Path) -> dict[str, str]:
+    """What was planned to be measured on the test pool: stages, and in what; {} without a plan.
+
+    Raises:
+        UsageError: where the plan cannot be read.
+    """
+    file = out / PLAN
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, str]) if file.exists() else {}
+    except msgspec.MsgspecError as fault:
+        raise UsageError(f"{file} is no plan of stages ({fault}): take it back as it was") from None
+
+
+def _write(out: Path, found: Findings) -> None:
+    """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
+    out.mkdir(parents=True, exist_ok=True)
+    words = ["reproduce", found.study, "--preset", found.scale]
+    if found.pool == "test":
+        words += ["--pool", "test", *(word for arm in found.arms for word in ("--arm", arm.arm))]
+    if out != place(found.study, found.pool):
+        words += ["--out", str(out)]
+    write(out / RESULTS, JSON.encode(found) + b"\n")
+    if found.arms:
+        write(out / "accuracy.svg", accuracy_by_shift(found).encode())
+    write(out / "README.md", page(found, command(*words, travels=True)).encode())
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print_json(list(STUDIES.values()))
+        return
+    rows = [(s.name, s.question, ", ".join(a.name for a in s.arms)) for s in STUDIES.values()]
+    print_table("studies", ("study", "question", "arms"), rows)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,218 @@
+"""`toolshift run`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from toolshift.agents.catalog import contestants
+from toolshift.agents.contestant import Contestant
+from toolshift.api import Evaluation, report_of, run_plan, save_report
+from toolshift.cli.options import (
+    PATH,
+    ModelOptions,
+    Sectioned,
+    as_json,
+    at_once,
+    model,
+    selection,
+    taking,
+)
+from toolshift.core.command_line import command
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.terminal import console, print_json, progress
+from toolshift.report.terminal import print_report
+from toolshift.runs.estimate import estimate_run
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import Selection, select
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What `toolshift run` is asked for.
+
+    Attributes:
+        agents: specs of agents.
+        commands: programs that are agents, each started for an episode.
+        urls: addresses of agents that run already.
+        out: the run folder; a new one, named by the clock, where None.
+        estimate: say what the run would cost, and run nothing.
+        only_distinguishable: print only what is significant.
+    """
+
+    agents: tuple[str, ...]
+    commands: tuple[str, ...]
+    urls: tuple[str, ...]
+    selection: Selection
+    model: ModelOptions
+    out: Path | None
+    workers: int
+    concurrency: int | None
+    estimate: bool
+    only_distinguishable: bool
+    as_json: bool
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """Every agent as a spec.
+
+        Raises:
+            UsageError: where there is none.
+        """
+        commands = (f"command:{each}" for each in self.commands)
+        found = (*self.agents, *commands, *(f"url:{each}" for each in self.urls))
+        if not found:
+            raise UsageError("name an agent: --agent, --agent-command or --agent-url")
+        return found
+
+
+@click.command(cls=Sectioned)
+@click.option("--agent", "agents", multiple=True, help="`toolshift list agents`; repeat.")
+@click.option(
+    "--agent-command",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="Your own program, started for each episode (docs/connect.md); repeat.",
+)
+@click.option(
+    "--agent-url",
+    "urls",
+    multiple=True,
+    metavar="URL",
+    help="Your own agent, which runs already: messages are posted to it; repeat.",
+)
+@selection
+@model
+@click.option("--out", type=PATH, help="Run folder; resumes the run in it.")
+@at_once
+@click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
+@click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
+@as_json
+@taking(RunOptions)
+def run(options: RunOptions) -> None:
+    """Run agents in clean and shifted scenes, and report where they break.
+
+    \b
+    toolshift run --agent mymodule:my_agent
+    toolshift run --agent chat:gpt-4.1-mini --max-cost 2 --price-in 0.4 --price-out 1.6
+    toolshift run --agent smol:static --agent memorises_names --suite standard --out runs/first
+    """
+    specs, chosen = options.specs, select(options.selection)
+    check_at_once(options.workers, options.concurrency)
+    with progress("planning") as watch:
+        plan = make_plan(chosen, lambda cells: watch(cells, 0))
+    if options.estimate:
+        _estimate(plan, options)
+        return
+    those = contestants(list(specs), options.concurrency, **options.model.given())
+    path = options.out or new_folder(chosen.suite)
+    report = run_into(path, plan, those, options.workers, resumed=options.out is not None)
+    if options.as_json:
+        print_json(report)
+    else:
+        print_report(report, console(), options.only_distinguishable)
+        click.echo(f"\nRun folder: {path}")
+    if _say_faults(report, path):
+        sys.exit(1)
+
+
+def check_at_once(workers: int, concurrency: int | None) -> None:
+    """Checks how much is asked to be run at once.
+
+    Raises:
+        UsageError: where that is nothing.
+    """
+    if workers < 1 or (concurrency is not None and concurrency < 1):
+        raise UsageError("workers and concurrency must be at least 1")
+
+
+def run_into(
+    path: Path, plan: Plan, those: list[Contestant], workers: int, resumed: bool
+) -> Evaluation:
+    """Runs a plan, or what is left of it; where it is stopped, says how to go on, and ends.
+
+    Args:
+        path: the run folder.
+        plan: what is run.
+        those: who runs.
+        workers: processes for scripted agents.
+        resumed: whether the folder was named by the user, who knows how to go on then.
+
+    Raises:
+        UsageError: where an agent or the folder cannot work.
+    """
+    try:
+        with progress("episodes") as watch:
+            return run_plan(plan, those, path, workers, watch)
+    except (KeyboardInterrupt, BudgetSpent) as stop:
+        _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
+        sys.exit(2 if isinstance(stop, BudgetSpent) else 130)
+    except UsageError as wrong:
+        if (path / "episodes.jsonl").exists() and not resumed:
+            go_on = shlex.join(["--out", str(path)])
+            raise UsageError(f"{wrong} Finished episodes are kept: {go_on} goes on.") from None
+        raise
+
+
+def new_folder(suite: str) -> Path:
+    """A folder named by the clock; nothing scored depends on it."""
+    base = Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S}-{suite.partition(' ')[0]}"
+    path, number = base, 2
+    while path.exists():
+        path, number = base.with_name(f"{base.name}-{number}"), number + 1
+    return path
+
+
+def _say_stopped(path: Path, spent: bool, why: str) -> None:
+    """Tells what is kept and how to go on."""
+    kept = 0
+    if (path / "manifest.json").exists():
+        folder = RunFolder.read(path)
+        kept = sum(1 for _ in folder.records())
+        if kept:
+            save_report(folder, report_of(folder))
+    reason = f"Stopped: {why}" if spent else "Stopped."
+    click.echo(
+        f"{reason} {kept} finished episodes are kept in {path}. Run the same command with "
+        f"{shlex.join(['--out', str(path)])} to go on.",
+        err=True,
+    )
+
+
+def _say_faults(report: Evaluation, path: Path) -> bool:
+    """Says which shifts are broken, and of which agents nothing was measured; whether any."""
+    if report.broken:
+        names = ", ".join(each.shift for each in report.broken)
+        click.echo(
+            f"A shift is broken: {names}. The rest was run. `{command('check')}` says more.",
+            err=True,
+        )
+    unreached = [
+        each.name
+        for each in report.agents
+        if each.infrastructure == each.everything.void > 0
+        and each.everything.episodes == each.everything.void
+    ]
+    if unreached:
+        click.echo(
+            f"Nothing was measured of {', '.join(unreached)}: every episode ended in an "
+            f"infrastructure error. `{command('trace', path)}` has their texts.",
+            err=True,
+        )
+    return bool(unreached or report.broken)
+
+
+def _estimate(plan: Plan, options: RunOptions) -> None:
+    found = estimate_run(plan, options.specs, options.model.given())
+    if options.as_json:
+        print_json(found)
+        return
+    for each in found:
+        click.echo(each.text)

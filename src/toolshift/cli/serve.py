@@ -1,0 +1,122 @@
+"""`toolshift serve`: scenes for agents in programs of their own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import click
+
+from toolshift.cli.listen import Listen
+from toolshift.cli.options import PATH, entities, taking
+from toolshift.connect.serve.control import open_episode, trace_of
+from toolshift.connect.serve.guard import hosts_of
+from toolshift.connect.serve.server import bind, require, web_server
+from toolshift.connect.serve.session import AgentSession, SessionStore
+from toolshift.connect.serve.site import Site
+from toolshift.connect.serve.stdio import serve_stdio
+from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
+from toolshift.runs.suite import read_task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single:
+    """The one episode that is served over standard input and output."""
+
+    task: str
+    shifts: tuple[str, ...]
+    seed: int
+    pool: str
+    size: int
+    trace: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """What `toolshift serve` is asked for.
+
+    Attributes:
+        idle: seconds without a request after which an episode is closed.
+        stdio: serve `single` alone, over standard input and output.
+    """
+
+    listen: Listen
+    idle: float
+    no_protocol_tools: bool
+    stdio: bool
+    single: Single
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8410, show_default=True, help="Port; 0 takes a free one.")
+@click.option(
+    "--token",
+    default="",
+    envvar="TOOLSHIFT_SERVE_TOKEN",
+    help="Bearer token that clients must send; one is made and printed once where --host is not "
+    "loopback.",
+)
+@click.option("--allow-host", "allowed", multiple=True, help="Name to answer to as well; repeat.")
+@click.option("--idle", default=1800.0, show_default=True, help="Idle seconds until it is closed.")
+@click.option("--no-protocol-tools", is_flag=True, help="Leave answering to the control API.")
+@click.option("--stdio", is_flag=True, help="One episode over standard input and output.")
+@click.option("--task", default="", metavar="WORLD/KIND[/INDEX]", help="stdio: the task.")
+@click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV]", help="stdio: a shift.")
+@click.option("--trace", type=PATH, help="stdio: file for the trace.")
+@entities
+@taking(ServeOptions)
+def serve(options: ServeOptions) -> None:
+    """Serve scenes over MCP to agents in programs of their own.
+
+    \b
+    toolshift serve
+    toolshift serve --stdio --task poi/visit --shift identity_erasure:2
+    """
+    require()
+    single = options.single
+    if options.stdio:
+        _serve_one(single, not options.no_protocol_tools)
+        return
+    if single.task or single.shifts or single.trace:
+        raise UsageError("--task, --shift and --trace go with --stdio; else POST /episodes")
+    if options.idle <= 0:
+        raise UsageError("--idle is a number of seconds above 0")
+    listen, protocol = options.listen, not options.no_protocol_tools
+    hosts = hosts_of(listen.host, listen.allowed)
+    token = listen.token_or_new("Token (shown this once)")
+    listener = bind(listen.host, listen.port)
+    site = Site(SessionStore(options.idle), protocol=protocol, hosts=hosts, token=token)
+    url = listen.url(listener.getsockname()[1])
+    click.echo(f"Serving on {url}: POST /episodes opens one. Ctrl-C stops.")
+    with suppress(KeyboardInterrupt):  # that is how it is stopped
+        web_server(site).run(sockets=[listener])
+
+
+def _serve_one(single: Single, protocol: bool) -> None:
+    """Serves one episode over standard input and output, then says its grade on stderr.
+
+    Raises:
+        UsageError: for a task that cannot be made, and where the trace cannot be written.
+    """
+    if not single.task:
+        raise UsageError("--stdio serves one episode: name its --task, as in poi/visit/3")
+    shifts = "+".join(single.shifts)
+    cell = read_task(single.task, shifts, single.seed, single.pool, single.size)
+    session = AgentSession(open_episode(cell), protocol)
+    anyio.run(serve_stdio, session)
+    episode = session.episode
+    if not session.over:
+        episode.crash("the client left before the episode was over")
+    found = trace_of(episode)
+    verdict = found["grade"]
+    said = "passed" if verdict.passed else f"failed ({verdict.cause.replace('_', ' ')})"
+    click.echo(f"{cell.lineage} {cell.stack or 'clean'}: {said}", err=True)
+    if single.trace is not None:
+        try:
+            single.trace.write_bytes(JSON.encode(found) + b"\n")
+        except OSError as fault:
+            raise UsageError(f"{single.trace}: cannot write ({fault.strerror})") from None

@@ -1,0 +1,110 @@
+"""The table of commands: lazy and true; one struct of options a command; help under headings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import click
+import pytest
+from running import Run
+
+from toolshift.cli.group import Entry, toolshift
+from toolshift.cli.options import HEADINGS, Sectioned, taking
+from toolshift.runs.suite import Selection
+
+NAMES = toolshift.list_commands(click.Context(toolshift))
+
+
+def found(name: str) -> click.Command:
+    command = toolshift.get_command(click.Context(toolshift), name)
+    assert command is not None
+    return command
+
+
+def long_commands() -> dict[str, click.Command]:
+    return {"run": found("run"), "gate": found("gate")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_line_of_the_table_is_a_command_of_that_name(name: str) -> None:
+    assert found(name).name == name
+
+
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys; sys.argv = ['toolshift', '--help']\n"
+        "from toolshift.cli import main\n"
+        "try: main()\n"
+        "finally: print([m for m in sys.modules if m.startswith('toolshift.') and m.count('.') > 1"
+        " and not m.startswith('toolshift.core')], 'numpy' in sys.modules, file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "['toolshift.cli.group'] False"
+    assert all(name in ran.stdout for name in NAMES)
+
+
+def test_a_command_without_its_packages_says_which_extra_to_install(
+    monkeypatch: pytest.MonkeyPatch, toolshift: Run
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("mcp", "uvicorn")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("toolshift.c")]:
+        if name.startswith(("toolshift.connect", "toolshift.cli.serve", "toolshift.cli.proxy")):
+            monkeypatch.delitem(sys.modules, name)
+    for name in ("mcp", "uvicorn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for words in (("serve",), ("proxy", "--", "x"), ("model-proxy", "--upstream", "http://x/v1")):
+        code, _, err = toolshift(*words)
+        assert code == 2
+        assert "pip install 'toolshift[connect]'" in err
+
+
+def test_a_fault_in_a_module_of_ours_is_not_taken_for_a_missing_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken = {"Measure": {"run": Entry("toolshift.cli.nowhere:run", "Runs.", "connect")}}
+    monkeypatch.setattr("toolshift.cli.group.SECTIONS", broken)
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        found("run")
+
+
+def test_long_help_stands_under_headings_and_leaves_nothing_out() -> None:
+    for name, command in long_commands().items():
+        assert isinstance(command, Sectioned), name
+        shown = command.get_help(click.Context(command, info_name=name)).splitlines()
+        titles = [line.rstrip(":") for line in shown if line.endswith(":") and line[0] != " "]
+        assert titles == [*HEADINGS, "Advanced"]
+        for param in command.params:
+            if isinstance(param, click.Option):
+                option = max(param.opts, key=len)
+                assert sum(line.lstrip().startswith(option) for line in shown) >= 1, option
+
+
+def test_every_name_under_a_heading_is_an_option() -> None:
+    known = {param.name for command in long_commands().values() for param in command.params}
+    assert {name for names in HEADINGS.values() for name in names} <= known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Some:
+    selection: Selection
+    loud: bool
+
+
+def test_a_command_gets_one_struct_of_its_options() -> None:
+    seen: list[Some] = []
+    taken = taking(Some)(seen.append)
+    given = {name: getattr(Selection(tasks=3), name) for name in Selection.__struct_fields__}
+    taken(loud=True, **given)
+    assert seen == [Some(selection=Selection(tasks=3), loud=True)]
+    with pytest.raises(AssertionError, match="no field for loudly"):
+        taken(loud=True, loudly=True, **given)
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(toolshift: Run) -> None:
+    for words, near in ((("rum",), "run"), (("world", "chek"), "check"), (("train", "stf"), "sft")):
+        code, _, err = toolshift(*words)
+        assert code == 2
+        assert f"did you mean {near}" in err
