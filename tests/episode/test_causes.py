@@ -1,0 +1,418 @@
+"""Causes of traces made up for the purpose: each slip alone, and what does not count as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import msgspec
+import pytest
+from scenes import shifted
+
+from toolshift.core.scene import Outcome, Scene
+from toolshift.core.step import Step
+from toolshift.episode.causes import cause_of, guilty_step
+from toolshift.episode.draw import make_scene
+from toolshift.worlds.registry import find_world
+
+Steps = list[Step]
+
+
+@cache
+def scene_of(kind: str, *stack: tuple[str, int]) -> Scene:
+    clean = make_scene(find_world("poi"), kind, 0, pool="dev")
+    scene = shifted(clean, *stack) if stack else clean
+    assert scene is not None
+    return scene
+
+
+BOOKING = scene_of("booking")
+FIND, SLOTS, BOOK, ANSWER = BOOKING.rehearsal
+WRONG = Step("answer", 3, said="AAAA-BBBB")
+REFUSE = Step("refuse", 3, "not_found")
+BUDGET = Step("budget", 9, said="turns")
+
+
+def but(step: Step, **changes: Any) -> Step:
+    return msgspec.structs.replace(step, **changes)
+
+
+def failing(step: Step, error: str = "bad_request", **rest: Any) -> Step:
+    """The call, but it failed by the agent's doing."""
+    return but(step, **{"ok": False, "error": error, "text": error, "effects": (), **rest})
+
+
+def passing_with(step: Step, **arguments: Any) -> Step:
+    """The call with some other arguments."""
+    assert isinstance(step.arguments, dict)
+    return but(step, arguments={**step.arguments, **arguments})
+
+
+def cause(*steps: Step, scene: Scene = BOOKING, end: Any = "answered") -> str:
+    return cause_of(scene, steps, end)
+
+
+# -- endings -----------------------------------------------------------------------------------
+
+
+def test_what_the_endings_alone_say() -> None:
+    assert cause(FIND, end="infrastructure") == "infrastructure"
+    assert cause(FIND, end="crashed") == "malformed_output"
+    assert cause(FIND, BUDGET, end="budget") == "budget"
+    assert cause(REFUSE, end="refused") == "wrong_refusal"
+    assert cause(FIND, SLOTS, REFUSE, end="refused") == "wrong_refusal"
+
+
+def test_a_wrong_answer_that_was_told_better_ignored_it() -> None:
+    assert cause(FIND, SLOTS, BOOK, WRONG) == "ignored_result"
+
+
+def test_a_wrong_answer_that_was_told_nothing_has_no_evidence() -> None:
+    assert cause(FIND, WRONG) == "answered_without_evidence"
+    assert cause(WRONG) == "answered_without_evidence"
+
+
+def test_a_right_answer_without_its_write_had_the_result_of_another() -> None:
+    """The answer states the code, so no result was missed; nothing was booked."""
+    assert cause(FIND, SLOTS, ANSWER) == "answered_without_evidence"
+
+
+def test_asking_about_another_thing_that_was_shown_ignores_the_right_one() -> None:
+    two = but(FIND, text=FIND.text + ' "PL-9999"')
+    other = passing_with(SLOTS, place_id="PL-9999")
+    other = but(other, true=(("list_slots", {"place_id": "PL-9999"}),))
+    assert cause(two, other, WRONG) == "ignored_result"
+    assert cause(two, but(other, ok=False, provoked=True), WRONG) == "answered_without_evidence"
+
+
+def test_saying_an_earlier_answer_again_ignores_the_update() -> None:
+    assert cause(FIND, WRONG, SLOTS, WRONG) == "ignored_update"
+    assert cause(FIND, WRONG, SLOTS, but(WRONG, said="CCCC-DDDD")) != "ignored_update"
+
+
+@pytest.mark.parametrize("hint", ["retry", "use", "page", "value"])
+def test_stopping_at_a_way_on_is_no_recovery(hint: str) -> None:
+    stuck = failing(SLOTS, provoked=True, hint=hint)
+    assert cause(FIND, stuck, REFUSE, end="refused") == "no_recovery"
+    assert cause(FIND, stuck, WRONG) == "no_recovery"
+
+
+def test_a_fatal_failure_offers_no_way_on() -> None:
+    stuck = failing(SLOTS, provoked=True, hint="fatal")
+    assert cause(FIND, stuck, REFUSE, end="refused") == "wrong_refusal"
+
+
+def test_a_tool_that_came_in_place_of_another_is_a_way_on() -> None:
+    names = tuple(tool.name for tool in BOOKING.tools)
+    gone = failing(SLOTS, "gone", provoked=True, tools=(*names[1:], "list_times"))
+    assert cause(FIND, gone, REFUSE, end="refused") == "no_recovery"
+    fewer = but(gone, tools=names[1:])
+    assert cause(FIND, fewer, REFUSE, end="refused") == "wrong_refusal"
+    # The agent went on after that.
+    assert cause(FIND, gone, but(FIND, turn=2), REFUSE, end="refused") == "wrong_refusal"
+
+
+def test_leaving_a_failure_with_a_way_on_for_another_tool_is_no_recovery() -> None:
+    stuck = failing(SLOTS, provoked=True, hint="retry")
+    guessed = but(BOOK, effects=())
+    heard = but(FIND, text=FIND.text + " S6544")
+    assert cause(heard, stuck, guessed, WRONG) == "no_recovery"
+    assert cause(heard, stuck, SLOTS, guessed, WRONG) == "ignored_result"
+    assert cause(heard, but(stuck, hint="fatal"), guessed, WRONG) == "ignored_result"
+
+
+def test_an_answer_after_the_evidence_claims_what_cannot_be() -> None:
+    outcome = Outcome(refusal="not_found", subject="Quiet Thistle")
+    scene = replace(BOOKING, outcome=outcome)
+    empty = but(FIND, evidence="not_found", text="[]")
+    assert cause(empty, WRONG, scene=scene) == "answered_without_evidence"
+    slip = failing(passing_with(SLOTS, place_id="PL-0000"), "not_found")
+    assert cause(empty, slip, WRONG, scene=scene) == "answered_without_evidence"
+    assert cause(slip, WRONG, scene=scene) == "bad_arguments"
+    assert cause(empty, slip, REFUSE, scene=scene, end="refused") == "ignored_result"
+
+
+def test_a_spent_budget_has_the_commonest_slip() -> None:
+    unheard = failing(passing_with(FIND, name="Zebra Palace"), "not_found")
+    strange = failing(but(FIND, name="launch_rocket"), "unknown_tool")
+    assert cause(strange, unheard, but(unheard, turn=1), BUDGET, end="budget") == "wrong_tool"
+    again = passing_with(unheard, name="Yellow Palace")
+    assert cause(strange, unheard, again, BUDGET, end="budget") == "bad_arguments"
+
+
+# -- names and choice of tools -----------------------------------------------------------------
+
+
+RENAMED = scene_of("booking", ("identity_erasure", 2))
+
+
+def test_a_name_of_the_clean_interface_is_memorised() -> None:
+    old = failing(FIND, "unknown_tool")
+    assert cause(old, WRONG, scene=RENAMED) == "memorised_name"
+    near = but(old, name="find_places")
+    assert cause(near, WRONG, scene=RENAMED) == "memorised_name"
+
+
+def test_a_name_that_never_was_is_the_wrong_tool() -> None:
+    for scene in (BOOKING, RENAMED):
+        strange = failing(but(FIND, name="launch_rocket"), "unknown_tool")
+        assert cause(strange, WRONG, scene=scene) == "wrong_tool"
+    # On offer under nearly this name is not memory.
+    near = failing(but(FIND, name="find_places"), "unknown_tool")
+    assert cause(near, WRONG) == "wrong_tool"
+
+
+def test_a_name_of_earlier_in_the_episode_is_memorised() -> None:
+    names = tuple(tool.name for tool in BOOKING.tools if tool.name != "list_slots")
+    gone = but(FIND, tools=names)
+    old = failing(SLOTS, "unknown_tool")
+    assert cause(gone, old, WRONG) == "memorised_name"
+    assert cause(but(gone, tools=()), old, WRONG) == "bad_arguments"
+
+
+REVIEWS = Step(
+    "call",
+    1,
+    "get_reviews",
+    {"place_id": "PL-1118"},
+    '{"score":51,"review_ref":"R46R-SB73"}',
+    true=(("get_reviews", {"place_id": "PL-1118"}),),
+)
+
+
+def test_a_tool_without_a_part_in_the_task_is_wrong_where_it_leads_astray() -> None:
+    assert cause(FIND, REVIEWS, but(WRONG, said="R46R-SB73")) == "wrong_tool"
+    assert cause(FIND, SLOTS, BOOK, REVIEWS, WRONG) == "wrong_tool"
+    said = but(WRONG, said="R46R-SB73")
+    assert cause(FIND, REVIEWS, SLOTS, BOOK, said) == "wrong_tool"
+    passed_on = passing_with(SLOTS, place_id="R46R-SB73")
+    assert cause(FIND, REVIEWS, passed_on, BOOK, WRONG) == "wrong_tool"
+
+
+def test_a_surplus_read_of_which_no_use_is_made_is_no_slip() -> None:
+    assert cause(FIND, REVIEWS, SLOTS, BOOK, WRONG) == "ignored_result"
+    assert cause(FIND, but(REVIEWS, effects=(("rate", 5),)), SLOTS, BOOK, WRONG) == "wrong_tool"
+    # What was known before the read is no use made of it: a word of the arguments, a short word.
+    known = but(REVIEWS, text=REVIEWS.text + " PL-1118 7")
+    assert cause(FIND, known, SLOTS, BOOK, WRONG) == "ignored_result"
+    # Only a useful call that succeeds goes on.
+    stuck = failing(SLOTS, provoked=True)
+    assert cause(FIND, REVIEWS, stuck, WRONG) == "wrong_tool"
+
+
+# -- arguments ---------------------------------------------------------------------------------
+
+
+def test_a_value_that_nothing_shown_supports_is_a_bad_argument() -> None:
+    guess = failing(passing_with(SLOTS, place_id="PL-0000"), "not_found")
+    assert cause(guess, WRONG) == "bad_arguments"
+    assert cause(but(guess, ok=True, error=""), WRONG) == "bad_arguments"  # it worked by luck
+
+
+def test_a_value_that_had_been_told_and_was_not_taken_is_an_ignored_result() -> None:
+    guess = failing(passing_with(SLOTS, place_id="the-museum"), "not_found")
+    assert cause(FIND, guess, WRONG) == "ignored_result"
+    assert cause(guess, WRONG) == "bad_arguments"
+    assert cause(failing(FIND, provoked=True), guess, WRONG) == "bad_arguments"
+
+
+def test_a_miscopy_is_a_bad_argument_though_it_had_been_told() -> None:
+    miscopied = failing(passing_with(SLOTS, place_id="PL-1119"), "not_found")
+    # One sign in seven differs in the middle; first and last agree.
+    near = failing(passing_with(SLOTS, place_id="PL-1918"), "not_found")
+    assert cause(FIND, near, WRONG) == "bad_arguments"
+    assert cause(FIND, miscopied, WRONG) == "ignored_result"
+
+
+def test_case_is_no_difference() -> None:
+    shouted = passing_with(FIND, name="QUIET THISTLE")
+    assert cause(shouted, SLOTS, BOOK, WRONG) == "ignored_result"
+
+
+def test_a_value_of_the_documentation_needs_no_other_support() -> None:
+    """The tool documents its days, so another one is not invented but ignores what was asked."""
+    scene = scene_of("hours")
+    place, hours, _ = scene.rehearsal
+    assert isinstance(hours.arguments, dict)
+    days = ("monday", "friday")
+    other = next(day for day in days if day not in scene.asks[0].text.lower())
+    for day, named in ((other, "ignored_result"), ("doomsday", "bad_arguments")):
+        call = passing_with(hours, day=day)
+        call = but(call, true=(("get_hours", call.arguments),), text="{}")
+        assert cause(place, call, WRONG, scene=scene) == named
+
+
+def test_a_call_that_failed_by_itself_has_bad_arguments() -> None:
+    assert cause(FIND, failing(SLOTS, "not_found"), WRONG) == "bad_arguments"
+    assert cause(FIND, failing(SLOTS, provoked=True), WRONG) == "answered_without_evidence"
+    assert cause(FIND, failing(SLOTS, "gone"), WRONG) == "answered_without_evidence"
+
+
+def test_an_invented_number_is_a_bad_argument() -> None:
+    eleven = passing_with(BOOK, party_size=11)
+    assert cause(FIND, SLOTS, but(eleven, effects=()), WRONG) == "bad_arguments"
+    # A number that somebody had said is not invented: it is another mistake.
+    said = but(SLOTS, text=SLOTS.text + " for 11 people")
+    assert cause(FIND, said, but(eleven, effects=()), WRONG) == "ignored_result"
+    part = but(SLOTS, text=SLOTS.text + " for 111 or 11.5 people")
+    assert cause(FIND, part, but(eleven, effects=()), WRONG) == "bad_arguments"
+    assert cause(FIND, SLOTS, but(passing_with(BOOK, party_size=True), effects=()), WRONG) != (
+        "bad_arguments"
+    )
+
+
+def test_an_argument_that_is_missing_is_an_order_where_another_tool_yields_it() -> None:
+    early = failing(but(SLOTS, arguments={}), "invalid_arguments")
+    assert cause(early, WRONG) == "wrong_order"
+    # After the tool that yields it has been called, it is only missing.
+    assert cause(FIND, but(early, arguments={}), WRONG) == "wrong_order"
+    everything = [Step("call", 0, name, {}, "{}") for name in ("search_places", "find_place")]
+    assert cause(*everything, early, WRONG) != "wrong_order"
+
+
+def test_an_argument_that_no_tool_yields_is_only_missing() -> None:
+    nowhere = failing(but(FIND, arguments={"name": "Quiet Thistle"}), "invalid_arguments")
+    assert cause(nowhere, WRONG) == "bad_arguments"
+    odd = failing(but(FIND, arguments={"name": "Quiet Thistle", "city": 3}), "invalid_arguments")
+    assert cause(odd, WRONG) == "bad_arguments"
+
+
+def test_a_value_that_a_later_word_replaced_ignores_the_update() -> None:
+    listed = but(SLOTS, text="S1407 was yours; now it is S6544.")
+    old = failing(passing_with(BOOK, slot_id="S1407"), "not_found")
+    assert cause(FIND, listed, old, WRONG) == "ignored_update"
+    turned = but(SLOTS, text="S6544 was yours; now it is S1407.")
+    assert cause(FIND, turned, old, WRONG) == "bad_arguments"
+    assert cause(FIND, listed, but(old, provoked=True), WRONG) != "ignored_update"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        failing(but(FIND, arguments="{not json"), "malformed_arguments"),
+        failing(but(FIND, name="final_answer"), "invalid_arguments"),
+    ],
+)
+def test_what_cannot_be_read_is_malformed(step: Step) -> None:
+    assert cause(step, BUDGET, end="budget") == "malformed_output"
+
+
+# -- repetition, writes, pages -----------------------------------------------------------------
+
+
+def test_a_failed_call_again_in_the_same_words_is_repetition() -> None:
+    busy = failing(SLOTS, "busy", provoked=True)
+    assert cause(FIND, busy, but(busy, turn=2), WRONG) == "repetition"
+    retry = but(busy, hint="retry")
+    assert cause(FIND, retry, but(retry, turn=2), WRONG) == "no_recovery"
+    other = failing(passing_with(SLOTS, place_id="Quiet Thistle"), "busy", provoked=True)
+    assert cause(FIND, busy, other, WRONG) == "answered_without_evidence"
+    assert cause(FIND, SLOTS, but(SLOTS, turn=2), BOOK, WRONG) == "ignored_result"
+
+
+def test_a_write_made_twice_is_surplus_whatever_comes_later() -> None:
+    assert cause(FIND, SLOTS, BOOK, but(BOOK, turn=4), ANSWER) == "surplus_write"
+    assert cause(FIND, SLOTS, BOOK, but(BOOK, turn=4), but(BOOK, turn=5, effects=()), ANSWER) == (
+        "surplus_write"
+    )
+
+
+def test_a_write_that_nobody_asked_for_is_surplus() -> None:
+    stop = but(SLOTS, effects=(("add_stop", "V1", "PL-1118"),))
+    assert cause(FIND, stop, BOOK, ANSWER) == "surplus_write"
+    forgiven = replace(
+        BOOKING, outcome=Outcome(BOOKING.outcome.effects, (("add_stop", "V1", "PL-1118"),))
+    )
+    assert cause(FIND, stop, BOOK, WRONG, scene=forgiven) == "ignored_result"
+
+
+def paged(scene: Scene) -> tuple[list[Step], int]:
+    """The oracle's steps, and the call of which it reads further pages."""
+    steps = list(scene.rehearsal)
+    return steps, next(n for n, step in enumerate(steps) if step.hint == "page")
+
+
+def test_a_page_that_the_oracle_reads_is_missed() -> None:
+    kinds = ("booking", "best_rated", "cheapest", "look_then_book")
+    scenes = [scene_of(kind, ("truncation", 2)) for kind in kinds if _can(kind)]
+    scene = next(s for s in scenes if any(step.hint == "page" for step in s.calls))
+    steps, first = paged(scene)
+    name = steps[first].name
+    without = [s for n, s in enumerate(steps) if n <= first or s.name != name]
+    wrong = [but(s, said="AAAA-BBBB") if s.kind == "answer" else s for s in without]
+    assert cause(*wrong, scene=scene) == "missed_page"
+    whole = [but(s, said="AAAA-BBBB") if s.kind == "answer" else s for s in steps]
+    assert cause(*whole, scene=scene) != "missed_page"
+    no_hint = [but(s, hint="") for s in wrong]
+    assert cause(*no_hint, scene=scene) != "missed_page"
+
+
+def _can(kind: str) -> bool:
+    clean = make_scene(find_world("poi"), kind, 0, pool="dev")
+    return shifted(clean, ("truncation", 2)) is not None
+
+
+def test_a_page_that_the_oracle_leaves_is_not_missed() -> None:
+    assert cause(FIND, but(SLOTS, hint="page"), BOOK, WRONG) == "ignored_result"
+
+
+# -- what was made good ------------------------------------------------------------------------
+
+
+def test_a_slip_that_was_made_good_is_none() -> None:
+    slip = failing(passing_with(FIND, name="Zebra Palace"), "not_found")
+    assert cause(slip, FIND, SLOTS, BOOK, WRONG) == "ignored_result"
+    assert cause(slip, failing(FIND, provoked=True), WRONG) == "bad_arguments"
+    assert cause(slip, SLOTS, BOOK, WRONG) == "bad_arguments"
+
+
+def test_the_first_slip_that_was_not_made_good_is_the_cause() -> None:
+    made_good = failing(passing_with(FIND, name="Zebra Palace"), "not_found")
+    strange = failing(but(FIND, name="launch_rocket"), "unknown_tool")
+    assert cause(made_good, FIND, strange, failing(SLOTS, "busy"), WRONG) == "wrong_tool"
+
+
+def test_a_memorised_name_is_made_good_by_the_tool_that_it_stood_for() -> None:
+    old = failing(FIND, "unknown_tool")
+    assert cause(old, *RENAMED.calls, WRONG, scene=RENAMED) == "ignored_result"
+    assert cause(old, *RENAMED.calls[1:], WRONG, scene=RENAMED) == "memorised_name"
+
+
+def test_a_malformed_ending_is_made_good_by_a_readable_one() -> None:
+    unread = failing(but(FIND, name="final_answer", arguments={}), "invalid_arguments")
+    assert cause(FIND, unread, WRONG) == "answered_without_evidence"
+    assert cause(FIND, unread, SLOTS, BUDGET, end="budget") == "malformed_output"
+
+
+# -- where it went wrong -----------------------------------------------------------------------
+
+
+def test_the_guilty_step_is_the_first_of_its_cause() -> None:
+    strange = failing(but(FIND, name="launch_rocket"), "unknown_tool")
+    assert guilty_step(BOOKING, [FIND, strange, strange, WRONG], "wrong_tool") == 1
+    assert guilty_step(BOOKING, [FIND, SLOTS, BOOK, WRONG], "ignored_result") == 3
+
+
+def test_the_guilty_answer_is_the_first_wrong_one() -> None:
+    scene = scene_of("look_then_book")
+    steps = list(scene.rehearsal)
+    first, last = (n for n, step in enumerate(steps) if step.kind == "answer")
+    for wrong in (first, last):
+        changed = [but(s, said="AAAA-BBBB") if n == wrong else s for n, s in enumerate(steps)]
+        assert guilty_step(scene, changed, "ignored_result") == wrong
+    assert guilty_step(scene, steps, "ignored_result") == last
+
+
+def test_a_pass_and_an_empty_trace_have_no_guilty_step() -> None:
+    assert guilty_step(BOOKING, [FIND, ANSWER], "") is None
+    assert guilty_step(BOOKING, [], "budget") is None
+
+
+def test_where_the_episode_was_cut_off_the_end_is_guilty() -> None:
+    failure = Step("failure", 1, said="KeyError", ok=False)
+    assert guilty_step(BOOKING, [FIND, failure], "malformed_output") == 1
+    asked = Step("ask", 1, said="Which?")
+    assert guilty_step(BOOKING, [FIND, asked, BUDGET], "simulator") == 1
+    assert guilty_step(BOOKING, [BUDGET], "simulator") == 0
+    assert guilty_step(BOOKING, [FIND, BUDGET], "budget") == 1
