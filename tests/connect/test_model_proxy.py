@@ -282,6 +282,9 @@ def test_the_trace_tells_what_was_spoken_and_carried_and_keeps_no_key(tmp_path: 
         "final_answer"
     ]
     assert set(spoken).isdisjoint(carried)
+    idle = [record["nothing_changed_by"] for record in records]
+    assert idle[0] == ["format_drift:1"]  # before there is a result
+    assert idle[-1] == []
 
 
 @pytest.mark.model

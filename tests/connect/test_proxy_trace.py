@@ -25,7 +25,9 @@ def test_each_call_is_traced(tmp_path: Path) -> None:
     for how in (ShiftOptions(), shifting("format_drift:1")):
         visit(work, how, trace=Trace(file))
     records = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [record["tool"] for record in records] == ["get_order", "read_note"] * 2
+    calls, ends = records[:-1], records[-1:]
+    assert [record["tool"] for record in calls] == ["get_order", "read_note"] * 2
+    assert ends[0]["changes"]["format_drift:1"]["nothing"] is False
     assert records[2]["true"] == [["get_order", {"order_ref": "R-1001"}, True]]
     assert "abcdefgh12345678" not in file.read_text()
 
@@ -65,3 +67,35 @@ def test_known_values_go_unless_they_are_too_short_to_be_secret() -> None:
 def test_a_trace_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot write the trace"):
         Trace(tmp_path)
+
+
+def test_a_shift_that_changed_nothing_is_said_in_the_trace_and_at_the_end(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trace.jsonl"
+
+    async def work(client: Client) -> Any:
+        await client.call_tool("read_note", {"name": "plain"})
+        await client.call_tool("read_note", {"name": "plain"})
+
+    visit(work, shifting("format_drift:1", "schema_noise:3"), trace=Trace(file))
+    *calls, end = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [record["by"] for record in calls] == [[], []]
+    assert (end["end"], end["calls"]) == (True, 2)
+    nothing = {name: each["nothing"] for name, each in end["changes"].items()}
+    assert nothing == {"format_drift:1": True, "schema_noise:3": False}
+    said = "toolshift: format_drift:1 changed nothing in this session: not the tools, and none of 2"
+    assert capfd.readouterr().err.splitlines() == [f"{said} calls"]
+
+
+def test_a_session_without_shifts_ends_without_a_word(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trace.jsonl"
+
+    async def work(client: Client) -> Any:
+        await client.call_tool("read_note", {"name": "plain"})
+
+    visit(work, ShiftOptions(), trace=Trace(file))
+    assert len(file.read_text().splitlines()) == 1
+    assert not capfd.readouterr().err

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Severity
-from toolshift.core.tool import JSON, as_openai
+from toolshift.core.tool import JSON, Result, as_openai
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.oracle import OracleAgent
@@ -243,6 +243,65 @@ def test_keys_of_one_result_stay_apart() -> None:
 
 
 # -- single shifts -----------------------------------------------------------------------------
+
+
+json_data = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab \n{:", max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["name", "NAME", "name_value", "full name", "O-1701", "/a/b.txt", "id"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def values_of(data: Any) -> Counter[str]:
+    """The values at the ends of JSON data, however they are nested."""
+    if isinstance(data, dict):
+        return sum(map(values_of, data.values()), Counter[str]())
+    if isinstance(data, list):
+        return sum(map(values_of, data), Counter[str]())
+    return Counter([repr(data)])
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.dictionaries(st.sampled_from(["name", "nameValue", "list"]), json_data, min_size=1))
+@pytest.mark.parametrize("style", ["camel", "upper", "data", "dotted"])
+def test_nested_data_keeps_its_values_and_the_keys_that_are_data(style: str, data: Any) -> None:
+    drift = observation.Drift(style, "dev")
+    result = drift.call("t", {}, {}, lambda name, arguments: Result(True, data))
+    assert values_of(result.data) == values_of(data)
+    for key in ("O-1701", "/a/b.txt"):
+        assert str(result.data).count(key) == str(data).count(key)
+
+
+def test_keys_drift_at_every_depth_and_inside_of_texts() -> None:
+    data = {
+        "shop_orders": [
+            {"order_lines": [{"item_name": "tea"}], "by_id": {"O-1": {"unit_price": 2}}}
+        ],
+        "raw_text": '{"item_name": "tea"}',
+        "log_lines": "Item name: tea\nUnit price: 2",
+    }
+    drift = observation.Drift("camel", "train")
+    told = str(drift.call("t", {}, {}, lambda name, arguments: Result(True, data)).data)
+    old = (
+        "shop_orders",
+        "order_lines",
+        "item_name",
+        "by_id",
+        "unit_price",
+        "Item name",
+        "raw_text",
+    )
+    assert not [key for key in old if key in told]
+    assert "'O-1'" in told
 
 
 def test_units_stand_in_the_keys() -> None:

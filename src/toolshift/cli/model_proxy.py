@@ -112,7 +112,11 @@ def model_proxy(options: ModelProxyOptions) -> None:
         url = listen.url(listener.getsockname()[1])
         said = write_stack(stack) or "nothing is shifted"
         click.echo(f"Serving {url}/v1 ({said}). Ctrl-C stops.")
-        web_server(proxy).run(sockets=[listener])  # type: ignore[arg-type]
+        try:
+            web_server(proxy).run(sockets=[listener])  # type: ignore[arg-type]
+        finally:
+            for line in proxy.ending:
+                click.echo(f"toolshift: {line}", err=True)
 
 
 def _key() -> str:

@@ -32,6 +32,7 @@ FORMS: dict[str, Form] = {
     "pairs": Form(formats.write_pairs, formats.read_pairs),
     "table": Form(formats.write_table, formats.read_table),
     "prose": Form(formats.write_prose, formats.read_prose),
+    "text": Form(str, lambda text: text),
 }
 
 

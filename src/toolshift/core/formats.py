@@ -28,9 +28,9 @@ def _json(value: Any) -> str:
 
 
 def leaves(record: Record, above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The values of a record that are not objects, each with its path."""
+    """The values of a record that are not objects, or empty ones, each with its path."""
     for key, value in record.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from leaves(value, (*above, key))
         else:
             yield (*above, key), value

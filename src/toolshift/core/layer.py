@@ -53,6 +53,11 @@ class Layer:
 
     slots: frozenset[str] = frozenset()
 
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        return type(self).__name__
+
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
         """What is shown now, made from what is shown below."""
         return tools
@@ -73,7 +78,7 @@ class LayerFault(Exception):
     """The code of a layer has raised: the shift that it belongs to is broken."""
 
     def __init__(self, layer: Layer, fault: Exception) -> None:
-        super().__init__(f"{type(layer).__name__} raised {described(fault)}")
+        super().__init__(f"{layer.title} raised {described(fault)}")
 
 
 class Session:

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import jsonschema_rs
@@ -38,6 +39,7 @@ from toolshift.core.world import Truth, World
 from toolshift.interop.schema import sample
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.registry import apply, find_shift
+from toolshift.shifts.watching import Changes, Watched, noting
 
 MAX_REHEARSED = 12
 MAX_HINTS = 6
@@ -66,9 +68,15 @@ class _NoEntities:
 
 @dataclass(frozen=True, eq=False)
 class LiveScene(Scene):
-    """A scene over foreign tools. `needed` names the true tools that the agent needs, if known."""
+    """A scene over foreign tools.
+
+    Attributes:
+        needed: the true tools that the agent needs, if known.
+        made_by: for each layer, the shift that it belongs to.
+    """
 
     needed: tuple[str, ...] = ()
+    made_by: tuple[str, ...] = ()
 
 
 def _rehearse(scene: Scene) -> tuple[Step, ...]:
@@ -142,7 +150,8 @@ def _applied(scene: LiveScene, one: Applied) -> LiveScene:
         raise NotApplicable(f"{name}: it needs a user's request") from None
     if not isinstance(after, LiveScene) or after.truth is not scene.truth or after.asks:
         raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
-    return after
+    made_by = (*scene.made_by, *[name] * (len(after.layers) - len(scene.layers)))
+    return replace(after, made_by=made_by)
 
 
 def _refuse_writes(before: LiveScene, after: LiveScene, one: Applied) -> None:
@@ -295,11 +304,13 @@ class Spoken:
         result: as the outermost layer gave it.
         true: the true calls behind it: name, arguments, success.
         changed: the tools on offer have changed with it.
+        by: the shifts that changed the call or its result.
     """
 
     result: Result
     true: tuple[tuple[str, dict[str, Any], bool], ...]
     changed: bool
+    by: tuple[str, ...] = ()
 
 
 _may_write: ContextVar[set[str] | None] = ContextVar("_may_write", default=None)
@@ -343,12 +354,20 @@ class Live:
         scene: the shifted scene; only its layers count.
         toolbox: the real tools.
         carry: makes a real call; what it raises passes through.
+
+    Attributes:
+        changes: what each shift has changed so far.
     """
 
     def __init__(self, scene: LiveScene, toolbox: Toolbox, carry: Carry) -> None:
         self.scene, self.toolbox = scene, toolbox
         self.upstream = LiveUpstream(toolbox.tools, carry)
-        self.session = Session(self.upstream, scene.layers)
+        self.changes = {f"{one.shift}:{one.severity}": Changes() for one in scene.shifts}
+        watched = [
+            Watched(layer, name, self.changes.setdefault(name, Changes()))
+            for layer, name in zip_longest(scene.layers, scene.made_by, fillvalue="a layer")
+        ]
+        self.session = Session(self.upstream, tuple(watched))
 
     @property
     def moves(self) -> bool:
@@ -369,11 +388,12 @@ class Live:
             return Spoken(wrong, (), False)
         token = _may_write.set(set(tool.origin) if tool is not None else set())
         try:
-            result = self.session.call(name, arguments)
+            with noting() as by:
+                result = self.session.call(name, arguments)
         finally:
             _may_write.reset(token)
         true = tuple(self.session.true_calls[before:])
-        return Spoken(result, true, self.session.tools() is not offered)
+        return Spoken(result, true, self.session.tools() is not offered, tuple(sorted(by)))
 
     def _wrong(self, tool: Tool | None, name: str, arguments: dict[str, Any]) -> Result | None:
         """What an agent's call has got wrong; an unchanged tool says so itself."""

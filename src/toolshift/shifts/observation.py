@@ -14,12 +14,14 @@ from typing import Any
 import jsonschema_rs
 
 from toolshift.core import seed as seeds
+from toolshift.core.form import form
 from toolshift.core.formats import Path as Keys
 from toolshift.core.formats import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Hint, Param, Result, Tool, error
+from toolshift.interop.text_records import Piece, pieces
 from toolshift.shifts.oracle_trace import (
     TABLES,
     Play,
@@ -42,7 +44,10 @@ MAX_PAGES = 1000
 
 @dataclass(frozen=True)
 class Drift(Layer):
-    """Writes results in another way; the facts stay the same."""
+    """Writes results in another way; the facts stay the same.
+
+    Records deeper in the data, and those that stand in a text, are written so as well.
+    """
 
     style: str
     pool: str
@@ -56,35 +61,86 @@ class Drift(Layer):
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls as below, and writes the result in another way."""
         result = below(name, arguments)
-        records = result.data if isinstance(result.data, list) else [result.data]
-        if not result.ok or not all(isinstance(record, dict) for record in records):
+        if not result.ok:
             return result
-        fields = {field.path: field for field in result.fields}
-        numeric = {path: field.type != "string" for path, field in fields.items()}
-        for record in records:
-            for path, value in leaves(record):
-                numeric.setdefault(path, isinstance(value, int | float))
-        places = self._places(numeric, fields)
-        scales = {path: self._unit(field)[1] for path, field in fields.items()}
-        data = [self._record(record, places, scales) for record in records]
+        if isinstance(result.data, str):
+            told = self._told(result.data)
+            return result if told == result.data else result.with_(data=told, form="text")
+        records = result.data if isinstance(result.data, list) else [result.data]
+        if not all(isinstance(record, dict) for record in records):
+            return result
+        data, places = self._written(records, {field.path: field for field in result.fields})
         return result.with_(
             data=data if isinstance(result.data, list) else data[0],
             fields=tuple(self._field(field, places[field.path]) for field in result.fields),
             form=self.form,
         )
 
+    def _written(
+        self, records: list[dict[str, Any]], fields: dict[Keys, Field]
+    ) -> tuple[list[dict[str, Any]], dict[Keys, Keys]]:
+        """The records in the new way, and where each value of theirs has gone."""
+        numeric = {path: field.type != "string" for path, field in fields.items()}
+        for record in records:
+            for path, value in leaves(record):
+                numeric.setdefault(path, isinstance(value, int | float))
+        places = self._places(numeric, fields)
+        scales = {path: self._unit(field)[1] for path, field in fields.items()}
+        return [self._record(record, places, scales) for record in records], places
+
     def _places(self, numeric: dict[Keys, bool], fields: dict[Keys, Field]) -> dict[Keys, Keys]:
         """Where each value goes; one whose new place is taken keeps its own key."""
         places: dict[Keys, Keys] = {}
+        moved: dict[Keys, Keys] = {}  # where each object, and each value, has gone
+        taken: set[Keys] = set()
         for path, is_number in numeric.items():
-            key, unit = path[-1], fields[path].unit if path in fields else ""
-            if unit:
-                key = f"{key.removesuffix(unit)}_{self._unit(fields[path])[0]}"
-            above = (*(self.numbers if is_number else self.text), *path[:-1])
-            place = (*above, restyle(key, self.style, self.pool), *self.leaf)
-            own = (*above, path[-1], *self.leaf)
-            places[path] = place if place not in places.values() else own
+            unit = fields[path].unit if path in fields else ""
+            place = above = self.numbers if is_number else self.text
+            for depth, own in enumerate(path, 1):
+                spot = (*above, *path[:depth])
+                last = unit and depth == len(path)
+                key = f"{own.removesuffix(unit)}_{self._unit(fields[path])[0]}" if last else own
+                new = (*place, self._key(key))
+                if spot not in moved:
+                    moved[spot] = (*place, own) if new in taken else new
+                    taken.add(moved[spot])
+                place = moved[spot]
+            places[path] = (*place, *self.leaf)
         return places
+
+    def _key(self, key: str) -> str:
+        """A key in the new style; one that is itself data, such as an id or a path, stays."""
+        return restyle(key, self.style, self.pool) if _NAME.fullmatch(key) else key
+
+    def _deeper(self, value: Any) -> Any:
+        """A value that is no object, with the records inside of it in the new style."""
+        if isinstance(value, str):
+            return self._told(value) if "\n" in value or value[:1] in ("{", "[") else value
+        if isinstance(value, list):
+            return [self._deeper(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        keys = {key: self._key(key) for key in value}
+        told = Counter(keys.values())
+        return {
+            new if told[new] == 1 else key: self._deeper(value[key]) for key, new in keys.items()
+        }
+
+    def _told(self, text: str) -> str:
+        """A text in which records are written in the new way, its words as they are."""
+        parts = pieces(text)
+        if all(part.data is None for part in parts):
+            return text
+        return "".join(self._piece(part) for part in parts)
+
+    def _piece(self, part: Piece) -> str:
+        if part.data is None:
+            return part.text
+        data, _ = self._written(part.data if isinstance(part.data, list) else [part.data], {})
+        drifted = data if isinstance(part.data, list) else data[0]
+        nested = any(isinstance(value, dict) for record in data for value in record.values())
+        own = self.form == "json" and (not nested or part.text[0] in "[{")
+        return part.write(drifted) if own else form(self.form).write(drifted)
 
     def _unit(self, field: Field) -> tuple[str, float]:
         return next((row[1:] for row in self.units if row[0] == field.unit), (field.unit, 1.0))
@@ -99,8 +155,13 @@ class Drift(Layer):
         rows = {}
         for path, value in leaves(record):
             scale = scales.get(path, 1.0)
-            rows[places[path]] = value if value is None or scale == 1 else _scaled(value, scale)
+            scaled = value is not None and scale != 1
+            rows[places[path]] = _scaled(value, scale) if scaled else self._deeper(value)
         return grow(rows)
+
+
+_NAME = re.compile(r"[A-Za-z_]+(?:[ .-][A-Za-z_]+)*\d{0,2}")
+"""A key that names what it holds, and is no id, date or path."""
 
 
 def _scaled(value: float, scale: float) -> float:

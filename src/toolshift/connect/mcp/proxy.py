@@ -205,7 +205,10 @@ async def serve(
         front: JSONRPCDispatcher[Any] = JSONRPCDispatcher(*streams)
         wire.front = front
         await group.start(upstream.wire.run, wire.asked, wire.told)
-        await front.run(wire.request, wire.heard, **started)
+        try:
+            await front.run(wire.request, wire.heard, **started)
+        finally:
+            wire.tools.end()
         group.cancel_scope.cancel()
 
 

@@ -18,10 +18,12 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import anyio.to_thread
+import msgspec
 from mcp.shared.exceptions import MCPError
 
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
+from toolshift.core.layer import LayerFault
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Result
@@ -30,6 +32,7 @@ from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, ref
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.runs.cell import write_stack
 from toolshift.shifts.live import Live, Spoken, altered, live_scene, shifted
+from toolshift.shifts.watching import Changes, unchanged
 
 INTERNAL = -32603
 MAX_AT_ONCE = 256
@@ -104,6 +107,7 @@ class ShiftedTools:
         self.upstream, self.how, self.trace = upstream, how, trace
         self.stale = False
         self._live: Live | None = None
+        self._made = 0
         self._altered: frozenset[str] = frozenset()
         self._page: dict[str, Any] = {}
         self._building = anyio.Lock()
@@ -206,9 +210,9 @@ class ShiftedTools:
                 raise
             except Exception as fault:
                 # A layer that meets data it was not made for must not take the session with it.
-                why = f"{type(fault).__name__}: {fault}"
-                print(f"toolshift: a layer failed on a call: {why}", file=sys.stderr)
-                result = refused(f"toolshift could not shift this call ({type(fault).__name__})")
+                print(f"toolshift: a layer failed on a call: {fault}", file=sys.stderr)
+                cause = fault.__cause__ if isinstance(fault, LayerFault) else fault
+                result = refused(f"toolshift could not shift this call ({type(cause).__name__})")
                 return Spoken(result, (), False)
 
     def _carry(self, name: str, arguments: dict[str, Any]) -> Result:
@@ -249,7 +253,24 @@ class ShiftedTools:
             answer.setdefault("resultType", "complete")
         return answer
 
+    def end(self) -> None:
+        """Says which shifts have changed nothing, in the trace and on standard error."""
+        if self._live is None or not self.how.stack:
+            return
+        changes = self._live.changes
+        idle = unchanged(changes)
+        for name in idle:
+            calls = f"{self._made} calls" if self._made != 1 else "1 call"
+            print(
+                f"toolshift: {name} changed nothing in this session: not the tools, and none of "
+                f"{calls}",
+                file=sys.stderr,
+            )
+        if self.trace is not None:
+            self.trace.write({"end": True, "calls": self._made, "changes": _plain(changes)})
+
     def _note(self, params: Mapping[str, Any], spoken: Spoken, call: _Call, begun: float) -> None:
+        self._made += 1
         if self.trace is None:
             return
         result = spoken.result
@@ -263,9 +284,17 @@ class ShiftedTools:
             record |= {"true": [list(one) for one in spoken.true], "provoked": result.provoked}
             record |= {"hint": result.hint.kind if result.hint else "", "form": result.form}
             record |= {"shown": result.data, "notice": result.notice, "changed": spoken.changed}
+            record |= {"by": list(spoken.by)}
         elif not result.ok:
             record["error"] = result.data["error"]["message"]
         self.trace.write({**record, "answers": call.raws})
+
+
+def _plain(changes: Mapping[str, Changes]) -> dict[str, Any]:
+    return {
+        name: {**msgspec.to_builtins(each), "nothing": not each.any}
+        for name, each in changes.items()
+    }
 
 
 def _source_of(live: Live, call: _Call) -> Source | None:

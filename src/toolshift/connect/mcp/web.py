@@ -161,6 +161,7 @@ class Front:
 
     async def _share(self, *, task_status: Any) -> None:
         begun = Begun(task_status)
+        wire: Wire | None = None
         try:
             async with self.target.open() as behind, anyio.create_task_group() as group:
                 upstream = Upstream(behind, self.target.name)
@@ -173,6 +174,8 @@ class Front:
             print(f"toolshift: the server was lost: {_reason(fault)}", file=sys.stderr)
         finally:
             self._shared = None
+            if wire is not None:
+                wire.tools.end()
 
 
 class Begun:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -17,6 +17,7 @@ from toolshift.connect.model_proxy.conversation import Conversation, Message, Ro
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.connect.model_proxy.wire import DONE, Assembly, added, closing, event, events
 from toolshift.core.errors import UsageError
+from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
 from toolshift.core.tool import JSON
 from toolshift.interop.tools import Toolbox
@@ -57,6 +58,8 @@ class ModelProxy:
     ) -> None:
         self.upstream, self.how, self.write = upstream.rstrip("/"), how, write
         self._key = key
+        self.requests = 0
+        self.idle: Counter[str] = Counter()
         self._said = Said()
         self._known: OrderedDict[bytes, tuple[Toolbox, LiveScene]] = OrderedDict()
         self._client = client or httpx.AsyncClient(
@@ -81,6 +84,8 @@ class ModelProxy:
             return _refusal(400, f"the request cannot be read: {wrong}")
         except UsageError as wrong:
             return _refusal(400, f"toolshift: {wrong}")
+        except LayerFault as broken:
+            return _refusal(500, _broken(broken))
         if exchange is None:
             return await self._forward(request, raw, "chat/completions")
         headers = self._headers(request)
@@ -90,6 +95,8 @@ class ModelProxy:
             return await self._whole(exchange, headers)
         except httpx.HTTPError as fault:
             return _refusal(502, f"the model cannot be reached: {type(fault).__name__}")
+        except LayerFault as broken:
+            return _refusal(500, _broken(broken))
 
     async def _responses(self, request: Request) -> Response:
         return _refusal(
@@ -202,6 +209,10 @@ class ModelProxy:
             self._note(exchange, 502)
             yield event({"error": {"message": f"the model's stream broke: {type(fault).__name__}"}})
             return
+        except LayerFault as broken:
+            self._note(exchange, 500)
+            yield event({"error": {"message": _broken(broken)}})
+            return
         finally:
             await got.aclose()
         given = exchange.given(streamed=True)
@@ -212,6 +223,14 @@ class ModelProxy:
         exchange.keep(given)
         self._note(exchange, 200)
 
+    @property
+    def ending(self) -> list[str]:
+        """What is to be said at the end: shifts that changed nothing, and in how many requests."""
+        return [
+            f"{name} changed nothing in {count} of {self.requests} requests"
+            for name, count in self.idle.items()
+        ]
+
     # -- inside --------------------------------------------------------------------------------
 
     def _headers(self, request: Request) -> dict[str, str]:
@@ -220,7 +239,13 @@ class ModelProxy:
 
     def _note(self, exchange: Exchange, status: int) -> None:
         shifts = [f"{one.shift}:{one.severity}" for one in self.how.stack]
+        self.requests += 1
+        self.idle.update(exchange.conversation.idle)
         self.write({"shifts": shifts, "seed": self.how.seed, "status": status, **exchange.record()})
+
+
+def _broken(fault: LayerFault) -> str:
+    return f"toolshift: a shift is broken: {fault}. Leave it out, or mend it"
 
 
 class Exchange:
@@ -280,6 +305,7 @@ class Exchange:
             "carried": _calls(self.rounds[-1].carried) if self.rounds else [],
             "text": self.rounds[-1].message.get("content") if self.rounds else None,
             "usage": self.usage,
+            "nothing_changed_by": self.conversation.idle,
         }
 
 

@@ -28,6 +28,7 @@ from toolshift.core.form import show
 from toolshift.core.tool import JSON, Result
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene
+from toolshift.shifts.watching import unchanged
 
 Message = dict[str, Any]
 Call = dict[str, Any]
@@ -144,6 +145,11 @@ class Conversation:
         self._live = Live(scene, toolbox, self._agent)
         self._said = said
         self.changed: list[dict[str, str]] = []
+
+    @property
+    def idle(self) -> list[str]:
+        """The shifts that have changed nothing in this conversation so far."""
+        return unchanged(self._live.changes)
 
     @property
     def tools(self) -> list[dict[str, Any]]:

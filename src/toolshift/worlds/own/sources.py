@@ -12,15 +12,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolshift.core.form import register
 from toolshift.core.formats import leaves
 from toolshift.core.tool import Field, Result, ToolFailure, error
 
 if TYPE_CHECKING:
     from toolshift.worlds.own.file import WorldFile
-
-TEXT = "text"
-register(TEXT, str, lambda text: text)
 
 
 class Opened(Protocol):
@@ -58,7 +54,7 @@ class Source(Protocol):
 def result_of(tool: str, data: Any) -> Result:
     """A result with its values as fields; a text stays a text, what is no record has no fields."""
     if isinstance(data, str):
-        return Result(True, data, form=TEXT)
+        return Result(True, data, form="text")
     return Result(True, data, fields_of(tool, data))
 
 
