@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import jsonschema_rs
@@ -363,9 +362,10 @@ class Live:
         self.scene, self.toolbox = scene, toolbox
         self.upstream = LiveUpstream(toolbox.tools, carry)
         self.changes = {f"{one.shift}:{one.severity}": Changes() for one in scene.shifts}
+        names = (*scene.made_by, *["a layer"] * (len(scene.layers) - len(scene.made_by)))
         watched = [
             Watched(layer, name, self.changes.setdefault(name, Changes()))
-            for layer, name in zip_longest(scene.layers, scene.made_by, fillvalue="a layer")
+            for layer, name in zip(scene.layers, names, strict=True)
         ]
         self.session = Session(self.upstream, tuple(watched))
 
