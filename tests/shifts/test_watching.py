@@ -59,7 +59,7 @@ def test_a_format_cannot_drift_in_a_sentence_and_that_is_known() -> None:
 def test_a_format_drifts_wherever_there_are_records(data: Any, severity: int) -> None:
     live = opened(data, ("format_drift", severity))
     spoken = called(live)
-    assert spoken.by == ("format_drift:%d" % severity,)
+    assert spoken.by == (f"format_drift:{severity}",)
     assert "x" in str(spoken.result.data)
     assert unchanged(live.changes) == []
 
