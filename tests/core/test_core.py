@@ -29,7 +29,7 @@ from toolshift.episode.grade import exploration, grade, regrade
 from toolshift.episode.grading_rules import states
 from toolshift.episode.oracle import OracleAgent
 from toolshift.episode.prose import read_prose
-from toolshift.shifts.registry import apply, compose, shifts
+from toolshift.shifts.registry import apply, compose, find_shift, shifts
 from toolshift.worlds.registry import OURS, find_world
 
 EVERY_KIND = [(world, kind) for world in OURS for kind in find_world(world).kinds]
@@ -66,7 +66,8 @@ def test_the_oracle_passes_and_reflexes_do_not(world: str, kind: str, pool: str)
 def test_reflexes_pass_no_shifted_scene(name: str) -> None:
     for kind in find_world("poi").kinds:
         try:
-            scene = compose(scene_of("poi", kind), [Applied(name, 1)])
+            severity = find_shift(name).severities[0]
+            scene = compose(scene_of("poi", kind), [Applied(name, severity)])
         except NotApplicable:
             continue
         for reflex in ("always_refuses", "parrots"):

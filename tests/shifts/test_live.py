@@ -20,8 +20,10 @@ from toolshift.shifts.registry import shifts
 READING = [tool for tool in TOOLS if tool["name"] != "cancel_order"]
 TASKLESS = {
     "merged_tools", "conflicting_sources", "verification_change", "fatal_error_lookalike",
-    "tool_subset", "tool_gone_lookalike",
+    "tool_subset", "tool_gone_lookalike", "enum_change", "unit_change",
 }  # fmt: skip
+"""Those that need a task or, as the last two, choices or units, which these tools do not have."""
+TASKLESS_FROM = {("required_parameter", 2), ("required_parameter", 3)}
 
 
 class Real:
@@ -50,11 +52,14 @@ def names(live: Live) -> list[str]:
 # -- which shifts, and how far -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("severity", [1, 2, 3])
-@pytest.mark.parametrize("name", sorted(shifts()))
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [(name, severity) for name, found in sorted(shifts().items()) for severity in found.severities],
+)
 def test_every_shift_applies_or_says_why(name: str, severity: int) -> None:
     found = shifts()[name]
-    if found.level == 3 or found.dimension == "query" or name in TASKLESS:
+    without = name in TASKLESS or (name, severity) in TASKLESS_FROM
+    if found.level == 3 or found.dimension == "query" or without:
         with pytest.raises(NotApplicable, match=f"^{name}:{severity}: "):
             open_shop((name, severity), tools=READING)
         return

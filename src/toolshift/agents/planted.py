@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from difflib import SequenceMatcher
 from typing import Any
 
 from toolshift.agents.kind import AgentKind
@@ -16,9 +17,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import CODE
 from toolshift.core.names import unknown
 from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.tool import Hint, Result, Tool
+from toolshift.core.tool import Hint, Param, Result, Tool
 from toolshift.episode.episode import Episode, Over
 from toolshift.episode.oracle import EpisodeBackend
+from toolshift.shifts import careless
+from toolshift.shifts.careless import without_shapes
 
 
 class PlantedSolver(Solver):
@@ -63,7 +66,7 @@ class MemorisesOrder(PlantedSolver):
         if clean is None:
             return super().arguments(tool, env)
         now = {param.fact: param.name for param in tool.params}
-        gathered = {}
+        gathered = {p.name: p.given for p in tool.params if p.given is not None}
         for param in clean.params:
             with suppress(Impossible):  # what cannot be had is left out, and the call made anyway
                 if param.required:
@@ -77,6 +80,7 @@ class IgnoresResults(PlantedSolver):
     def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
         arguments = super().arguments(tool, env)
         said = {str(value) for value in self.goal.values()}
+        said |= {str(param.given) for param in tool.params}  # documented, so from no result
         return {
             name: _recalled(value) if isinstance(value, str) and value not in said else value
             for name, value in arguments.items()
@@ -127,14 +131,80 @@ class Noisy(PlantedSolver):
     """Slips while copying: every third call or so has a mistyped argument."""
 
     def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        name, spoken = super().speak(tool, arguments)
         episode = self.episode
         rng = seeds.rng("slip", episode.scene.task.id, episode.trial, len(episode.steps))
-        words = [key for key, value in spoken.items() if isinstance(value, str)]
+        words = [key for key, value in arguments.items() if value and isinstance(value, str)]
         if words and rng.random() < 1 / 3:
             key = rng.choice(words)
-            spoken = {**spoken, key: _mistyped(spoken[key], rng.randrange(99))}
-        return name, spoken
+            arguments = {**arguments, key: _mistyped(arguments[key], rng.randrange(99))}
+        return super().speak(tool, arguments)
+
+
+class IgnoresRequired(PlantedSolver):
+    """Passes only the arguments that a tool took in training."""
+
+    def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+        arguments = super().arguments(tool, env)
+        clean = self.clean_tool(tool)
+        if clean is None:
+            return arguments
+        facts = {param.fact for param in clean.params}
+        kept = {p.name for p in tool.params if p.fact in facts or p.given == tool.operation}
+        return {name: value for name, value in arguments.items() if name in kept}
+
+
+class FixedTypes(PlantedSolver):
+    """Writes every argument in the type that it had in training."""
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        kinds = ("object", "list", "text", "keys", "json")
+        return super().speak(without_shapes(tool, kinds), arguments)
+
+
+class FixedChoices(PlantedSolver):
+    """Passes the choices that a parameter had in training."""
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        return super().speak(without_shapes(tool, ("choice",)), arguments)
+
+
+class LikestChoices(PlantedSolver):
+    """Passes the choice that looks most like what it means, whatever its documentation says."""
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        params = {p.name: p for p in tool.params if any(s.kind == "choice" for s in p.shapes)}
+        guessed = {
+            name: _likest(str(value), params[name]) if name in params else value
+            for name, value in arguments.items()
+        }
+        return super().speak(without_shapes(tool, ("choice",)), guessed)
+
+
+class AssumesDefaults(careless.AssumesDefaults, PlantedSolver):
+    """Leaves out what a call can do without, whatever its default is now."""
+
+
+class IgnoresUnits(careless.IgnoresUnits, PlantedSolver):
+    """Takes every number and every time of day as it stands, and passes it on so."""
+
+
+class NeverSearches(PlantedSolver):
+    """Knows only the tools that it is shown, and never asks for more."""
+
+    def look_further(self) -> bool:
+        return False
+
+
+class HalfMemory(PlantedSolver):
+    """Calls half of the tools as they were in training: names, arguments, types and choices."""
+
+    def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        clean = self.clean_tool(tool)
+        if clean is None or seeds.derive("half", self.episode.scene.task.id, clean.name) % 2:
+            return super().speak(tool, arguments)
+        facts = {param.fact: param.name for param in clean.params}
+        known = {p.name: facts[p.fact] for p in tool.params if p.fact in facts}
+        return clean.name, {known[n]: value for n, value in arguments.items() if n in known}
 
 
 PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
@@ -147,6 +217,14 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "repeats_itself": (RepeatsItself, "repetition"),
     "gives_up": (GivesUp, "no_recovery"),
     "noisy": (Noisy, "bad_arguments"),
+    "ignores_required": (IgnoresRequired, "bad_arguments"),
+    "fixed_types": (FixedTypes, "bad_arguments"),
+    "fixed_choices": (FixedChoices, "bad_arguments"),
+    "likest_choices": (LikestChoices, "bad_arguments"),
+    "assumes_defaults": (AssumesDefaults, "missed_page"),
+    "ignores_units": (IgnoresUnits, "ignored_result"),
+    "never_searches": (NeverSearches, "wrong_refusal"),
+    "half_memory": (HalfMemory, "memorised_name"),
 }
 """Every weakness, and the cause that a valid instrument must name for it."""
 
@@ -234,6 +312,15 @@ def _recalled(value: str) -> str:
         return rng.choice(same_kind.replace(letter, "")) if same_kind else letter
 
     return "".join(map(other, value))
+
+
+def _likest(value: str, param: Param) -> str:
+    """The choice that shares the longest run of letters with a value."""
+
+    def likeness(choice: str) -> float:
+        return SequenceMatcher(None, value.lower(), choice.lower()).ratio()
+
+    return max(map(str, param.schema.get("enum", (value,))), key=likeness)
 
 
 def _mistyped(value: str, draw: int) -> str:

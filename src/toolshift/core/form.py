@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core import formats
+from toolshift.core.shape import moved
 from toolshift.core.tool import JSON, Field, Result
 
 
@@ -72,6 +73,8 @@ def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
             continue
         if field.type != "string":
             value = _number(value, field)
+        elif field.minutes and isinstance(value, str):
+            value = moved(value, -field.minutes)
         found[field.fact] = value
     return found
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.form import facts, read
+from toolshift.core.operations import apart, spoken
 from toolshift.core.tool import JSON, Hint, Result, Tool
 
 MAX_ATTEMPTS = 8
@@ -132,15 +133,19 @@ class Solver:
 
     # -- choosing and calling tools ------------------------------------------------------------
 
+    def offered(self) -> tuple[Tool, ...]:
+        """The tools as shown now, each operation of one for itself."""
+        return apart(self.backend.tools())
+
     def route(
         self, fact: str, env: Known, many: bool = False, without: frozenset[str] = frozenset()
     ) -> Tool | None:
         """The shown tool that brings a fact at the least cost, the authoritative one first."""
         best: tuple[tuple[int, int], Tool] | None = None
-        for tool in self.backend.tools():
-            if tool.many is not many or tool.name in without or not tool.yields(fact):
+        for tool in self.offered():
+            if tool.many is not many or tool.key in without or not tool.yields(fact):
                 continue
-            cost = self._cost(tool, env, without | {tool.name})
+            cost = self._cost(tool, env, without | {tool.key})
             if cost is None:
                 continue
             rank = (-tool.authority, cost)
@@ -158,7 +163,7 @@ class Solver:
             Impossible: on a failure that offers no way on.
         """
         self.check_choice(tool)
-        key = (tool.name, JSON.encode(arguments))
+        key = (tool.key, JSON.encode(arguments))
         if key in self.seen:
             return self.seen[key]
         pages: list[Any] = []
@@ -178,8 +183,8 @@ class Solver:
         raise Impossible("service_failure")
 
     def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The call as it is made: the tool by its shown name."""
-        return tool.name, arguments
+        """The call as it is made: the tool by its shown name, the values as it takes them."""
+        return tool.name, spoken(tool, arguments)
 
     def follow(
         self,
@@ -200,9 +205,17 @@ class Solver:
             raise Impossible("service_failure")
         if hint.kind == "use":
             self._evident(hint.tool, text)
-            successor = next((t for t in self.backend.tools() if t.name == hint.tool), None)
+            wanted = tool.with_(name=hint.tool).key
+            successor = next((t for t in self.offered() if t.key == wanted), None)
             if successor is None:
                 raise Impossible("tool_unavailable")
+            return successor, self._carry_over(tool, successor, arguments)
+        if hint.kind == "refresh":
+            same = (t for t in self.offered() if _does_the_same(t, tool))
+            successor = next(same, None)
+            if successor is None:
+                raise Impossible("tool_unavailable")
+            self.check_choice(successor)
             return successor, self._carry_over(tool, successor, arguments)
         if hint.kind == "page":
             pages.extend(read(text, result))
@@ -249,13 +262,23 @@ class Solver:
         for _ in range(MAX_ATTEMPTS):
             tool = self.route(fact, env, many, without=frozenset(self.gathering))
             if tool is None:
+                if self.look_further():
+                    continue
                 break
-            self.gathering.append(tool.name)  # what it needs must come from another tool
+            self.gathering.append(tool.key)  # what it needs must come from another tool
             arguments = self.arguments(tool, env)
             self.gathering.pop()
-            if any(t.name == tool.name and t.params == tool.params for t in self.backend.tools()):
+            if any(t.key == tool.key and t.params == tool.params for t in self.offered()):
                 return tool, self.read(*self.perform(tool, arguments))
         raise Impossible("tool_unavailable")
+
+    def look_further(self) -> bool:
+        """Asks for further operations where a tool lists them; whether that showed new ones."""
+        before = {tool.key for tool in self.offered()}
+        for tool in self.backend.tools():
+            if tool.lists:
+                self.perform(tool, {p.name: p.given for p in tool.params if p.given is not None})
+        return not {tool.key for tool in self.offered()} <= before
 
     def _home(self, tool: Tool, env: Known) -> Known:
         """The environment that a result is about: where one of its needs was found."""
@@ -270,7 +293,9 @@ class Solver:
         arguments = {}
         for param in tool.params:
             known = param.fact in self.goal or env.find(param.fact) is not None
-            if param.required or known:
+            if param.given is not None:
+                arguments[param.name] = param.given
+            elif param.required or known:
                 arguments[param.name] = self.require(param.fact, env)
         return arguments
 
@@ -278,19 +303,20 @@ class Solver:
         """How many calls it takes to make this one; None where a need cannot be met."""
         cost = 1
         for param in tool.params:
-            if not param.required or param.fact in self.goal or env.find(param.fact) is not None:
+            free = not param.required or param.given is not None
+            if free or param.fact in self.goal or env.find(param.fact) is not None:
                 continue
             source = self.route(param.fact, env, without=without)
             if source is None:
                 return None
-            further = self._cost(source, env, without | {source.name})
+            further = self._cost(source, env, without | {source.key})
             if further is None:
                 return None
             cost += further
         return cost
 
     def _look_up_or_ask(self, slot: str, value: Any) -> Any:
-        profile = (t for t in self.backend.tools() if not t.needs and not t.many and t.yields(slot))
+        profile = (t for t in self.offered() if _asks_nothing(t) and not t.many and t.yields(slot))
         if not isinstance(value, tuple) and any(profile):
             return self._fetch(slot, self.root)
         label = self.vocabulary[slot].label
@@ -313,7 +339,7 @@ class Solver:
         by_fact = {param.fact: arguments.get(param.name) for param in old.params}
         carried = {}
         for param in new.params:
-            value = by_fact.get(param.fact)
+            value = by_fact.get(param.fact) if param.given is None else param.given
             if value is None and (param.required or param.fact in self.goal):
                 value = self.require(param.fact, self.root)
             if value is not None:
@@ -330,6 +356,15 @@ class Solver:
         return {"not_found": "not_found", "unknown_tool": "tool_unavailable"}.get(
             code, "service_failure"
         )
+
+
+def _asks_nothing(tool: Tool) -> bool:
+    return all(p.given is not None for p in tool.params if p.required)
+
+
+def _does_the_same(tool: Tool, other: Tool) -> bool:
+    """Whether two tools stand for the same and bring the same, whatever they are called."""
+    return (tool.origin, tool.returns) == (other.origin, other.returns)
 
 
 Solve = Callable[[Solver, Known], str]

@@ -9,20 +9,43 @@ from typing import Any, Literal
 import jsonschema_rs
 import msgspec
 
+from toolshift.core.shape import Shape
+
 JSON = msgspec.json.Encoder()
 Effect = Literal["read", "write"]
-HintKind = Literal["retry", "use", "page", "value", "fatal"]
+HintKind = Literal["retry", "use", "page", "value", "refresh", "fatal"]
 NAME, DESCRIPTION = "name", "description"
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One argument: its JSON Schema, and the fact that it takes (its need)."""
+    """One argument: its JSON Schema, and the fact that it takes (its need).
+
+    Attributes:
+        given: the value that the documentation says to pass; None where it says none.
+        shapes: how the value of the fact is written, the first first.
+        free: it takes any words, as a search does, so none of them needs to have been shown.
+    """
 
     name: str
     fact: str
     schema: dict[str, Any]
     required: bool = True
+    given: Any = None
+    shapes: tuple[Shape, ...] = ()
+    free: bool = False
+
+    def write(self, value: Any) -> Any:
+        """A value of the fact, as a call passes it."""
+        for shape in self.shapes:
+            value = shape.write(value)
+        return value
+
+    def read(self, written: Any) -> Any:
+        """The value of the fact that a call passes."""
+        for shape in reversed(self.shapes):
+            written = shape.read(written)
+        return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +53,8 @@ class Field:
     """One value of a result: where it stands, and the fact that it yields.
 
     A shown number is the true one times `scale` (a drift of units changes it); `unit` is one of
-    eur, km, min, kg, mg, "" and ends the key of the value, as in `price_eur`.
+    eur, km, min, kg, mg, "" and ends the key of the value, as in `price_eur`. A shown time of day
+    is the true one plus `minutes` (another time zone).
     """
 
     path: tuple[str, ...]
@@ -38,6 +62,28 @@ class Field:
     type: Literal["string", "number", "integer"] = "string"
     scale: float = 1.0
     unit: str = ""
+    minutes: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operation:
+    """One of the things that a shown tool does, where an argument of it says which.
+
+    Attributes:
+        value: the argument that chooses it.
+        tool: what it is by itself.
+        chooser: the fact of the parameter that takes `value`.
+        nest: the fact of the parameter that takes the arguments as one object; "" where they stand
+            beside the choice.
+        facts: for each parameter of `tool`, the fact of the shown one that takes it; no matter
+            where they are nested.
+    """
+
+    value: str
+    tool: Tool
+    chooser: str
+    nest: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,6 +96,11 @@ class Tool:
         channels: which shown texts still tell what the tool does ("name", "description").
         authority: of two tools that yield the same fact, the documentation prefers the higher.
         retired: no longer shown, though a call of it still gets the answer of its layer.
+        operations: what it does, as far as that has been shown, where an argument chooses; None
+            where it does one thing.
+        operation: which of these it is, as `toolshift.core.operations` takes them apart.
+        nest: in such a part, the parameter that takes arguments as one object, and their names.
+        lists: a call of it shows what further operations there are.
     """
 
     name: str
@@ -62,6 +113,15 @@ class Tool:
     channels: frozenset[str] = frozenset((NAME, DESCRIPTION))
     authority: int = 0
     retired: bool = False
+    operations: tuple[Operation, ...] | None = None
+    operation: str = ""
+    nest: tuple[str, ...] = ()
+    lists: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others on offer: the name, and which of its operations."""
+        return f"{self.name} {self.operation}" if self.operation else self.name
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -129,7 +189,8 @@ class Hint:
 
     Attributes:
         kind: "retry" the same call, "use" another `tool`, ask for the next "page" with
-            `arguments`, take a new "value" for the argument `old`, or give up ("fatal").
+            `arguments`, take a new "value" for the argument `old`, look again at the tools, which
+            have changed ("refresh"), or give up ("fatal").
         tool: the tool to use instead.
         arguments: arguments to add to the call, by parameter name.
         old: the value that is no longer good.

@@ -16,7 +16,7 @@ from difflib import SequenceMatcher, get_close_matches
 from toolshift.core.message import PROTOCOL_NAMES
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
-from toolshift.core.tool import Tool
+from toolshift.core.tool import Param, Tool
 from toolshift.episode.episode import End
 from toolshift.episode.grading_rules import answers_right, is_decisive
 
@@ -44,10 +44,12 @@ CAUSES = (
 
 - memorised_name: called a tool by (nearly) a name of the clean interface that is not on offer.
 - wrong_tool: called a tool that never was on offer, or that has no part in the task.
-- bad_arguments: an argument that nothing shown supports, or that misses what was shown narrowly.
+- bad_arguments: an argument that nothing shown supports, that misses what was shown narrowly, or
+  that the schema shown does not allow; or one that it requires was missing.
 - ignored_result: had been told the value, or the answer, and used another.
 - ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
-- missed_page: left further pages of a result unread that the task needs.
+- missed_page: left a part of a result unread that the task needs: further pages, or what comes only
+  where it is asked for.
 - surplus_write: made a write twice, or one that nobody had asked for.
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
@@ -69,7 +71,7 @@ FORMER_NAMES = {
 }
 """Causes as files of format 1 name them, and their names of today."""
 
-WAY_ON = ("retry", "use", "page", "value")  # hints that a failure can be got over
+WAY_ON = ("retry", "use", "page", "value", "refresh")  # hints that a failure can be got over
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
 
@@ -195,7 +197,9 @@ def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
 
 
 def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
-    """Whether further pages were left unread that the oracle reads."""
+    """Whether a part of a result was left unread that the oracle reads."""
+    if _never_asked_for(scene, step, after):
+        return "missed_page"
     if step.hint != "page" or any(s.kind == "call" and s.name == step.name for s in after):
         return ""
     walk = scene.calls
@@ -206,6 +210,23 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
         for n, one in enumerate(walk)
     )
     return "missed_page" if read_on else ""
+
+
+def _never_asked_for(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
+    """Whether a call did without an optional argument that its documentation says to pass.
+
+    It does so only where the oracle passes it in its calls, and no later call of the tool does.
+    """
+    tool = next((tool for tool in scene.tools if tool.name == step.name), None)
+    advised = (
+        {p.name for p in tool.params if p.given is not None and not p.required} if tool else ()
+    )
+    return any(
+        step.ok
+        and any(s.name == step.name and name in s.given for s in scene.calls)
+        and not any(name in s.given for s in (step, *after) if s.name == step.name)
+        for name in advised
+    )
 
 
 def _made_use_of(step: Step, after: Sequence[Step]) -> bool:
@@ -308,11 +329,9 @@ class _Watch:
             return "malformed_output"
         if step.error == "invalid_arguments" and tool is not None:
             return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
-        for name, value in given.items():
-            if isinstance(value, str) and value.lower() not in self.heard:
-                if self._documented(tool, value):
-                    continue
-                return self._unsupported(tool, name, value)
+        for param, value in self._texts(tool, given):
+            if value.lower() not in self.heard and not self._documented(tool, value):
+                return self._unsupported(param, value)
         if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
         if self._invented_number(tool, given):
@@ -378,14 +397,37 @@ class _Watch:
             if source.name != tool.name and source.name in self.offered - without
         )
 
-    def _documented(self, tool: Tool | None, value: str) -> bool:
-        return tool is not None and any(value in p.schema.get("enum", ()) for p in tool.params)
+    def _texts(
+        self, tool: Tool | None, arguments: dict[str, object]
+    ) -> Iterator[tuple[Param | None, str]]:
+        """The texts that a call passes, each with its parameter, before a shape was given to them.
 
-    def _unsupported(self, tool: Tool | None, name: str, value: str) -> str:
+        Words of a search are left out, for they need not have been shown.
+        """
+        params = {param.name: param for param in tool.params} if tool else {}
+        if tool and tool.operations is not None:  # what it takes is what its parts took before
+            parts = (t for t in self.clean.values() if set(t.origin) <= set(tool.origin))
+            params = {p.name: p for part in parts for p in part.params} | params
+        for name, value in arguments.items():
+            param = params.get(name)
+            plain = param.read(value) if param else value
+            if isinstance(plain, str) and not (param and param.free):
+                yield param, plain
+            elif isinstance(plain, dict):
+                yield from (
+                    (params.get(k, param), v) for k, v in plain.items() if isinstance(v, str)
+                )
+
+    def _documented(self, tool: Tool | None, value: str) -> bool:
+        return tool is not None and any(
+            value in p.schema.get("enum", ()) or value == p.given for p in tool.params
+        )
+
+    def _unsupported(self, param: Param | None, value: str) -> str:
         """The slip behind a value that was never shown."""
         if self._near(value):
             return "bad_arguments"
-        fact = next((p.fact for p in tool.params if p.name == name), "") if tool else ""
+        fact = param.fact if param else ""
         told = any(
             self.tools[step.name].yields(fact)
             for step in self.made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from toolshift.core.scene import Scene
@@ -63,8 +64,8 @@ class EpisodeBackend:
         return self.episode.tools
 
     def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
-        for value in arguments.values():
-            if self.strict and isinstance(value, str) and not self.was_shown(value):
+        for value in self._passed(name, arguments) if self.strict else ():
+            if isinstance(value, str) and not self.was_shown(value):
                 raise Untraceable(f"{name}: the argument {value!r} was never shown")
         shown = self.episode.call(name, arguments)
         self.episode.next_turn()
@@ -85,10 +86,21 @@ class EpisodeBackend:
             return value.lower() in self._said
         return re.search(rf"(?<![\w.]){re.escape(str(value))}(?!\w|\.\d)", self._said) is not None
 
+    def _passed(self, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
+        """The values of a call by themselves, as they were before a shape was given to them."""
+        shown = (tool for tool in self.episode.tools if tool.name == name)
+        params = {param.name: param for tool in shown for param in tool.params}
+        for key, value in arguments.items():
+            param = params.get(key)
+            if param is None or not param.free:
+                yield from _leaves(param.read(value) if param else value)
+
     def _in_schema(self, value: Any) -> bool:
-        """Whether a value is one of the documented choices of a parameter."""
+        """Whether a parameter documents a value: among its choices, or as the one to pass."""
         return any(
-            value in param.schema.get("enum", ()) or value == param.schema.get("const")
+            value in param.schema.get("enum", ())
+            or value == param.schema.get("const")
+            or (value == param.given and str(value) in param.schema.get("description", ""))
             for tool in self.episode.tools
             for param in tool.params
         )
@@ -105,6 +117,15 @@ class EpisodeBackend:
             else:
                 self._said += f"\n{step.notice}\n{step.text}".lower()
         self._steps = len(steps)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict | list):
+        for one in inner:
+            yield from _leaves(one)
+    else:
+        yield value
 
 
 def rehearse(scene: Scene) -> tuple[Step, ...]:

@@ -215,10 +215,13 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
     for name, param in own.items():
         if param.name != name and isinstance(shown.get(param.name), Mapping):
             shown[param.name] = _untitled(shown[param.name])
-        told = param.schema.get("description", "")
-        was = before[name].schema.get("description", "")
-        if told != was and isinstance(shown.get(param.name), dict):
-            shown[param.name] = {**shown[param.name], "description": told}
+        told, was = param.schema, before[name].schema
+        if {**told, "description": ""} != {**was, "description": ""}:
+            shown[param.name] = told  # not only another text: another type, or other choices
+            continue
+        text = told.get("description", "")
+        if text != was.get("description", "") and isinstance(shown.get(param.name), dict):
+            shown[param.name] = {**shown[param.name], "description": text}
     shown |= {param.name: param.schema for param in new}
     order = [param.name for param in tool.params]
     gone = {before[name].name for name in before if name not in own}

@@ -10,7 +10,7 @@ CAUSES = {
     "bad_arguments": "It passed a value that nothing had shown it, or miscopied one.",
     "ignored_result": "It had been told the right value and used another.",
     "ignored_update": "It kept to a value, a rule or a request that had been replaced.",
-    "missed_page": "It left further pages of a result unread that the task needs.",
+    "missed_page": "It left a part of a result unread that the task needs, such as further pages.",
     "surplus_write": "It made a write twice, or one that nobody had asked for.",
     "no_recovery": "It stopped at a failure or a notice that offered a way on.",
     "wrong_order": "It called a tool before the one that yields what the tool needs.",

@@ -31,11 +31,13 @@ def carry_out(
     """
     solver.seen.clear()  # the same call may be wanted twice
     for _ in range(MAX_ATTEMPTS):
-        tool = _standing_for(solver.backend.tools(), true, env)
+        tool = _standing_for(solver.offered(), true, env)
         if tool is None:
+            if solver.look_further():
+                continue
             break
         arguments = _arguments(solver, tool, true, _with_new(solver, tool, env, heard or {}))
-        if any(t.name == tool.name and t.params == tool.params for t in solver.backend.tools()):
+        if any(t.key == tool.key and t.params == tool.params for t in solver.offered()):
             return solver.read(*solver.perform(tool, arguments))
     raise Impossible("tool_unavailable")
 
@@ -115,8 +117,11 @@ def _arguments(solver: Solver, tool: Tool, true: Tool, env: Known) -> dict[str, 
             for param in tool.params
             if param.required and param.name not in said
         }
-    schemas = {param.name: param.schema for param in tool.params}
-    return {name: next(fitted(value, schemas[name]), value) for name, value in said.items()}
+    schemas = {param.name: param.schema for param in tool.params if not param.shapes}
+    return {
+        name: next(fitted(value, schemas[name]), value) if name in schemas else value
+        for name, value in said.items()
+    }
 
 
 def _in_its_place(

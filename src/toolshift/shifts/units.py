@@ -1,0 +1,210 @@
+"""Shifts: Values that come, or are taken, in another unit or time zone, as a note says.
+
+The keys stay as they are but for the unit that they named. One tool changes and the others do not,
+so an agent has to convert where it compares a value with what the user said, or passes it on.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from toolshift.core.formats import Path as Keys
+from toolshift.core.formats import grow, leaves
+from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.scene import Scene
+from toolshift.core.shape import Shape, moved, tidy
+from toolshift.core.shift import Change, NotApplicable, Severity, shift
+from toolshift.core.tool import Field, Param, Result, Tool
+from toolshift.shifts.arguments import Reshaped
+from toolshift.shifts.careless import IgnoresUnits, holds, misleads
+from toolshift.shifts.dependency import used
+from toolshift.shifts.oracle_trace import replay
+from toolshift.shifts.surface import Surface
+
+with Path(__file__).with_name("units.toml").open("rb") as _file:
+    TABLES: dict[str, Any] = tomllib.load(_file)
+
+_UNITS = re.compile(r"\b(euro|kilomet|minute|kilogram|milligram)", re.IGNORECASE)
+"""A description that names a unit itself, which a note would contradict."""
+_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How one value is shown now: at which key, times `scale` or `minutes` later."""
+
+    key: str
+    scale: float = 1.0
+    minutes: int = 0
+
+    def field(self, field: Field) -> Field:
+        """How the value is read back."""
+        path, scale = (*field.path[:-1], self.key), field.scale * self.scale
+        return replace(field, path=path, scale=scale, unit="", minutes=self.minutes)
+
+    def value(self, value: Any) -> Any:
+        """The value as it is shown."""
+        if isinstance(value, str):
+            return moved(value, self.minutes)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return tidy(value * self.scale) if number and self.scale != 1 else value
+
+
+@dataclass(frozen=True, eq=False)
+class Converted(Layer):
+    """Some values of some tools come back in another unit or on another clock.
+
+    Attributes:
+        conversions: for a tool, and a fact that it yields, how it is shown.
+        notes: for a tool, what its documentation says of it.
+    """
+
+    conversions: Mapping[str, Mapping[str, Conversion]]
+    notes: Mapping[str, str]
+    slots = frozenset({"result.form"})
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        """The tools with their notes."""
+        return tuple(self._noted(tool) if tool.name in self.notes else tool for tool in tools)
+
+    def _noted(self, tool: Tool) -> Tool:
+        known = self.conversions.get(tool.name, {})
+        text = tool.description.rstrip()
+        text = f"{text.removesuffix('.')}. " if text else ""
+        fields = tuple(known[f.fact].field(f) if f.fact in known else f for f in tool.returns)
+        return tool.with_(description=text + self.notes[tool.name], returns=fields)
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        """Calls as below, and converts what comes back."""
+        result = below(name, arguments)
+        known = self.conversions.get(name, {})
+        several = isinstance(result.data, list)
+        records = result.data if several else [result.data]
+        if not (known and result.ok and all(isinstance(record, dict) for record in records)):
+            return result
+        at = {f.path: (f, known[f.fact]) for f in result.fields if f.fact in known}
+        data = [self._record(record, at) for record in records]
+        fields = tuple(known[f.fact].field(f) if f.fact in known else f for f in result.fields)
+        return result.with_(data=data if several else data[0], fields=fields)
+
+    @staticmethod
+    def _record(
+        record: dict[str, Any], at: Mapping[Keys, tuple[Field, Conversion]]
+    ) -> dict[str, Any]:
+        rows = {}
+        for path, value in leaves(record):
+            if path in at:
+                field, conversion = at[path]
+                rows[conversion.field(field).path] = conversion.value(value)
+            else:
+                rows[path] = value
+        return grow(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A tool one value of which could change: of its results, or an argument."""
+
+    tool: Tool
+    layers: tuple[Layer, ...]
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=1,
+    one_level=True,
+    imitates="Google Routes API: durations come in seconds, where Directions had `7 mins`",
+)
+def unit_change(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Give values that decide in another unit or time zone; the tool's documentation says which."""
+    found = list(_candidates(scene, rng))
+    if not found:
+        raise NotApplicable("no value of the task has a unit or a time of day")
+    rng.shuffle(found)
+    for one in found:
+        if not scene.asks or (
+            holds(scene, *one.layers) and misleads(scene, IgnoresUnits, *one.layers)
+        ):
+            return Change(layer=one.layers)
+    raise NotApplicable("the task comes out the same whatever the units are")
+
+
+def _candidates(scene: Scene, rng: Random) -> Iterator[_Candidate]:
+    pool = scene.task.pool
+    note, units = rng.choice(TABLES["notes"][pool]), TABLES["units"][pool]
+    zone, local, minutes = rng.choice(TABLES["zones"][pool])
+    clocks = _clocks(scene)
+    for tool in used(scene):
+        if tool.operations is not None or _UNITS.search(tool.description):
+            continue
+        for field in tool.returns:
+            key, unit = field.path[-1], field.unit or _suffix(field.path[-1])
+            if field.type != "string" and unit in units and field.scale == 1:
+                name, factor = units[unit]
+                plain = _unnamed(key, unit, [f.path[-1] for f in tool.returns])
+                told = note["value"].format(key=f"`{plain}`", unit=name)
+                yield _converting(tool, field, Conversion(plain, factor), told)
+            elif field.fact in clocks and not field.minutes:
+                told = note["clock"].format(key=f"`{key}`", zone=zone, local=local)
+                yield _converting(tool, field, Conversion(key, minutes=minutes), told)
+        for param in tool.params:
+            unit = _suffix(param.name)
+            if unit in units and not param.shapes and param.schema.get("type") == "number":
+                name, factor = units[unit]
+                yield _taking(tool, param, name, factor, note["argument"])
+
+
+def _suffix(key: str) -> str:
+    """The unit that a key names at its end; `min` is left out, for it may be a minimum."""
+    unit = key.rpartition("_")[2]
+    return unit if unit not in ("min", key) else ""
+
+
+def _clocks(scene: Scene) -> set[str]:
+    """The facts that are a time of day in every record that the oracle has seen."""
+    told: dict[str, list[Any]] = {}
+    for play in replay(scene).all:
+        for record in play.facts:
+            for fact, value in record.items():
+                told.setdefault(fact, []).append(value)
+    return {
+        fact
+        for fact, values in told.items()
+        if all(isinstance(value, str) and _CLOCK.fullmatch(value) for value in values)
+    }
+
+
+def _converting(tool: Tool, field: Field, how: Conversion, told: str) -> _Candidate:
+    return _Candidate(tool, (Converted({tool.name: {field.fact: how}}, {tool.name: told}),))
+
+
+def _taking(tool: Tool, param: Param, unit: str, factor: float, note: str) -> _Candidate:
+    """An argument that is taken in another unit, under a name without the old one."""
+    shape = Shape("unit", scale=factor)
+    name = _unnamed(param.name, _suffix(param.name), [p.name for p in tool.params])
+    told = note.format(key=f"`{name}`", unit=unit)
+    schema = {**_scaled(param.schema, factor), "description": told}
+    layer = Reshaped(
+        {tool.name: {param.name: shape}},
+        {tool.name: {param.name: schema}},
+        {tool.name: {param.name: param.schema}},
+    )
+    return _Candidate(tool, (layer, Surface(params={tool.name: {param.name: name}})))
+
+
+def _scaled(schema: dict[str, Any], factor: float) -> dict[str, Any]:
+    bounds = [k for k in ("minimum", "maximum") if k in schema]
+    return schema | {k: tidy(schema[k] * factor) for k in bounds}
+
+
+def _unnamed(key: str, unit: str, taken: list[str]) -> str:
+    """A key without the unit that it names, where that is not taken."""
+    plain = key.removesuffix(f"_{unit}")
+    return plain if plain and plain not in taken else f"{plain}_value"

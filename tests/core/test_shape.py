@@ -1,0 +1,103 @@
+"""Shapes of arguments: what is written reads back, whatever the type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolshift.core.operations import apart, spoken
+from toolshift.core.shape import Shape, moved
+from toolshift.core.tool import JSON, Field, Operation, Param, Tool
+
+TEXT = st.text(max_size=8)
+NUMBER = st.integers(-(10**6), 10**6) | st.floats(-(10**4), 10**4).map(lambda x: round(x, 3))
+VALUES: dict[str, tuple[Shape, st.SearchStrategy[Any]]] = {
+    "object": (Shape("object", "value"), TEXT | NUMBER),
+    "list": (Shape("list"), TEXT | NUMBER),
+    "text": (Shape("text"), NUMBER),
+    "keys": (Shape("keys", "sku"), st.lists(TEXT.map(lambda x: {"sku": x}), max_size=3)),
+    "json": (Shape("json"), st.lists(st.dictionaries(TEXT, NUMBER, max_size=2), max_size=3)),
+    "choice": (Shape("choice", choices=(("a", "x"), ("b", "y"))), st.sampled_from("ab")),
+    "unit": (Shape("unit", scale=1000), NUMBER),
+    "clock": (Shape("clock", minutes=-90), st.times().map(lambda at: f"{at:%H:%M}")),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_what_is_written_reads_back(kind: str) -> None:
+    shape, values = VALUES[kind]
+
+    @given(values)
+    def holds(value: Any) -> None:
+        written = shape.write(value)
+        assert shape.read(written) == value
+        assert shape.inverse.write(written) == value
+        assert shape.inverse.read(value) == written
+        assert shape.inverse.inverse == shape
+
+    holds()
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("wrong", [None, True, "x", 3, [], [1, 2], {}, {"other": 1}, ["{"]])
+def test_what_does_not_fit_never_breaks(kind: str, wrong: Any) -> None:
+    shape, _ = VALUES[kind]
+    assert JSON.encode([shape.write(wrong), shape.read(wrong)])
+
+
+@pytest.mark.parametrize("number", [7, 1234567, 0.1, 1e-6, 12345678.25])
+def test_a_number_as_text_keeps_its_digits(number: float) -> None:
+    written = Shape("text").write(number)
+    assert jsonschema_rs.is_valid({"pattern": r"^-?[0-9]+(\.[0-9]+)?$"}, written)
+    assert float(written) == number
+
+
+def test_a_clock_goes_past_midnight() -> None:
+    assert moved("from 23:30 to 00:10, 7:15 and 24:00 stay", 60) == (
+        "from 00:30 to 01:10, 7:15 and 24:00 stay"
+    )
+
+
+# -- tools that do several things --------------------------------------------------------------
+
+FIND = Tool("find", "Find it", (Param("name", "name", {}),), (Field(("id",), "id"),), origin=("f",))
+BUY = Tool("buy", "Buy it", (Param("id", "id", {}),), (Field(("ref",), "ref"),), origin=("b",))
+
+
+def several(nested: bool) -> Tool:
+    own = () if nested else (Param("what", "name", {}, False), Param("id", "id", {}, False))
+    nest = (Param("input", "the input", {}),) if nested else ()
+    return Tool(
+        "do",
+        "Does it",
+        (Param("action", "the action", {}), *nest, *own, Param("page", "page", {}, False)),
+        (),
+        origin=("f", "b"),
+        operations=(
+            Operation("find", FIND, "the action", "the input" * nested, (("name", "name"),)),
+            Operation("buy", BUY, "the action", "the input" * nested, (("id", "id"),)),
+        ),
+    )
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_operation_is_a_tool_of_its_own_that_is_called_through_the_shown_one(
+    nested: bool,
+) -> None:
+    find, buy = apart((several(nested),))
+    assert [tool.key for tool in (find, buy)] == ["do find", "do buy"]
+    assert find.yields("id")
+    assert not find.yields("ref")
+    assert set(find.needs) == {"the action", "name"}
+    call = {"action": "find", find.params[1].name: "x", "page": 2}
+    own = {"input": {"name": "x"}} if nested else {"what": "x"}
+    assert spoken(find, call) == {"action": "find", "page": 2, **own}
+
+
+def test_a_tool_that_resembles_one_of_several_has_no_operations() -> None:
+    decoy = several(False).with_(origin=())
+    assert apart((decoy,)) == (decoy,)
