@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from click import Context
 from running import Run
 
 from toolshift.cli import toolshift as commands
+from toolshift.core.command_line import PLUGINS
 
 RUN = ("run", "--tasks", "4", "--shift", "identity_erasure:3", "--shift", "fatal_error")
 
@@ -319,6 +322,39 @@ def test_every_command_has_a_help_text(toolshift: Run) -> None:
         code, text_of_its_own, _ = toolshift(command, "--help")
         assert code == 0
         assert len(text_of_its_own.splitlines()) > 4
+
+
+def pasted(text: str) -> list[list[str]]:
+    """The commands of a text as a shell reads them, without the name of the program."""
+    return [shlex.split(line)[1:] for line in re.findall(r"\btoolshift [^`\n()]+", text)]
+
+
+def test_what_is_printed_of_a_folder_with_a_space_can_be_pasted(toolshift: Run) -> None:
+    folder, agent = "my runs/it's one", ("--agent", "memorises_names")
+    assert toolshift(*RUN, *agent, "--out", folder)[0] == 0
+    episode = parsed(toolshift("trace", folder, "--json"))[0]["episode"]
+    code, listed, _ = toolshift("trace", folder)
+    _, _, unknown = toolshift("trace", folder, "zzz")
+    assert toolshift(*RUN, "--agent", "oracle", "--out", "base")[0] == 0
+    gate = ("gate", folder, "--baseline", "base", "--margin", "5", "--agent", "memorises_names")
+    _, gated, _ = toolshift(*gate, "--baseline-agent", "oracle", "--markdown", "said.md")
+    for text in (listed, unknown, gated, Path("said.md").read_text()):
+        (words, *_) = pasted(text)
+        assert words[:2] == ["trace", folder]
+        assert toolshift(*[episode if word == "EPISODE" else word for word in words])[0] == 0
+    code, found, _ = toolshift("minimise", folder, episode, "--out", "a test.py")
+    assert code == 0
+    assert "pytest 'a test.py'" in found
+
+
+def test_what_is_printed_with_a_plugin_names_it(
+    toolshift: Run, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PLUGINS, "")  # what the command sets is taken back with it
+    Path("my shifts.py").write_text(PLUGIN)
+    plugin = ("--plugin", "my shifts.py")
+    _, listed, _ = toolshift(*plugin, "trace", out)
+    assert pasted(listed)[-1] == [*plugin, "trace", "out", "EPISODE"]
 
 
 PLUGIN = '''

@@ -39,6 +39,6 @@ def artifacts(context: click.Context, as_json: bool) -> None:
 def get(path: str) -> None:
     """Bring back the weights at PATH, a file or a folder such as a stage's, or `all`."""
     root = repository(Path())
-    for each in choose(read_artifacts(root), path):
+    for each in choose(read_artifacts(root), path, root):
         bring_back(each, root)
         click.echo(f"{each.path}: here, sha256 as listed")

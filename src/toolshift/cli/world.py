@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,7 +99,9 @@ def world_record(options: RecordOptions) -> None:
         finally:
             kept = world.recording.save(out, world.head)
     click.echo(f"{kept} answers of {len(world.tools)} tools are in {out}. To replay them:")
-    click.echo(f"  tools: {{recording: {out.name}}}")
+    recording = os.path.relpath(out, path.parent)
+    plain = re.fullmatch(r"[\w./-]+", recording)
+    click.echo(f"  tools: {{recording: {recording if plain else json.dumps(recording)}}}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.lm.smol import chat_template, weights_hash
@@ -26,7 +27,7 @@ def check_base(adapter: Path, directory: Path) -> None:
     if not any(adapter.glob("adapter_model.*")):  # else peft looks for it on the hub
         raise UsageError(
             f"no adapter in {adapter}: adapter_model.safetensors is missing; if it is of the "
-            f"studies here, `toolshift artifacts get {adapter}` brings it back"
+            f"studies here, `{command('artifacts', 'get', adapter)}` brings it back"
         )
     expected = training_record(adapter).get("base_sha256")
     if expected and expected != weights_hash(directory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from toolshift.core.command_line import command
 from toolshift.core.text import one_line
 from toolshift.measure.gate import Family, Gate, in_percent, in_points
 
@@ -36,7 +37,7 @@ def gate_markdown(gate: Gate, run: str = "") -> str:
         )
     lost = [family for family in (*gate.families, *gate.shifts) if family.examples]
     if lost:
-        where = f" (`toolshift trace {_code(run)} EPISODE`)" if run else ""
+        where = f" (`{_code(command('trace', run, 'EPISODE'))}`)" if run else ""
         parts.append(f"Episodes that were lost{where}:")
         parts.append(
             "\n".join(f"- {_plain(f.label)}: {', '.join(map(_plain, f.examples))}" for f in lost)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_bytes, write
 from toolshift.core.names import unknown
@@ -77,18 +78,26 @@ def read_artifacts(root: Path) -> list[Artifact]:
         ) from None
 
 
-def choose(listed: list[Artifact], name: str) -> list[Artifact]:
+def choose(listed: list[Artifact], name: str, root: Path) -> list[Artifact]:
     """Those at a path, or in a folder; all of them for "all".
 
     Args:
         listed: to choose from.
-        name: a path from the root of the repository, of a file or of a folder, or "all".
+        name: the path of a file or of a folder, from the root or from here, or "all".
+        root: of the clone.
 
     Raises:
         UsageError: where nothing is; offers the nearest paths.
     """
     asked = name.rstrip("/").removeprefix("./")
-    found = [each for each in listed if asked == "all" or f"{each.path}/".startswith(f"{asked}/")]
+    here = Path(name).resolve()
+    found = [
+        each
+        for each in listed
+        if asked == "all"
+        or f"{each.path}/".startswith(f"{asked}/")
+        or (root / each.path).is_relative_to(here)
+    ]
     if not found:
         folders = {str(Path(each.path).parent.parent) for each in listed}
         raise UsageError(unknown("artifact", asked, sorted(folders)))
@@ -147,7 +156,7 @@ def check_weights(model: Path) -> None:
     if not any(model.glob("*.safetensors")):
         raise UsageError(
             f"the weights in {model} are needed and are not there: "
-            f"`toolshift artifacts get {model.parent}` brings them back from the history"
+            f"`{command('artifacts', 'get', model.parent)}` brings them back from the history"
         )
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import draft, opened
 from toolshift.core.message import Turn
@@ -98,7 +99,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a .jsonl or .parquet file in it")
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file; `toolshift data --out {path}` writes one")
+        makes = command("data", "--out", path)
+        raise UsageError(f"{path}: there is no such file; `{makes}` writes one")
     found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
     return checked(found, str(path))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.measure.report import draws_entities
 from toolshift.report.html.figures import shown
@@ -61,12 +61,12 @@ def run_command(manifest: Manifest) -> str:
     An agent that has no spec is written as its name in capitals: the reader has to say how it is
     made.
     """
-    words = ["toolshift", "run"]
+    words = ["run"]
     for agent in manifest.agents:
         spec = agent.get("spec")
         words += ["--agent", str(spec) if spec else f"<{agent['name']}>"]
     words += [word for pair in selection_options(manifest.selection) for word in pair]
-    return shown(shlex.join(words), 4000)
+    return shown(command(*words, travels=True), 4000)
 
 
 def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
