@@ -29,9 +29,10 @@ demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO
 test: setup  ## every test, the ones with a real model included
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-check: setup  ## lint, types and layers
+check: setup  ## lint, docstrings, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pydoclint src
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -43,6 +43,9 @@ class Evaluation(Report, frozen=True):
         Args:
             width: characters a line.
             only_distinguishable: leaves out what is not significant.
+
+        Returns:
+            Several lines, without codes for colour.
         """
         return as_text(self, width, only_distinguishable)
 
@@ -100,6 +103,9 @@ def evaluate(
         concurrency: episodes at once, for agents that answer turns.
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
+    Returns:
+        The report, which knows where the run is kept.
+
     Raises:
         UsageError: for anything unknown or out of range, and where the agent cannot work at all.
     """
@@ -131,6 +137,16 @@ def run_plan(
     progress: Progress = lambda done, total: None,
 ) -> Evaluation:
     """Runs a plan, or what is left of it, and reports.
+
+    Args:
+        plan: the cells.
+        those: the agents.
+        out: a run folder, which is gone on with where it holds a part of this plan; None for none.
+        workers: processes for scripted agents.
+        progress: told how many episodes are done, and of how many.
+
+    Returns:
+        The report of all episodes of the plan, those of earlier runs included.
 
     Raises:
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
@@ -230,6 +246,9 @@ def attempt(
         size: how many there are.
         trial: which trial.
         tools: show these tools only, by the names they are shown with; () shows all.
+
+    Returns:
+        The grade of the one episode.
 
     Raises:
         UsageError: for anything unknown.

@@ -63,6 +63,12 @@ KINDS: Registry[Any] = Registry(
 def find_kind(spec: str) -> AgentKind:
     """The kind of agent that a spec names.
 
+    Args:
+        spec: how an agent is named; see the module's text.
+
+    Returns:
+        What makes agents of such specs.
+
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
@@ -107,6 +113,9 @@ def make_agent(spec: str, **options: Any) -> AnyAgent:
         options: for `chat:` agents, the arguments of `ChatAgent`; programs take `timeout` and
             `concurrency`; others leave them alone.
 
+    Returns:
+        The agent, ready to be asked.
+
     Raises:
         UsageError: for an unknown name, a module or function that is not there, and whatever the
             agent itself needs and lacks.
@@ -116,6 +125,12 @@ def make_agent(spec: str, **options: Any) -> AnyAgent:
 
 def is_free(spec: str) -> bool:
     """Whether running an agent costs no money; neither loads a model nor needs a key.
+
+    Args:
+        spec: how an agent is named; see the module's text.
+
+    Returns:
+        True where nothing is paid for, such as a scripted agent or a model on this machine.
 
     Raises:
         UsageError: for a spec that names no agent.
@@ -127,6 +142,14 @@ def contestants(
     agents: Sequence[AgentLike], concurrency: int | None = None, **options: Any
 ) -> list[Contestant]:
     """Makes agents ready for a study: specs are made, functions are wrapped.
+
+    Args:
+        agents: as they were given, in the order of the report.
+        concurrency: episodes of each at once; the agent's own number where None.
+        options: as for `make_agent`.
+
+    Returns:
+        One for each agent, in the same order.
 
     Raises:
         UsageError: for what is no agent, and for two agents of one name.

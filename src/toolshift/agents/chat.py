@@ -188,6 +188,9 @@ class ChatAgent:
     def reply(self, turn: Turn) -> Reply:
         """Asks the model for its next message.
 
+        Args:
+            turn: the messages so far and the tools on offer.
+
         Returns:
             The model's reply with its usage, or one whose `failure` says why none came.
 
@@ -409,6 +412,12 @@ _SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
 
 def completions_url(base_url: str) -> str:
     """The address that requests go to.
+
+    Args:
+        base_url: what stands before `/chat/completions`, or the whole address.
+
+    Returns:
+        The whole address, without a fragment.
 
     Raises:
         UsageError: where the base url is none, or holds a password.

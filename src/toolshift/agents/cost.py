@@ -38,6 +38,9 @@ class CostLimit:
     def hold(self, amount: float) -> None:
         """Sets money aside for a request.
 
+        Args:
+            amount: dollars, the most that it can cost.
+
         Raises:
             BudgetSpent: where the limit leaves no room for it.
         """

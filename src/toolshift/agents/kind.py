@@ -33,6 +33,9 @@ class AgentKind:
             spec: the whole text, as it was given.
             options: those of the run (`toolshift.evaluate`); a kind takes what concerns it.
 
+        Returns:
+            The agent, ready to be asked.
+
         Raises:
             UsageError: where the spec is wrong, or what the agent needs is missing.
         """
@@ -43,6 +46,9 @@ class AgentKind:
 
         Args:
             spec: the whole text, as it was given.
+
+        Returns:
+            True where nothing is paid for.
 
         Raises:
             UsageError: where the spec is wrong.
@@ -97,6 +103,9 @@ def as_agent(found: object, name: str) -> AnyAgent:
     Args:
         found: any of these.
         name: what results call a function.
+
+    Returns:
+        What can be asked in a study.
 
     Raises:
         UsageError: for anything else, or where the class cannot be called without arguments.

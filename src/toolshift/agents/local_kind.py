@@ -57,6 +57,9 @@ def shipped_adapter(spec: str) -> Path:
     Args:
         spec: such as "smol:paft".
 
+    Returns:
+        A folder in the package, read only.
+
     Raises:
         UsageError: where there is none of this name.
     """

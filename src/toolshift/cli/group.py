@@ -132,6 +132,13 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command.
 
+        Args:
+            ctx: of click.
+            cmd_name: as it was typed.
+
+        Returns:
+            The command; None where there is none of this name.
+
         Raises:
             UsageError: where the packages that it needs are not installed.
         """

@@ -30,6 +30,9 @@ class Listen:
 
         Args:
             what: to call it.
+
+        Returns:
+            The token that clients must send; "" where they need none.
         """
         if self.token or is_loopback(self.host):
             return self.token

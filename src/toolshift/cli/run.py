@@ -126,6 +126,10 @@ def run(options: RunOptions) -> None:
 def check_at_once(workers: int, concurrency: int | None) -> None:
     """Checks how much is asked to be run at once.
 
+    Args:
+        workers: processes.
+        concurrency: episodes at once; None for the agent's own number.
+
     Raises:
         UsageError: where that is nothing.
     """
@@ -144,6 +148,9 @@ def run_into(
         those: who runs.
         workers: processes for scripted agents.
         resumed: whether the folder was named by the user, who knows how to go on then.
+
+    Returns:
+        The report.
 
     Raises:
         UsageError: where an agent or the folder cannot work.

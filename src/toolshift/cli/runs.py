@@ -184,6 +184,13 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
 def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
     """The episode of a run whose id starts so.
 
+    Args:
+        folder: the run.
+        name: the beginning of the id.
+
+    Returns:
+        The episode and its cell.
+
     Raises:
         UsageError: where none or several do.
     """

@@ -116,6 +116,9 @@ class Source:
     def named(self) -> dict[str, str]:
         """What is said, as the file of tasks has it.
 
+        Returns:
+            One entry.
+
         Raises:
             UsageError: where nothing is said, or several things are.
         """

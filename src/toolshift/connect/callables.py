@@ -50,6 +50,9 @@ def open_seat(
         size: how many there are.
         trial: which trial.
 
+    Returns:
+        The episode, to be driven by `tools_of` and `reply`.
+
     Raises:
         UsageError: for anything unknown.
         NotApplicable: where a shift cannot be applied truthfully to this task.
@@ -77,6 +80,10 @@ def tools_of(seat: AgentSession | Episode) -> list[Callable[..., str]]:
 
 def reply(seat: AgentSession, text: str) -> str:
     """Says to the user what the program says without a call, which may end the episode.
+
+    Args:
+        seat: the episode.
+        text: what is said.
 
     Returns:
         What the user says next; "" where the episode is over.

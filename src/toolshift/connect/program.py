@@ -69,6 +69,10 @@ class CommandAgent:
     def drive(self, episode: Episode, stop: threading.Event) -> None:
         """Lets the program act until the episode is over, or `stop` is set.
 
+        Args:
+            episode: that the program acts in.
+            stop: set where the study is broken off.
+
         Raises:
             UsageError: where it cannot be started.
         """
@@ -141,6 +145,10 @@ class UrlAgent:
 
     def drive(self, episode: Episode, stop: threading.Event) -> None:
         """Posts the user's messages until the episode is over, or `stop` is set.
+
+        Args:
+            episode: that the program acts in.
+            stop: set where the study is broken off.
 
         Raises:
             UsageError: where the server says that every post would fail alike.

@@ -140,6 +140,9 @@ class ShiftResult:
         Args:
             margin: points that may be lost; the marker's where it is not given.
 
+        Returns:
+            The verdict with its numbers.
+
         Raises:
             UsageError: where the marker names no baseline.
         """
@@ -182,6 +185,13 @@ def _inconclusive(said: str, policy: str) -> None:
 
 def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
     """Reads the arguments of the markers, and what the command line and the ini file add.
+
+    Args:
+        words: the arguments of the markers, by name.
+        config: of the session.
+
+    Returns:
+        All of them, checked and completed.
 
     Raises:
         UsageError: for an argument that is not known or out of range.
@@ -226,6 +236,12 @@ def _check_chat_options(left: dict[str, Any], agent: Any) -> None:
 def labels_of(asked: Asked) -> list[str]:
     """The tests to make: clean, the tiers, shifts or dimensions of the selection, and overall.
 
+    Args:
+        asked: what the markers ask for.
+
+    Returns:
+        One label a test, in the order of the report.
+
     Raises:
         UsageError: for a selection or a baseline that cannot be read.
     """
@@ -238,6 +254,14 @@ def labels_of(asked: Asked) -> list[str]:
 
 def result_of(asked: Asked, label: str, config: pytest.Config) -> ShiftResult | None:
     """The result for one label; None where the plan turned out to have no such scene.
+
+    Args:
+        asked: what the markers ask for.
+        label: of the test.
+        config: of the session, which keeps the runs that are made.
+
+    Returns:
+        What the test is handed.
 
     Raises:
         UsageError: where the agent, the baseline or the run folder cannot work.

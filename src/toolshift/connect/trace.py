@@ -87,6 +87,10 @@ def _without_value(found: re.Match[str]) -> str:
 class Trace:
     """Appends records to a file; one that goes wrong costs the record, never the call.
 
+    Args:
+        path: of the file.
+        known: secrets that are hidden wherever they stand.
+
     Raises:
         UsageError: where the file cannot be written.
     """

@@ -57,6 +57,9 @@ Call = ToolCall | MalformedCall
 class Unreadable(ValueError):
     """Arguments that are no JSON object, or beyond the limits.
 
+    Args:
+        text: what is kept of them.
+
     Attributes:
         text: what is kept of them.
     """
@@ -74,6 +77,9 @@ def read_call(name: object, arguments: object, call_id: object = "", text: str =
         arguments: JSON as text, an object, or nothing.
         call_id: the agent's own.
         text: what a malformed call keeps, where it came in another form than `arguments`.
+
+    Returns:
+        A call with arguments, or one that cannot be read.
     """
     try:
         return ToolCall(_short(name), read_arguments(arguments), _short(call_id))
@@ -88,6 +94,9 @@ def malformed_call(name: object, text: str, call_id: object = "") -> MalformedCa
         name: of the tool.
         text: the arguments as they came, or what is wrong with them.
         call_id: the agent's own.
+
+    Returns:
+        The call, its texts cut to what a trace may hold.
     """
     return MalformedCall(_short(name), storable(text[:LARGEST]), _short(call_id))
 

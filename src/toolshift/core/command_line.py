@@ -15,6 +15,9 @@ def command(*words: object, travels: bool = False) -> str:
     Args:
         words: what follows `toolshift`; each is quoted where a shell would read it otherwise.
         travels: whether the text is read on other machines, so that no folder of this one is told.
+
+    Returns:
+        One line.
     """
     plugins = [each for each in os.environ.get(PLUGINS, "").split(os.pathsep) if each]
     named = [Path(each).name for each in plugins] if travels else plugins

@@ -20,6 +20,11 @@ T = TypeVar("T")
 def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
     """The lines of a file, decoded; `torn` leaves an unfinished last one out.
 
+    Args:
+        path: of the file, which may end in `.gz`.
+        type_: what each line is.
+        torn: leave an unfinished last line out, as a killed process leaves it.
+
     Raises:
         UsageError: where the file is missing or a line is damaged.
     """
@@ -60,6 +65,9 @@ def pack(content: bytes) -> bytes:
 def sound(path: Path) -> Iterator[None]:
     """Says which file it is where compressed content cannot be read to its end.
 
+    Args:
+        path: of the file that is read inside.
+
     Raises:
         UsageError: where it cannot.
     """
@@ -81,6 +89,12 @@ def cut_torn_line(path: Path) -> None:
 def opened(path: Path) -> BinaryIO:
     """Opens a file for reading; one whose name ends in `.gz` is read as what it holds.
 
+    Args:
+        path: of the file.
+
+    Returns:
+        A stream of bytes, decompressed where the name says so.
+
     Raises:
         UsageError: where it cannot be read.
     """
@@ -98,6 +112,14 @@ def read_bytes(path: Path) -> bytes:
 
 def decode(raw: bytes, type_: type[T], where: str) -> T:
     """Reads JSON.
+
+    Args:
+        raw: the content.
+        type_: what it is to be.
+        where: the file, for the message.
+
+    Returns:
+        The content as that type.
 
     Raises:
         UsageError: where it is damaged; `where` names the file.

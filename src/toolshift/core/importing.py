@@ -15,6 +15,14 @@ from toolshift.core.errors import UsageError, described
 def import_attribute(module: str, attribute: str, what: str) -> Any:
     """Imports something of the caller's.
 
+    Args:
+        module: to import, from the working directory too.
+        attribute: of the module; may have dots.
+        what: it is named for, at the beginning of each message.
+
+    Returns:
+        The object.
+
     Raises:
         UsageError: where the module or the attribute is not there, or importing it fails.
     """
@@ -54,6 +62,9 @@ def load(name: str) -> Any:
 
     Args:
         name: a `module:object` string, or a module.
+
+    Returns:
+        The object, or the module.
     """
     module, _, path = name.partition(":")
     return reduce(getattr, filter(None, path.split(".")), import_module(module))

@@ -100,6 +100,9 @@ class Session:
     def tools(self) -> tuple[Tool, ...]:
         """The tools as they stand now, the retired ones included.
 
+        Returns:
+            What the outermost layer shows.
+
         Raises:
             LayerFault: where the code of a layer raises.
         """
@@ -114,6 +117,13 @@ class Session:
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Carries a spoken call through the whole stack.
+
+        Args:
+            name: of the tool, as shown.
+            arguments: as spoken, already valid for that tool.
+
+        Returns:
+            What the outermost layer returns.
 
         Raises:
             LayerFault: where the code of a layer raises; what the upstream raises passes.

@@ -102,6 +102,12 @@ class Reply(msgspec.Struct, frozen=True):
     def of(cls, message: Reply | str | dict[str, Any]) -> Reply:
         """Reads a string or an OpenAI assistant message (`content`, `tool_calls`).
 
+        Args:
+            message: what an agent has returned.
+
+        Returns:
+            The reply, each of its calls read again (`core.calls.read_call`).
+
         Raises:
             TypeError: for anything else, naming what came.
         """

@@ -80,6 +80,9 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
     Args:
         text: the text; it is read without markup (`bare`).
         shown: the codes that were shown.
+
+    Returns:
+        The codes with their places, a code once for each time that it stands there.
     """
     text = bare(text)
     found = []

@@ -53,6 +53,9 @@ class Registry(Generic[T]):
         Args:
             name: a name of the table or of an entry point, or one that a pattern covers.
 
+        Returns:
+            The object itself; the same one for the same name, but for patterns.
+
         Raises:
             UsageError: where there is none (the nearest names are offered), or where importing
                 it fails.

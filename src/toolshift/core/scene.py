@@ -166,6 +166,11 @@ class Scene:
 def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
     """States a request of the task again, in the phrasing that it has now, with other values.
 
+    Args:
+        scene: with the task.
+        turn: of the user, counted from 0.
+        goal: the values to state.
+
     Returns:
         The new text; None where the text is no longer one of the kind's phrasings.
     """

@@ -126,6 +126,9 @@ def shift(
         name: where it is not the function's; a former version that is kept is `NAME@VERSION`.
         one_level: where severity does not tell levels apart; it has severity 2 alone.
 
+    Returns:
+        A decorator, which returns the function as it was.
+
     Raises:
         UsageError: where another module has a shift of this name.
     """

@@ -102,6 +102,13 @@ class Solver:
     def require(self, fact: str, env: Known) -> Any:
         """A fact: known, said by the user, or brought by a tool.
 
+        Args:
+            fact: its name.
+            env: what is known so far.
+
+        Returns:
+            The value of the fact.
+
         Raises:
             Impossible: where no shown tool can bring it.
         """
@@ -156,6 +163,10 @@ class Solver:
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> tuple[Any, Result]:
         """Calls a tool and follows what its results ask for, until it succeeds.
 
+        Args:
+            tool: as shown.
+            arguments: by parameter, in true terms.
+
         Returns:
             The data as read from the shown text, and the last result.
 
@@ -196,6 +207,17 @@ class Solver:
         pages: list[Any],
     ) -> tuple[Tool, dict[str, Any]]:
         """The next call that a hint asks for.
+
+        Args:
+            hint: of the last result.
+            tool: that was called.
+            arguments: that it was called with.
+            text: the result as it was shown.
+            result: behind the text.
+            pages: what earlier pages held, to which this one is added.
+
+        Returns:
+            The tool to call next, and its arguments.
 
         Raises:
             Impossible: for a fatal hint.
@@ -240,6 +262,9 @@ class Solver:
 
     def check_choice(self, tool: Tool) -> None:
         """Insists that something shown tells what the tool does.
+
+        Args:
+            tool: as shown.
 
         Raises:
             Untraceable: where its name and its description have both been taken.

@@ -35,6 +35,9 @@ def says(answer: str, wanted: str) -> bool:
         answer: what the agent said.
         wanted: a regular expression where it has a sign of one, which is searched for as it is;
             else a number, a date (`2026-05-03`) or words, compared as such, whatever their case.
+
+    Returns:
+        False for a text without it, and where each mention is negated or one of several.
     """
     if _PATTERN.search(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))

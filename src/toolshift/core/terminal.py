@@ -41,6 +41,10 @@ def console(record: bool = False) -> Console:
 def save_svg(console: Console, file: Path) -> None:
     """Draws what a recorded console has printed.
 
+    Args:
+        console: that was made with `record=True`.
+        file: to write.
+
     Raises:
         UsageError: where the file cannot be written.
     """

@@ -30,6 +30,17 @@ def make_scene(
     The phrasing is of the training pool whatever `pool` says, for in a clean scene nothing has
     moved; the entities are of `pool`.
 
+    Args:
+        world: of the task.
+        kind: of the task.
+        index: of the task among those of its kind.
+        seed: of the entities.
+        pool: of the entities: "train", "dev" or "test".
+        size: how many entities there are.
+
+    Returns:
+        A scene without shifts, the same for the same arguments.
+
     Raises:
         UsageError: where the world cannot make a task of this kind at this size.
     """

@@ -92,6 +92,9 @@ def states(answer: str, expected: str, fields: Fields) -> bool:
         answer: what the agent said.
         expected: the right code.
         fields: the codes that the agent was shown, with the fields that they came from.
+
+    Returns:
+        True where the answer offers the code and says what every other one is.
     """
     stated = codes_in(answer, fields)
     if not CODE.fullmatch(expected):

@@ -23,6 +23,9 @@ class OracleAgent:
     def play(self, episode: Episode) -> None:
         """Works through the user's turns.
 
+        Args:
+            episode: to act in, up to its end.
+
         Raises:
             Untraceable: where the scene offers no evidence for a step: the scene is broken.
         """
@@ -130,6 +133,12 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def rehearse(scene: Scene) -> tuple[Step, ...]:
     """The oracle's steps through a scene.
+
+    Args:
+        scene: as it stands.
+
+    Returns:
+        The steps of the trace, the end included.
 
     Raises:
         LayerFault: where the code of a shift raises.

@@ -25,6 +25,13 @@ class OnlyTools(Layer):
 def with_tools(scene: Scene, shown: Sequence[str]) -> Scene:
     """The scene with these of its tools only.
 
+    Args:
+        scene: to narrow.
+        shown: names as they are shown in it.
+
+    Returns:
+        A scene in which the others are not on offer.
+
     Raises:
         UsageError: for a tool that is not shown in the scene.
     """

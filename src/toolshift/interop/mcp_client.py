@@ -77,6 +77,9 @@ class Target:
     async def open(self) -> AsyncIterator[Streams]:
         """Connects; the streams carry messages both ways.
 
+        Yields:
+            What is read from, and what is written to.
+
         Raises:
             UsageError: where the program cannot be started.
         """
@@ -182,6 +185,14 @@ class Upstream:
     ) -> dict[str, Any]:
         """Asks the server.
 
+        Args:
+            method: of JSON-RPC.
+            params: of the request.
+            request_id: under which the client may cancel it; "" for none.
+
+        Returns:
+            The result, as JSON.
+
         Raises:
             MCPError: what the server answered, or that it is gone.
         """
@@ -207,6 +218,12 @@ class Upstream:
 
     async def tools(self, meta: Mapping[str, Any] | None) -> tuple[list[Any], dict[str, Any]]:
         """Every tool, over all pages, and what else stood on the first page.
+
+        Args:
+            meta: the `_meta` of requests in this era.
+
+        Returns:
+            The tools as JSON; what else the first page held, such as how long it may be kept.
 
         Raises:
             MCPError: as the server answered, or where its pages do not end.
@@ -245,6 +262,12 @@ class Upstream:
 async def list_tools(target: Target) -> list[dict[str, Any]]:
     """The tools of a server, as a client without capabilities of its own is offered them.
 
+    Args:
+        target: where the server is.
+
+    Returns:
+        The tools as JSON, in the order of the server.
+
     Raises:
         UsageError: where it cannot be started or does not answer.
     """
@@ -261,6 +284,12 @@ async def list_tools(target: Target) -> list[dict[str, Any]]:
 
 async def greet(upstream: Upstream) -> dict[str, Any]:
     """Shakes hands in whichever era the server lives; returns the `_meta` of later requests.
+
+    Args:
+        upstream: the connection, on which nothing was sent yet.
+
+    Returns:
+        Empty in the older era.
 
     Raises:
         MCPError: where it knows neither.

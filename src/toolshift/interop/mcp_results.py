@@ -56,6 +56,9 @@ def as_mcp(result: Result, given: Result | None, raws: list[Raw], source: Source
         given: what the last true call gave the layers; None where none was made.
         raws: the server's answers in this spoken call, in order.
         source: the tool that the answers are of, where it is one.
+
+    Returns:
+        The answer as JSON: the server's own where nothing has changed.
     """
     last = raws[-1] if raws else {}
     same = given is not None and (result.ok, result.form) == (given.ok, given.form)

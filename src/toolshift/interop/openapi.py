@@ -29,6 +29,12 @@ class Operation:
 def read_openapi(document: object) -> list[Operation]:
     """The operations of an OpenAPI 3 document, each with the tool as an MCP server would list it.
 
+    Args:
+        document: as parsed from JSON or YAML.
+
+    Returns:
+        In the order of the document.
+
     Raises:
         UsageError: where it is none.
     """

@@ -114,6 +114,10 @@ class Documented(Tool):
 class Toolbox:
     """The tools of one foreign party.
 
+    Args:
+        dialect: how that party writes tools.
+        sources: the tools, with what was told of them.
+
     Raises:
         UsageError: where two of them have one name.
     """
@@ -160,6 +164,9 @@ class Toolbox:
         Args:
             tool: as it is shown.
             keep_outputs: whether its results are still as its schema of them says.
+
+        Returns:
+            The tool as JSON, with all that its server said of it and still holds.
         """
         if self.dialect == "openai":
             return self._as_openai(tool)
@@ -241,6 +248,12 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
 def from_mcp(listed: Iterable[Mapping[str, Any]]) -> Toolbox:
     """The tools of an MCP server, from the JSON objects of its `tools/list`.
 
+    Args:
+        listed: the tools.
+
+    Returns:
+        The tools as ours, and how to speak of each.
+
     Raises:
         UsageError: where one has no name, or two have the same.
     """
@@ -263,6 +276,12 @@ def _mcp(raw: Mapping[str, Any], place: int) -> Source:
 
 def from_openai(listed: Iterable[Mapping[str, Any]]) -> Toolbox:
     """The tools of a chat-completions request; whether one only reads is not said there.
+
+    Args:
+        listed: the entries of `tools`.
+
+    Returns:
+        The tools as ours, and how to speak of each.
 
     Raises:
         UsageError: where one is not a function with a name, or two have the same.

@@ -33,6 +33,10 @@ def grouped_attention(
         value: see `key`.
         mask: what is added to the scores, [batch, 1, length, columns]; causal.
         scaling: the factor on the scores.
+
+    Returns:
+        The attended values, [batch, length, heads, size]; and None, for there are no weights to
+        show.
     """
     if query.is_cuda or query.dtype != torch.float32 or query.shape[2] <= BLOCK:
         return _attend(query, key, value, mask, scaling), None

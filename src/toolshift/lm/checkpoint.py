@@ -19,6 +19,10 @@ RECORD = "training.json"
 def check_base(adapter: Path, directory: Path) -> None:
     """Checks that an adapter is there and was trained on the weights in `directory`.
 
+    Args:
+        adapter: its folder.
+        directory: of the base model.
+
     Raises:
         UsageError: where it is not, or was not.
     """
@@ -54,6 +58,13 @@ def training_record(folder: Path) -> dict[str, Any]:
 
 def load_tokenizer(directory: Path, compact: bool) -> Any:
     """Loads a model's tokenizer; `compact` gives it the bundled model's chat template.
+
+    Args:
+        directory: of the model.
+        compact: whether it is the bundled model, whose template is ours.
+
+    Returns:
+        A transformers tokenizer with a chat template.
 
     Raises:
         UsageError: where it has no chat template.

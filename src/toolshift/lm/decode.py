@@ -122,6 +122,9 @@ class Decoder:
             prompts: token ids, none empty.
             limit: the most tokens to make for one prompt.
             constraints: what may follow, one a prompt; they are used up.
+
+        Returns:
+            Token ids, one list a prompt, in their order.
         """
         sequences = [np.asarray(prompt, dtype=np.int32) for prompt in prompts]
         with torch.inference_mode():

@@ -30,6 +30,9 @@ def call_grammar(tools: Sequence[Mapping[str, Any]], layout: Layout = "descripti
         tools: the tools on offer, in the OpenAI format.
         layout: as the calls of the conversation are written.
 
+    Returns:
+        The grammar in llguidance's dialect, with JSON Schemas inside.
+
     Raises:
         UsageError: where no tool is on offer.
     """

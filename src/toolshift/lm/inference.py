@@ -25,6 +25,9 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
         dtype: the type that the weights are rounded to, "bfloat16" or "float32".
         adapter: a LoRA adapter directory.
 
+    Returns:
+        A causal language model in eval mode.
+
     Raises:
         UsageError: where the weights do not fit the config, there is no adapter, or it was
             trained on another base.
@@ -54,6 +57,9 @@ def decoder_of(model: Any, stop: Sequence[int], memory_tokens: int) -> Decoder |
         model: as `load_model` returns it.
         stop: the tokens that end a reply.
         memory_tokens: positions kept between turns; 0 keeps none.
+
+    Returns:
+        What has `complete`.
     """
     if Decoder.fits(model):
         return Decoder(model, stop, memory_tokens)

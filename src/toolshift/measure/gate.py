@@ -143,6 +143,9 @@ def judge(
             and overall.
         max_void: percent of a family's scenes that may be void or missing in either run.
 
+    Returns:
+        The verdict, with that of each family and of each shift.
+
     Raises:
         UsageError: for an option out of range, an unknown agent, no common scene, and shifts that
             have another version now.
@@ -182,6 +185,11 @@ def judge(
 
 def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -> None:
     """Checks what the gate is asked for.
+
+    Args:
+        margin: points of accuracy, above 0 and under 100.
+        by: what makes a family.
+        max_void: percent, 0 to 100.
 
     Raises:
         UsageError: for an unknown grouping, or a number out of range.

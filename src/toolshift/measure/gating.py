@@ -29,6 +29,9 @@ def change_interval(changes: Floats, confidence: float = CONFIDENCE) -> Interval
     Args:
         changes: mean change of each task, in [-1, 1], shape (tasks,).
         confidence: two-sided.
+
+    Returns:
+        The mean of the changes, from -1 to 1, with its limits.
     """
     if not changes.size:
         return Interval(float("nan"), float("nan"), float("nan"), "exact", 0)
@@ -45,6 +48,9 @@ def decide(changes: Floats, margin: float, confidence: float = CONFIDENCE) -> Ve
         changes: mean change of each task, in [-1, 1], shape (tasks,).
         margin: what may be lost, between 0 and 1.
         confidence: two-sided.
+
+    Returns:
+        "inconclusive" where neither holds.
     """
     tail = 0.5 - confidence / 2
     if not changes.size:

@@ -210,6 +210,9 @@ class Arms:
             method: "holm" or "bh".
             order: labels that come first, in this order.
             detectable: also simulate the smallest drop that each row would show.
+
+        Returns:
+            In the order of `order`, then as their cells come.
         """
         groups: dict[str, list[Scored]] = defaultdict(list)
         for row in self.shifted:

@@ -117,6 +117,12 @@ class Report(msgspec.Struct, frozen=True):
     def agent(self, name: str = "") -> AgentReport:
         """What was found out about an agent; the first one where no name is given.
 
+        Args:
+            name: of the agent.
+
+        Returns:
+            Its part of the report.
+
         Raises:
             UsageError: for a name that is not in the report.
         """
@@ -129,6 +135,13 @@ class Report(msgspec.Struct, frozen=True):
 
     def drop(self, tier: str, agent: str = "") -> Interval:
         """The drop of accuracy in a tier, clean minus shifted; NaN where it is not defined.
+
+        Args:
+            tier: its name.
+            agent: its name; "" for the first one.
+
+        Returns:
+            A difference of accuracies from -1 to 1, with its 95% limits.
 
         Raises:
             UsageError: where the run has no such tier.
@@ -171,6 +184,9 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
         plan: what was to be run.
         records: the finished episodes; others than the plan's are left out.
         agents: the agents' descriptions from the manifest, in the order of the report.
+
+    Returns:
+        The report of every agent that has an episode in the plan.
     """
     by_id = {cell.id: cell for cell in plan.cells}
     rows: dict[str, dict[str, Scored]] = defaultdict(dict)

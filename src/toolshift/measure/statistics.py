@@ -174,6 +174,9 @@ def leverage(values: ArrayLike, bounds: tuple[float, float]) -> float:
     Args:
         values: one a task, shape (tasks,).
         bounds: the least and the greatest that a value can be.
+
+    Returns:
+        A number of standard errors, 0 or more.
     """
     seen = np.asarray(values, np.float64)
     if seen.size - SET_ASIDE < 2:
@@ -247,6 +250,13 @@ def mcnemar(clean: Scores, shifted: Scores) -> Discordance:
     """Exact (binomial, conditional) McNemar test for one binary trial per task.
 
     Source: McNemar (1947); p = 1 when no task is discordant.
+
+    Args:
+        clean: 0 or 1 of each task, in the clean scene.
+        shifted: 0 or 1 of the same tasks, in the shifted scene.
+
+    Returns:
+        The discordant counts and the two-sided p value; NaN where no task is paired.
 
     Raises:
         ValueError: a paired task has several trials or a score other than 0 or 1.

@@ -84,6 +84,10 @@ def first_divergence(pairs: Sequence[Pair]) -> int | None:
 def matched_tools(before: Sequence[Tool], after: Sequence[Tool]) -> list[Row]:
     """The tools of two scenes side by side, those that do the same in one row.
 
+    Args:
+        before: the tools of the first scene.
+        after: the tools of the second scene.
+
     Returns:
         Places in `before` and in `after`, None for a tool that has no partner; first the tools of
         `before`, then the new ones.

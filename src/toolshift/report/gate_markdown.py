@@ -19,6 +19,9 @@ def gate_markdown(gate: Gate, run: str = "") -> str:
     Args:
         gate: the verdict.
         run: the candidate's run folder, to say how a lost episode is looked at.
+
+    Returns:
+        Markdown, as for a comment on a pull request.
     """
     head = (
         f"{_plain(gate.candidate)} against {_plain(gate.baseline)}, margin {gate.margin:g} points"

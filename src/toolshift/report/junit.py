@@ -22,6 +22,9 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     Args:
         gate: the verdict.
         inconclusive: "pass" or "fail" where it is to count so; "" leaves it skipped.
+
+    Returns:
+        XML.
     """
     cases = [_case(family, inconclusive) for family in (*gate.families, *gate.shifts)]
     name = _legal(f"toolshift gate: {gate.candidate} against {gate.baseline}")

@@ -26,6 +26,9 @@ def as_markdown(reports: Sequence[Report]) -> str:
 
     Args:
         reports: the runs, in the order in which they are shown.
+
+    Returns:
+        Markdown, as for a pull request.
     """
     parts = [_run(report) for report in reports]
     return "\n\n".join(parts) + "\n"

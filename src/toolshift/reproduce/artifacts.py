@@ -48,6 +48,9 @@ def repository(here: Path) -> Path:
     Args:
         here: any folder of the clone.
 
+    Returns:
+        The folder that the list of weights is in.
+
     Raises:
         UsageError: where it is in no clone of ToolShift's repository.
     """
@@ -65,6 +68,9 @@ def read_artifacts(root: Path) -> list[Artifact]:
 
     Args:
         root: of the clone.
+
+    Returns:
+        In the order of the list.
 
     Raises:
         UsageError: where the list is damaged.
@@ -85,6 +91,9 @@ def choose(listed: list[Artifact], name: str, root: Path) -> list[Artifact]:
         listed: to choose from.
         name: the path of a file or of a folder, from the root or from here, or "all".
         root: of the clone.
+
+    Returns:
+        At least one.
 
     Raises:
         UsageError: where nothing is; offers the nearest paths.
@@ -110,6 +119,9 @@ def present(artifact: Artifact, root: Path) -> bool:
     Args:
         artifact: to look for.
         root: of the clone.
+
+    Returns:
+        False for a file that was changed, too.
     """
     file = root / artifact.path
     return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == artifact.sha256

@@ -378,6 +378,12 @@ STUDIES: dict[str, Study] = {
 def find_scale(name: str) -> Scale:
     """How large a study is at this preset.
 
+    Args:
+        name: of the preset.
+
+    Returns:
+        The scale of every study at that preset.
+
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
@@ -388,6 +394,12 @@ def find_scale(name: str) -> Scale:
 
 def find_study(name: str) -> Study:
     """The study of this name.
+
+    Args:
+        name: as `toolshift reproduce` lists it.
+
+    Returns:
+        What it trains and measures, as data.
 
     Raises:
         UsageError: where there is none; offers the nearest names.

@@ -110,6 +110,9 @@ def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
         study: whose arms are compared.
         stages: all that there may be.
         seeds: how many were asked for; with fewer than the study's, the study's count.
+
+    Returns:
+        What arms, contrasts and controls came to.
     """
     wanted = max(seeds, study.seeds)
     mine = {arm.name: arm for arm in study.arms}

@@ -51,6 +51,9 @@ def table_of(work: Path) -> Path:
 
     Args:
         work: the folder.
+
+    Returns:
+        Its path, whether it is there or not.
     """
     return work.with_name(f"{work.name}.toml")
 
@@ -60,6 +63,9 @@ def frozen_stages(work: Path) -> list[Frozen]:
 
     Args:
         work: the folder of stages.
+
+    Returns:
+        In the order of the table.
 
     Raises:
         UsageError: where the table is damaged.
@@ -77,6 +83,9 @@ def find_frozen(work: Path, arm: str, scale: str, seed: int, recipe: str) -> Fro
         scale: the preset.
         seed: of the training run.
         recipe: a hash of what is declared of its training.
+
+    Returns:
+        The stage, or None.
 
     Raises:
         UsageError: where the table is damaged.

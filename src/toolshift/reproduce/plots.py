@@ -16,6 +16,12 @@ PANELS = (CLEAN, *TIERS, "several")
 def accuracy_by_shift(found: Findings) -> str:
     """One line a shift, in panels by tier: each arm's mean over seeds, and its seeds, as SVG.
 
+    Args:
+        found: of the study.
+
+    Returns:
+        An SVG document.
+
     Raises:
         UsageError: where vl-convert-python is not installed.
     """

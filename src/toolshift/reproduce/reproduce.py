@@ -118,6 +118,9 @@ def stages(
         only: the names of arms; () for all.
         pool: what they are measured on, "dev" or "test".
 
+    Returns:
+        Stages, whether or not they were run.
+
     Raises:
         UsageError: for an unknown arm or scale.
     """
@@ -170,6 +173,13 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
 
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
     """The names of the arms that are asked for, and of those that they start from.
+
+    Args:
+        study: whose arms they are.
+        only: the names that are asked for; () for all.
+
+    Returns:
+        Names, an arm after those that it starts from.
 
     Raises:
         UsageError: for an unknown arm.

@@ -82,6 +82,12 @@ def _shifted(
 def build(cell: Cell) -> Scene:
     """The scene of a cell; scenes are values, so the last few thousand are kept.
 
+    Args:
+        cell: the world, the task, the shifts.
+
+    Returns:
+        The same scene for the same cell.
+
     Raises:
         NotApplicable: where a shift cannot be applied truthfully.
         UsageError: where the world makes another task than the one planned.

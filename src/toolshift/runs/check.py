@@ -387,6 +387,12 @@ def worlds_of(names: Sequence[str]) -> list[World]:
 def subject_of(name: str) -> World | Shift:
     """The world or shift of a name, a file, or `module:attribute`.
 
+    Args:
+        name: as it stands on the command line.
+
+    Returns:
+        What is to be checked.
+
     Raises:
         UsageError: where it is neither.
     """
@@ -412,6 +418,14 @@ def subject_of(name: str) -> World | Shift:
 
 def bench_of(names: Sequence[str], tasks: int, seed: int) -> Bench:
     """What to check: the worlds and shifts named, or all of ours; shifts need worlds to stand in.
+
+    Args:
+        names: of worlds and shifts; () for all of ours.
+        tasks: of each kind.
+        seed: of the worlds.
+
+    Returns:
+        The worlds, the shifts and the scenes to check.
 
     Raises:
         UsageError: for a name that is neither, and a plugin that cannot be imported.

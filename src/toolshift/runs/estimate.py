@@ -52,6 +52,9 @@ def estimate_run(plan: Plan, agents: tuple[str, ...], options: dict[str, Any]) -
         agents: the agents' specs.
         options: `price_in` and `price_out` in dollars per million tokens, where known.
 
+    Returns:
+        One for each agent.
+
     Raises:
         UsageError: for a spec that names no agent.
     """

@@ -40,6 +40,13 @@ class Smallest(msgspec.Struct, frozen=True):
 def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:
     """Makes a scene smaller while the agent fails in it.
 
+    Args:
+        contestant: the agent.
+        cell: of the scene that it fails in.
+
+    Returns:
+        The smallest scene found, and why the agent fails in it.
+
     Raises:
         UsageError: where the agent passes now, the episode is void, or the scene cannot be made.
     """

@@ -63,6 +63,13 @@ def make_plan(
 ) -> Plan:
     """Plans the cells of a selection, and finds out which are not applicable.
 
+    Args:
+        selection: worlds, kinds, arms and counts.
+        watch: told how many cells have been looked at.
+
+    Returns:
+        The cells in the order in which they are run, and what was left out, with reasons.
+
     Raises:
         UsageError: where nothing is left to run.
     """

@@ -122,6 +122,14 @@ class RunFolder:
     def start(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
         """Makes the folder, or takes up the run that is in it.
 
+        Args:
+            path: of the folder.
+            manifest: of the run.
+            plan: of the run.
+
+        Returns:
+            The folder, held by this process until it is closed.
+
         Raises:
             UsageError: where another run is in it, it is damaged, in use, or cannot be written.
         """
@@ -140,6 +148,12 @@ class RunFolder:
     @classmethod
     def read(cls, path: Path) -> RunFolder:
         """Opens a folder for reading.
+
+        Args:
+            path: of the folder.
+
+        Returns:
+            The run as it stands; it may be unfinished.
 
         Raises:
             UsageError: where there is no run, or it is damaged or of a newer format.
@@ -245,6 +259,9 @@ class RunFolder:
     def settle(self, order: Sequence[str]) -> None:
         """Puts the episodes into the order of the plan, whatever order they ended in.
 
+        Args:
+            order: the ids of the episodes.
+
         Raises:
             UsageError: where the file has vanished or cannot be written.
         """
@@ -299,6 +316,12 @@ class RunFolder:
 
     def cell(self, record: Record) -> Cell:
         """The cell of an episode.
+
+        Args:
+            record: the episode.
+
+        Returns:
+            The cell of the plan.
 
         Raises:
             UsageError: where the plan has no such cell.

@@ -66,6 +66,12 @@ class Selection(msgspec.Struct, frozen=True):
     def of(cls, **given: object) -> Selection:
         """A selection from arguments as a caller writes them: one name stands for a list of one.
 
+        Args:
+            given: the fields of a selection, by name.
+
+        Returns:
+            The selection, its values in tuples.
+
         Raises:
             UsageError: for an argument that is not known, and for one of the wrong type.
         """
@@ -214,6 +220,12 @@ SUITES: dict[str, Suite] = {
 def find_suite(name: str) -> Suite:
     """The suite of this name: `quick` for the version of today, `quick@1` for version 1.
 
+    Args:
+        name: of the suite, with its version behind `@`.
+
+    Returns:
+        What it runs, as data.
+
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
@@ -226,6 +238,12 @@ def find_suite(name: str) -> Suite:
 
 def select(asked: Selection) -> ResolvedSelection:
     """Turns a suite and the changes to it into what they stand for.
+
+    Args:
+        asked: the suite, and what differs from it.
+
+    Returns:
+        Worlds, kinds and arms, with every default filled in.
 
     Raises:
         UsageError: for anything unknown or out of range.
@@ -283,6 +301,10 @@ def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
 def check_entities(pool: str, size: int) -> None:
     """Checks what entities are asked for.
 
+    Args:
+        pool: "train", "dev" or "test".
+        size: entities in each world.
+
     Raises:
         UsageError: for an unknown pool, or a world too small to have tasks.
     """
@@ -297,6 +319,13 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
 
     NAME may be a tier, which stands for its shifts, `all`, or `clean` for no shift at all. A shift
     of one level has severity 2 alone, whatever `severities` says.
+
+    Args:
+        text: as it stands on the command line.
+        severities: for shifts that name none.
+
+    Returns:
+        One arm for each stack of shifts and severity; none for `clean`.
 
     Raises:
         UsageError: for an unknown shift, or a severity or a number that is none.
@@ -394,6 +423,17 @@ def read_task(
     task: str, shifts: str = "", seed: int = 0, pool: str = "dev", size: int = 200, trial: int = 0
 ) -> Cell:
     """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
+
+    Args:
+        task: as in "poi/booking/3".
+        shifts: as in "a:2+b:1"; "" for the clean scene.
+        seed: of the world.
+        pool: of its entities.
+        size: how many there are.
+        trial: which trial.
+
+    Returns:
+        The cell, its task known to exist.
 
     Raises:
         UsageError: for anything unknown.

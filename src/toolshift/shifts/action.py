@@ -244,6 +244,15 @@ def reach(
 ) -> list[Tool]:
     """The tools to touch: one that the task needs, all that it needs, or all that are shown.
 
+    Args:
+        scene: as it stands.
+        rng: of the draw.
+        severity: 1 for one tool, 2 for those that the task needs, 3 for all.
+        fits: whether a tool can be touched.
+
+    Returns:
+        In the order in which they are shown.
+
     Raises:
         NotApplicable: where none that the task needs fits.
     """

@@ -50,6 +50,16 @@ def words(table: str, scene: Scene, rng: Random) -> Words:
 def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Change:
     """Rewires once where the task is hit, then further until the severity is reached.
 
+    Args:
+        scene: as it stands.
+        times: how often, in all.
+        first: rewires where the task is hit.
+        more: rewires anywhere.
+        what: is rewired, for the message.
+
+    Returns:
+        The change of all of them together.
+
     Raises:
         NotApplicable: where there is nothing (more) to rewire.
     """

@@ -91,6 +91,15 @@ def live_scene(
 ) -> LiveScene:
     """The scene of a toolbox before any shift; deterministic in the seed and the tool list.
 
+    Args:
+        toolbox: the tools.
+        seed: what choices are derived from.
+        pool: of the wordings.
+        needed: names of tools that the agent is known to need; () where that is not known.
+
+    Returns:
+        A scene that shows the tools as they are.
+
     Raises:
         UsageError: where a needed tool is not in it.
     """
@@ -119,6 +128,9 @@ def shifted(scene: LiveScene, stack: tuple[Applied, ...], may_write: bool = Fals
         scene: the one to shift.
         stack: the shifts, in any order.
         may_write: whether a trap may lie over tools that write.
+
+    Returns:
+        The scene under all of them.
 
     Raises:
         NotApplicable: where one cannot be truthful on live tools; the message begins with it.

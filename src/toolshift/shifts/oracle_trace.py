@@ -101,6 +101,14 @@ def fits(load: Counter[int]) -> bool:
 def affordable(plays: Plays, priced: Iterable[tuple[T, Sequence[int]]]) -> list[T]:
     """Those for which the oracle has calls left; each costs one more call in each of its runs.
 
+    Args:
+        plays: the oracle's runs through the scene.
+        priced: what there is to choose from, each with the runs that it would make longer by a
+            call.
+
+    Returns:
+        Those that may be chosen, in the same order.
+
     Raises:
         NotApplicable: where there are none.
     """

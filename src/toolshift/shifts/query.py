@@ -151,6 +151,13 @@ _SLOT = re.compile(r"\{(\w+)\}")
 def say(scene: Scene, texts: list[str]) -> Change:
     """The change that puts these texts in the user's mouth.
 
+    Args:
+        scene: as it stands.
+        texts: one for each request of the user.
+
+    Returns:
+        The change.
+
     Raises:
         NotApplicable: where none differs from what he says already.
     """
@@ -232,6 +239,15 @@ def mark(scene: Scene, ask: Ask) -> str:
 
 def leave_out(scene: Scene, rng: Random, count: int, cut: Cut) -> Change:
     """Cuts as many values out of the requests, each of which the user must then be asked for.
+
+    Args:
+        scene: as it stands.
+        rng: of the draw.
+        count: how many values.
+        cut: takes a value out of a request's text.
+
+    Returns:
+        The change.
 
     Raises:
         NotApplicable: where every value is said elsewhere too, or could not be asked for, or

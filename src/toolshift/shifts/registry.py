@@ -125,6 +125,12 @@ def find_shift(name: str) -> Shift:
     that no path stands in what is stored. A name alone is the version of today, which goes by it;
     `redirect@1` is version 1, whether or not there is a later one.
 
+    Args:
+        name: of the shift, with its version behind `@`; or a path.
+
+    Returns:
+        The shift, as its function registered it.
+
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
@@ -152,6 +158,12 @@ def as_stored(name: str, version: int) -> str:
 def file_contents(names: Iterable[str]) -> dict[str, bytes]:
     """The files of those of some shifts that were made from one.
 
+    Args:
+        names: of shifts; those of no file are passed over.
+
+    Returns:
+        The contents by the name that results know them by.
+
     Raises:
         UsageError: where one is gone or has changed.
     """
@@ -168,6 +180,9 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
         severity: 1 to 3.
         draw: what its random choices are derived from; the task where nothing is given. Scenes
             under one draw are shown the same new names, as far as they need the same tools.
+
+    Returns:
+        A new scene; the one given stays as it is.
 
     Raises:
         NotApplicable: where that cannot be done truthfully, or where the stack would leave a
@@ -200,6 +215,13 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
 def check_severity(found: Shift, severity: int) -> Severity:
     """The severity, if the shift has it; a shift from a file is the same at every severity.
 
+    Args:
+        found: the shift.
+        severity: as asked for.
+
+    Returns:
+        The severity that it then has.
+
     Raises:
         UsageError: where it has not.
     """
@@ -227,6 +249,14 @@ def compose(scene: Scene, stack: Iterable[Applied], draw: str = "") -> Scene:
     """Applies several shifts, the deepest first whatever the order they are named in.
 
     `draw` is as for `apply`.
+
+    Args:
+        scene: as it stands.
+        stack: the shifts.
+        draw: what random choices are derived from.
+
+    Returns:
+        A new scene under all of them.
 
     Raises:
         NotApplicable: where one of them cannot be applied to what the others have made.

@@ -70,6 +70,12 @@ class Encoder:
     def encode(self, row: Mapping[str, Any]) -> Example:
         """Tokenizes one row.
 
+        Args:
+            row: with `messages` and `tools`.
+
+        Returns:
+            Token ids and weights, both of shape (length,).
+
         Raises:
             UsageError: where the template does not mark each message of the assistant.
         """
@@ -138,6 +144,15 @@ def encode_rows(
     watch: Callable[[int, int], None] | None = None,
 ) -> list[Example]:
     """Tokenizes rows; leaves out those that teach nothing or are longer than `most` tokens.
+
+    Args:
+        rows: with `messages` and `tools`.
+        encoder: of the model.
+        most: tokens of the longest row that is kept; 0 for no limit.
+        watch: told how many rows are done, and of how many.
+
+    Returns:
+        The kept rows, in their order.
 
     Raises:
         UsageError: where none is left.
@@ -212,6 +227,9 @@ class Batches(Sampler[int]):
 
 def collate(batch: Sequence[Any]) -> dict[str, Any]:
     """Pads examples on the right.
+
+    Args:
+        batch: examples, or mappings that hold one under "example".
 
     Returns:
         `input_ids` (rows, width), `weights` (rows, width), and `shared`, the number of first

@@ -34,6 +34,11 @@ Evaluate = Callable[[Any], dict[str, float]]
 class Spent:
     """What a run has cost so far, over all its parts.
 
+    Args:
+        tokens: of earlier parts.
+        wall: seconds of earlier parts.
+        cpu: seconds of earlier parts.
+
     Attributes:
         tokens: read in training, padding not counted.
         wall: seconds by the clock.

@@ -45,6 +45,9 @@ def statistics(rows: Sequence[Row]) -> Statistics:
 
     Args:
         rows: at least one.
+
+    Returns:
+        The counts.
     """
     trajectories = list({row["lineage"]: row for row in rows}.values())
     calls = [len(message.get("tool_calls", ())) for row in rows for message in row["messages"]]
@@ -72,6 +75,9 @@ def card(name: str, mix: Mix, count: int, digest: str, found: Statistics) -> str
         count: how many trajectories were drawn.
         digest: the SHA-256 of the file.
         found: its counts.
+
+    Returns:
+        Markdown.
     """
     counts = [f"| {what} | {number} |" for what, number in found.kinds.items()]
     shifted = [f"| {what} | {number} |" for what, number in found.shifts.items()]

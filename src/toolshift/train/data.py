@@ -43,6 +43,9 @@ def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) 
         watch: told how many are made, and of how many.
         begin: the number of the first one in the mix.
 
+    Returns:
+        In the order of the mix; the rows of one trajectory stand together.
+
     Raises:
         UsageError: for a mix that cannot be drawn from.
     """
@@ -67,6 +70,9 @@ def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:
     Args:
         scene: where it acts.
         slips: how likely it first makes a mistake and then puts it right, from 0 to 1.
+
+    Returns:
+        At least one row, the last of which ends the conversation.
     """
     episode, slip = _Recorded(scene), Slip(scene, slips)
     rng = seeds.rng(scene.task.id, write_stack(scene.shifts), "expert")

@@ -55,6 +55,12 @@ class Environments:
 def environments(scenes: Iterable[Scene]) -> Environments:
     """Makes environments of scenes.
 
+    Args:
+        scenes: to play.
+
+    Returns:
+        A row for each scene, and a class for each list of tools.
+
     Raises:
         UsageError: where a tool's or a parameter's name is not one that Python could have.
     """

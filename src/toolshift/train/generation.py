@@ -77,6 +77,9 @@ def speaking_copy(model: Any, precision: str = "bfloat16") -> Any:
         model: the model that is trained, with or without LoRA.
         precision: of the copy's weights; see `toolshift.lm.dtype`.
 
+    Returns:
+        A transformers model without LoRA, on the same device.
+
     Raises:
         UsageError: where the architecture keeps its keys in a way that cannot be reused.
     """

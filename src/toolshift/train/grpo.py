@@ -169,6 +169,12 @@ def evaluate(
 ) -> dict[str, float]:
     """Plays scenes greedily.
 
+    Args:
+        backend: the model.
+        scribe: writes conversations for it.
+        arms: scenes by the name of their arm.
+        limits: lengths, and the size of a batch.
+
     Returns:
         `ARM_passed`, the share of an arm's scenes that passed; `refused_rightly`, of its
         unsolvable scenes; `over_refused`, the share of all solvable scenes that were refused.

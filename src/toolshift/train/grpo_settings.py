@@ -94,6 +94,9 @@ def preset(name: str, **changes: Any) -> GrpoSettings:
         name: of the preset.
         changes: settings by name.
 
+    Returns:
+        The settings.
+
     Raises:
         UsageError: for an unknown preset, and for a value that is out of range.
     """
@@ -104,6 +107,9 @@ def preset(name: str, **changes: Any) -> GrpoSettings:
 
 def check(settings: GrpoSettings) -> None:
     """Checks settings before anything expensive starts.
+
+    Args:
+        settings: of the run.
 
     Raises:
         UsageError: naming the setting, its value and its range.

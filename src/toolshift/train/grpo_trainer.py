@@ -119,6 +119,12 @@ FLAT = 1e-3
 class Player:
     """Plays the scenes of a mix with the live model; TRL calls it for each batch of prompts.
 
+    Args:
+        mix: of the scenes.
+        settings: of the run.
+        scribe: writes conversations for the model.
+        pay: says what an episode earned.
+
     Attributes:
         clock: what the rollouts' time went into.
         played: the last batch, for whoever wants to look.
@@ -258,6 +264,9 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
 
     def voice(self) -> Backend:
         """What speaks in rollouts, with the weights of this step.
+
+        Returns:
+            What `roll_out` decodes with.
 
         Raises:
             UsageError: where the weights are spread over devices and nothing gathers them.

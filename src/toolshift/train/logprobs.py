@@ -96,6 +96,9 @@ def pack(ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Packed:
         ids: prompts padded on the left, completions on the right; shape (rows, length).
         real: 1 where a token is no padding, same shape.
         own: which of the last tokens are wanted, shape (rows, completion length).
+
+    Returns:
+        Rows without the padding, and where the wanted tokens are in them.
     """
     lengths = real.sum(dim=1)
     begins = real.argmax(dim=1)

@@ -77,6 +77,12 @@ def require_one_gpu() -> None:
 def find_base(settings: TrainSettings) -> Base:
     """Finds the base model and checks it and the first adapter, without loading weights.
 
+    Args:
+        settings: of the run: the model, the adapter, the layout.
+
+    Returns:
+        The model directory with its tokenizer and its template for training.
+
     Raises:
         UsageError: where the model or its chat template is missing, the template cannot be
             trained with, or the adapter fits another model.
@@ -110,6 +116,9 @@ def with_start(changes: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         changes: settings by name, as asked for.
 
+    Returns:
+        The settings, by name.
+
     Raises:
         UsageError: where no such adapter ships.
     """
@@ -125,6 +134,13 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
     """The tokenizer's chat template with generation markers.
 
     Templates of well-known models that lack the markers are replaced by TRL's versions of them.
+
+    Args:
+        tokenizer: a transformers tokenizer.
+        where: what messages call it.
+
+    Returns:
+        The template's text.
 
     Raises:
         UsageError: where there are no markers, and TRL has none for this template.
@@ -163,6 +179,10 @@ def _check_syntax(tokenizer: Any, where: object) -> None:
 
 def check_adapter(adapter: Path, directory: Path) -> None:
     """Checks an adapter against a base model, by its config and the shapes of its matrices.
+
+    Args:
+        adapter: its folder.
+        directory: of the base model.
 
     Raises:
         UsageError: where it was trained on other weights or another architecture.

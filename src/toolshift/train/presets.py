@@ -55,6 +55,9 @@ def preset(name: str, **changes: Any) -> Settings:
         name: of the preset.
         changes: settings by name.
 
+    Returns:
+        The settings.
+
     Raises:
         UsageError: for an unknown preset, and for a value that is out of range.
     """
@@ -67,6 +70,9 @@ def preset(name: str, **changes: Any) -> Settings:
 
 def check(settings: Settings) -> None:
     """Checks settings before anything expensive starts.
+
+    Args:
+        settings: of the run.
 
     Raises:
         UsageError: naming the setting, its value and its range.

@@ -105,6 +105,11 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
 
     On the way on, the checkpoints that were to be kept before still are.
 
+    Args:
+        out: the folder.
+        asked: what decides the run.
+        resume: go on from the last checkpoint, or from that of a step.
+
     Raises:
         UsageError: where the folder holds another run, or no such checkpoint, or another process
             is at work in it.
@@ -128,6 +133,9 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Keeps other processes out of a folder, which has to be there.
+
+    Args:
+        folder: to hold.
 
     Raises:
         UsageError: where another one is in it.
@@ -208,6 +216,12 @@ def _earlier(file: Path) -> dict[str, Any]:
 
 def spent_at(checkpoint: Path | None) -> Spent:
     """What a run had cost at a checkpoint.
+
+    Args:
+        checkpoint: its folder; None for a run that begins.
+
+    Returns:
+        Tokens and seconds so far.
 
     Raises:
         UsageError: where that is damaged.

@@ -192,6 +192,13 @@ def earn(episode: Episode, weights: Weights = Weights()) -> Earned:
 def paid(pay: Pay, episode: Episode) -> Earned:
     """What a function pays for a finished episode.
 
+    Args:
+        pay: the reward function.
+        episode: that has ended.
+
+    Returns:
+        The total with its parts; no parts where the function returned a number.
+
     Raises:
         UsageError: where that is neither a finite number nor None.
     """
@@ -211,6 +218,12 @@ def paid(pay: Pay, episode: Episode) -> Earned:
 def read_weights(entries: Sequence[str]) -> Weights:
     """Reads weights of the reward such as "surplus=0.1"; what is not named keeps its default.
 
+    Args:
+        entries: as they stand on the command line.
+
+    Returns:
+        The weight of every term.
+
     Raises:
         UsageError: for an unknown term or a weight that is no number.
     """
@@ -228,6 +241,9 @@ def read_weights(entries: Sequence[str]) -> Weights:
 
 def check(weights: Weights) -> None:
     """Checks the weights of a reward.
+
+    Args:
+        weights: of the terms.
 
     Raises:
         UsageError: for a negative weight, or where nothing is left to earn.

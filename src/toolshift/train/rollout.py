@@ -155,6 +155,9 @@ class Scribe:
     def following(self, messages: list[dict[str, str]]) -> list[int] | None:
         """The tokens after the stop token of the last reply, up to where the model speaks again.
 
+        Args:
+            messages: the conversation, up to what the model is to answer.
+
         Returns:
             None where the template does not write a longer conversation as a longer text.
         """
@@ -204,6 +207,9 @@ def roll_out(
         temperature: of the sampling; 0 takes the likeliest token.
         limits: lengths, and the size of a batch.
         clock: where the time taken is added up.
+
+    Returns:
+        One for each play, in their order.
     """
     clock = clock or Clock()
     clock.begin()

@@ -78,6 +78,9 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
 def check_name(path: Path) -> None:
     """Refuses a file that rows could not be written to, before they are made.
 
+    Args:
+        path: to be written.
+
     Raises:
         UsageError: for another ending, a folder, or Parquet where it is not installed.
     """
@@ -91,6 +94,12 @@ def check_name(path: Path) -> None:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Reads training rows: ours, or anyone's with the columns `messages` and, perhaps, `tools`.
+
+    Args:
+        path: of a .jsonl or .parquet file.
+
+    Returns:
+        The rows, checked.
 
     Raises:
         UsageError: where the file cannot be read, or a row lacks a column or is malformed; names
@@ -110,6 +119,13 @@ def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:
 
     In rows of a `datasets.Dataset`, as in those of a Parquet file, a null in a call or a tool is
     no value but a hole: it is what Arrow fills in where another row has a key that this one lacks.
+
+    Args:
+        rows: of a file, a list or a data set.
+        where: what messages call them.
+
+    Returns:
+        The rows with `messages` and `tools` decoded; further columns stay.
 
     Raises:
         UsageError: where there is none, or one lacks a column or is malformed; names the row.
@@ -155,6 +171,9 @@ def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 def parquet() -> Any:
     """What reads and writes Parquet.
+
+    Returns:
+        The module `pyarrow.parquet`.
 
     Raises:
         UsageError: where it is not installed.

@@ -196,6 +196,10 @@ def leave_the_others() -> None:
 def says_what_to_change(settings: TrainSettings, ways: Sequence[str]) -> Iterator[None]:
     """Turns running out of memory into advice.
 
+    Args:
+        settings: of the run.
+        ways: to need less memory, beside those of all trainers.
+
     Raises:
         UsageError: where memory runs out.
     """

@@ -101,6 +101,11 @@ DEV_SIZE = 200
 def dev_arms(mix: Mix, count: int, limits: bool = False) -> dict[str, list[Scene]]:
     """Scenes of the dev pool that training on a mix is looked at with, `count` of each arm.
 
+    Args:
+        mix: of the training.
+        count: scenes of each arm.
+        limits: whether there is an arm of unsolvable scenes.
+
     Returns:
         "clean"; where the mix is, "shifted" by its shifts; if asked for "limits", unsolvable scenes
         and solvable ones like them. A scene that the shifts cannot be applied to is left out, and
@@ -122,6 +127,9 @@ def dev_arms(mix: Mix, count: int, limits: bool = False) -> dict[str, list[Scene
 
 def check(mix: Mix) -> None:
     """Checks a mix before anything is made from it.
+
+    Args:
+        mix: as asked for.
 
     Raises:
         UsageError: for a share out of range, and for anything unknown.
@@ -272,6 +280,13 @@ def kinds_of(mix: Mix) -> list[tuple[str, str]]:
 @lru_cache(maxsize=256)
 def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     """The stacks of shifts that an entry of `Mix.shifts` stands for, at one severity.
+
+    Args:
+        entry: a family, a tier, a shift, or several joined by `+`.
+        severity: for shifts that name none.
+
+    Returns:
+        The stacks, which take turns.
 
     Raises:
         UsageError: for an unknown name or severity.

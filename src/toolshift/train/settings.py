@@ -92,6 +92,9 @@ def changed(presets: Mapping[str, S], name: str, changes: Mapping[str, Any]) -> 
         name: of the preset.
         changes: settings by name.
 
+    Returns:
+        New settings of the same kind.
+
     Raises:
         UsageError: for an unknown preset.
     """
@@ -102,6 +105,9 @@ def changed(presets: Mapping[str, S], name: str, changes: Mapping[str, Any]) -> 
 
 def check_common(settings: TrainSettings) -> None:
     """Checks the settings that all ways of training have, before anything expensive starts.
+
+    Args:
+        settings: of the run.
 
     Raises:
         UsageError: naming the setting, its value and its range.
@@ -126,6 +132,10 @@ def check_common(settings: TrainSettings) -> None:
 def check_least(settings: TrainSettings, least: Mapping[str, int]) -> None:
     """Checks settings against the least value of each.
 
+    Args:
+        settings: of the run.
+        least: the least value, by setting.
+
     Raises:
         UsageError: naming the setting, its value and the least one.
     """
@@ -137,6 +147,10 @@ def check_least(settings: TrainSettings, least: Mapping[str, int]) -> None:
 
 def check_kept(settings: TrainSettings, steps: int) -> None:
     """Checks that a run of so many optimizer steps has those after which a checkpoint is kept.
+
+    Args:
+        settings: of the run.
+        steps: how many it takes.
 
     Raises:
         UsageError: where it has not.
@@ -171,6 +185,12 @@ def check_rank(rank: int | None, adapter: str | None, full: bool) -> None:
 
 def steps_of(text: str) -> tuple[int, ...]:
     """Reads steps such as "200,400,800".
+
+    Args:
+        text: numbers with commas between.
+
+    Returns:
+        Sorted, each once.
 
     Raises:
         UsageError: for anything else.

@@ -42,6 +42,12 @@ def world_names() -> tuple[str, ...]:
 def find_world(name: str) -> World:
     """The world of this name.
 
+    Args:
+        name: of a world, a path, or `NAME@HASH`.
+
+    Returns:
+        The world; the same object for the same name.
+
     Raises:
         UsageError: where there is none; offers the nearest names.
     """

@@ -59,6 +59,9 @@ def episode_of(state: TaskState) -> Episode:
 def current_episode() -> Episode:
     """The episode of the sample that this code runs in.
 
+    Returns:
+        The live one, which the calls of the sample change.
+
     Raises:
         UsageError: outside a sample.
     """

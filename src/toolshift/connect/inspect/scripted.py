@@ -70,6 +70,13 @@ def _lines(spec: str, cell: bytes) -> Sequence[ChatMessageAssistant]:
 def lines(spec: str, cell: Cell) -> list[ChatMessageAssistant]:
     """All that a scripted agent says in the scene of a cell, a message a turn.
 
+    Args:
+        spec: of the agent, as "oracle".
+        cell: of the scene.
+
+    Returns:
+        Messages as Inspect has them, in order.
+
     Raises:
         UsageError: for an agent that is not scripted.
     """

@@ -73,6 +73,9 @@ def shifted(
         seeds: how many seeds.
         pool: of entities and wordings: train, dev or test.
         size: entities in each world.
+
+    Returns:
+        A task with a sample for each cell.
     """
     return _task(
         Selection.of(

@@ -62,6 +62,13 @@ class ShiftOptions:
 def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, dict[str, str]]:
     """The shifted interface of a tool list, with no server behind it yet; and what did not apply.
 
+    Args:
+        listed: the tools as the server lists them.
+        how: the shifts, and what is done about one that does not apply.
+
+    Returns:
+        The interface; and by shift, why it does not apply.
+
     Raises:
         UsageError: where a shift does not apply and is not to be skipped, or is refused.
     """
@@ -156,6 +163,12 @@ class ShiftedTools:
     async def list(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to `tools/list`: all that is shown, on one page.
 
+        Args:
+            params: of the request.
+
+        Returns:
+            The result, as JSON.
+
         Raises:
             MCPError: as the server answered, or where a shift does not apply to its tools.
         """
@@ -170,6 +183,12 @@ class ShiftedTools:
 
     async def call(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """The answer to `tools/call`, and whether the tools on offer have changed with it.
+
+        Args:
+            params: of the request.
+
+        Returns:
+            The result, as JSON; True where `tools/list` now answers otherwise.
 
         Raises:
             MCPError: as the server answered, in the words that are shown.

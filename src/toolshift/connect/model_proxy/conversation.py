@@ -51,6 +51,13 @@ class Agent:
     def __call__(self, name: str, arguments: dict[str, Any]) -> Result:
         """What the agent has reported, once.
 
+        Args:
+            name: of the tool, in the agent's words.
+            arguments: of the call.
+
+        Returns:
+            The result.
+
         Raises:
             Wanted: where it has not made the call yet.
         """

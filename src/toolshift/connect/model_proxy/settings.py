@@ -36,6 +36,9 @@ class ShiftOptions:
 def check_stack(stack: tuple[Applied, ...]) -> None:
     """Refuses what no proxy can do, whatever the tools.
 
+    Args:
+        stack: the shifts.
+
     Raises:
         UsageError: for a shift of the truth or of what a user says.
     """
@@ -56,6 +59,13 @@ def check_stack(stack: tuple[Applied, ...]) -> None:
 
 def prepare(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Toolbox, LiveScene]:
     """The tools of a request, and the scene that shows them shifted.
+
+    Args:
+        listed: the tools in the OpenAI format.
+        how: the shifts.
+
+    Returns:
+        The tools under their own names; the scene, with its layers.
 
     Raises:
         UsageError: where a shift is not applicable to these tools; the message says why.

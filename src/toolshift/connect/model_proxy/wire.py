@@ -15,6 +15,9 @@ DONE = b"data: [DONE]\n\n"
 async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
     """The chunks of a server-sent stream, up to its end or `[DONE]`.
 
+    Args:
+        lines: of the answer, as they arrive.
+
     Raises:
         ValueError: for a line of data that is no JSON object.
     """

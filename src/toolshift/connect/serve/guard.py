@@ -96,6 +96,13 @@ def _port(address: str) -> int:
 def hosts_of(host: str, allowed: Iterable[str] = ()) -> list[str]:
     """The names by which a server that listens on `host` may be called.
 
+    Args:
+        host: as it is listened on.
+        allowed: further names, as of a reverse proxy.
+
+    Returns:
+        Names without a port, in lower case.
+
     Raises:
         UsageError: for an allowed host that is no bare name.
     """

@@ -34,6 +34,13 @@ def require() -> None:
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket.
 
+    Args:
+        host: a name or an address.
+        port: 0 for any that is free.
+
+    Returns:
+        One that already accepts connections.
+
     Raises:
         UsageError: where the address cannot be had.
     """

@@ -53,6 +53,9 @@ class _Log:
     def news(self) -> list[tuple[Head, int, int]]:
         """The whole lines that have been added, with their places.
 
+        Returns:
+            What each begins with, where in the file it begins, and how many bytes it has.
+
         Raises:
             UsageError: where one is damaged.
         """
@@ -119,6 +122,12 @@ class Book:
 
     def trace(self, key: str) -> dict[str, Any] | None:
         """An episode and its clean partner, with their scenes; None where there is none.
+
+        Args:
+            key: of the episode, as its row names it.
+
+        Returns:
+            Both as JSON for the page.
 
         Raises:
             UsageError: where its line is damaged.

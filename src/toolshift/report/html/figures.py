@@ -50,6 +50,9 @@ def figure(value: Interval | float | None, at: str, form: str, why: str = "") ->
         form: "change" (a drop, written as a change of accuracy), "gain" (already a change),
             "rate" (with its limits), "share", "plain" or "count".
         why: why the figure is undefined, where it is.
+
+    Returns:
+        Markup that names the place of the figure, so that a test can look it up.
     """
     plain = as_plain(value)
     if plain is None or (isinstance(plain, list) and plain[0] is None):

@@ -77,6 +77,9 @@ class Server(ThreadingHTTPServer):
     def page(self) -> str:
         """The page as the runs stand; made again when they have grown.
 
+        Returns:
+            HTML.
+
         Raises:
             UsageError: where a run is damaged.
         """

@@ -59,6 +59,12 @@ class _Format(msgspec.Struct):
 def check_name(name: str) -> str:
     """A name that can stand in `a:2+b:1`.
 
+    Args:
+        name: as asked for.
+
+    Returns:
+        The same name.
+
     Raises:
         UsageError: for one that cannot.
     """
@@ -69,6 +75,12 @@ def check_name(name: str) -> str:
 
 def read_shift_file(path: Path) -> ShiftFile:
     """Reads the file of a shift.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        Its content, checked.
 
     Raises:
         UsageError: where it is not there, is none, or its tools have been edited.
@@ -86,6 +98,9 @@ def decode_shift_file(raw: bytes, path: str) -> ShiftFile:
     Args:
         raw: the content.
         path: where it is from, for messages.
+
+    Returns:
+        The content, checked.
 
     Raises:
         UsageError: where it is none, or its tools have been edited.
@@ -114,6 +129,12 @@ _known: dict[str, Shift] = {}
 
 def find_file_shift(name: str) -> Shift:
     """The shift of a file, by the path of the file or by the name that results know it by.
+
+    Args:
+        name: a path, or `NAME@HASH`.
+
+    Returns:
+        The shift.
 
     Raises:
         UsageError: where the file is gone, has changed, or is none.

@@ -46,6 +46,14 @@ class Side(msgspec.Struct, frozen=True):
 def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]]) -> Side:
     """A side of these tools.
 
+    Args:
+        kind: where the tools come from.
+        origin: how messages name it.
+        tools: as an MCP server lists them.
+
+    Returns:
+        The side.
+
     Raises:
         UsageError: where there are none, one has no name, or two have the same.
     """
@@ -60,6 +68,12 @@ def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]]) -> Side:
 
 def read_side(text: str) -> Side:
     """Reads a tool list; see the module.
+
+    Args:
+        text: a path, an address or a command.
+
+    Returns:
+        The tools of one side of a release.
 
     Raises:
         UsageError: where it cannot be read, or is no list of tools.

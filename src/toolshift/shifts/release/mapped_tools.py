@@ -51,6 +51,13 @@ class Route:
     def inward(self, arguments: Mapping[str, Any], before: Source) -> dict[str, Any]:
         """The arguments of the old tool; surplus ones are left out.
 
+        Args:
+            arguments: as spoken to the new tool.
+            before: the old tool.
+
+        Returns:
+            By parameter of the old tool.
+
         Raises:
             Unsayable: where the old tool cannot express it.
         """
@@ -104,6 +111,9 @@ def carries(value: Any, words: Mapping[str, str], schema: JSONSchema) -> bool:
         value: of the new parameter.
         words: new choices to old ones.
         schema: of the old parameter.
+
+    Returns:
+        False where it has no counterpart among the old choices or types.
     """
     try:
         _said("", value, words, schema)

@@ -85,6 +85,12 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 def read_mapping(path: Path) -> Answers:
     """Reads a mapping file.
 
+    Args:
+        path: of the file.
+
+    Returns:
+        Its answers.
+
     Raises:
         UsageError: where it is not there, or is no mapping file.
     """
@@ -107,6 +113,9 @@ def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:
     Args:
         answers: what is known so far, `UNDECIDED` for what is not.
         notes: by `table.tool` or `table.tool.name`, what to say beside an entry.
+
+    Returns:
+        TOML.
     """
     told = msgspec.to_builtins(answers)
     lines = ['# Fill in every "?": the new name, or "" where there is none. Then give the file as']

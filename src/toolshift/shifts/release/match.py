@@ -112,6 +112,9 @@ _WRITING = frozenset(
 def said_effect(source: Source) -> tuple[Effect | None, bool]:
     """Whether a tool reads or writes, as far as it says so.
 
+    Args:
+        source: the tool as its server tells of it.
+
     Returns:
         The effect, None where nothing says it; and whether its hints say it. Else its verb does:
         the only one of its name, or the first word of its description.

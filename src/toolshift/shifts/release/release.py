@@ -101,6 +101,14 @@ class Release:
     def __call__(self, scene: Scene, rng: Random, severity: Severity) -> Change:
         """The change of a scene; a rule, as the registry of shifts takes one.
 
+        Args:
+            scene: with the old tools.
+            rng: not used, for nothing is drawn.
+            severity: not used, for there is one level.
+
+        Returns:
+            The change.
+
         Raises:
             NotApplicable: where the scene has other tools than the old ones, nothing that is shown
                 changes, or the task cannot be carried over.

@@ -106,6 +106,9 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
         given: answers that are known, from a mapping file.
         accept: take the likeliest of what is doubtful.
 
+    Returns:
+        What is certain, and what is still to be asked.
+
     Raises:
         UsageError: where an answer names what is not there.
     """

@@ -26,6 +26,12 @@ def _load(path: str) -> OwnWorld:
 def load(path: str | Path) -> OwnWorld:
     """The world of a file; made once in a process, and found by its name from then on.
 
+    Args:
+        path: of the file.
+
+    Returns:
+        The world, its tools found and its tasks checked.
+
     Raises:
         UsageError: for whatever is wrong in the file, with the line; where its tools cannot be
             reached, or do not bear out what it expects.
@@ -50,6 +56,12 @@ def find_own(name: str) -> OwnWorld:
     """The world of a path, or of a name with a hash.
 
     The file behind a name is one of those known, or stands in the working directory.
+
+    Args:
+        name: a path, or `NAME@HASH`.
+
+    Returns:
+        The world.
 
     Raises:
         UsageError: where the file is not known, or has changed since.

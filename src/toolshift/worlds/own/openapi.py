@@ -99,6 +99,14 @@ class HttpTools:
     def send(self, method: str, path: str, **how: Any) -> Any:
         """Sends a request.
 
+        Args:
+            method: of HTTP.
+            path: below the address of the server.
+            how: further arguments of httpx's `request`.
+
+        Returns:
+            The response.
+
         Raises:
             UsageError: where the server cannot be reached.
         """

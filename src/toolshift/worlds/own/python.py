@@ -36,6 +36,14 @@ OBJECT = {"type": "object"}
 def load_own(reference: str, file: WorldFile, place: Place) -> Any:
     """Imports `module` or `module:attribute` of the user's, from the file's folder too.
 
+    Args:
+        reference: as it stands in the file.
+        file: the file of the world.
+        place: where in it the reference stands, for messages.
+
+    Returns:
+        The object.
+
     Raises:
         UsageError: where it is not there, or importing it fails.
     """

@@ -99,6 +99,13 @@ class Recording:
     def save(self, path: Path, head: Head) -> int:
         """Writes it to a file; returns the number of answers.
 
+        Args:
+            path: of the file.
+            head: what the recording is of.
+
+        Returns:
+            How many answers it holds.
+
         Raises:
             UsageError: where the file cannot be written.
         """
@@ -122,6 +129,12 @@ def _plain(line: Line, tools: Mapping[str, Tool]) -> Line:
 
 def read_recording(file: WorldFile) -> tuple[Head, Recording]:
     """The recording that a world's file names.
+
+    Args:
+        file: the file of the world.
+
+    Returns:
+        What it is of, and its answers.
 
     Raises:
         UsageError: where it cannot be read, or is none, with the number of the line.

@@ -26,6 +26,9 @@ def carry_out(
         env: the values of its arguments, by fact.
         heard: what earlier calls have brought.
 
+    Returns:
+        One record of facts for each that was returned.
+
     Raises:
         Impossible: where no tool stands for it, or it fails for good.
     """

@@ -98,6 +98,9 @@ class Prepared:
 class OwnWorld(World):
     """A file of tasks over the user's own tools.
 
+    Args:
+        file: as it was read.
+
     Attributes:
         file: as it was read.
         toolbox: the tools with the documents that they were read from.
@@ -385,6 +388,12 @@ def _as_fact(slot: str) -> Fact:
 
 def find_source(file: WorldFile) -> Source:
     """The source that a file names.
+
+    Args:
+        file: the file of the world.
+
+    Returns:
+        The tools, listed and ready to be opened.
 
     Raises:
         UsageError: where it cannot be reached or read, with the line in the file.

@@ -45,6 +45,9 @@ def fragment(folders: Sequence[RunFolder], keep: int = KEEP) -> Fragment:
         keep: most episodes with a trace (and the clean ones beside them), in the order of
             `choose` and within `MAX_BYTES`.
 
+    Returns:
+        The HTML, its style, and its data.
+
     Raises:
         UsageError: where a run folder is damaged.
     """
