@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from toolshift.episode.grade import grade
-from toolshift.train.callbacks import read_curves
+from toolshift.train.curves import read_curves
 from toolshift.train.grpo_settings import preset
 from toolshift.train.reward import Earned
 from toolshift.train.scenes import Mix

@@ -24,10 +24,11 @@ from train.grpo_runs import MIX, letters, same, settings, steps_of, weights  # n
 from transformers import TrainerCallback  # noqa: E402
 
 from toolshift.agents.local import LocalAgent  # noqa: E402
-from toolshift.cli.actions.grpo import GrpoOptions  # noqa: E402
+from toolshift.cli.grpo import GrpoOptions  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
-from toolshift.train.callbacks import Spent, checkpoints, read_curves  # noqa: E402
+from toolshift.train.callbacks import Spent, checkpoints  # noqa: E402
+from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.grpo import build, train  # noqa: E402
 from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer, _config  # noqa: E402

@@ -21,7 +21,8 @@ from train.two_processes import settings  # noqa: E402
 
 from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.core.message import Turn  # noqa: E402
-from toolshift.train.callbacks import checkpoints, read_curves  # noqa: E402
+from toolshift.train.callbacks import checkpoints  # noqa: E402
+from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.presets import preset  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 

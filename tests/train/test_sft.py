@@ -17,7 +17,8 @@ from train.tiny import full, lora, losses  # noqa: E402
 from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
-from toolshift.train.callbacks import checkpoints, clock, read_curves  # noqa: E402
+from toolshift.train.callbacks import checkpoints, clock  # noqa: E402
+from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.evaluation import LiveAgent, decoding  # noqa: E402
 from toolshift.train.model import find_base, load  # noqa: E402
 from toolshift.train.presets import Settings, preset  # noqa: E402

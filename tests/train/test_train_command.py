@@ -10,14 +10,14 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 
-from toolshift.cli.actions.train import (  # noqa: E402
+from toolshift.cli.train import (  # noqa: E402
     PaftOptions,
     SftOptions,
     paft_command,
     sft_command,
 )
 from toolshift.core.errors import UsageError  # noqa: E402
-from toolshift.train.callbacks import read_curves  # noqa: E402
+from toolshift.train.curves import read_curves  # noqa: E402
 from toolshift.train.rows import write_rows  # noqa: E402
 from toolshift.train.settings import steps_of  # noqa: E402
 

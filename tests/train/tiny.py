@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from toolshift.lm.smol import chat_template
-from toolshift.train.callbacks import read_curves
+from toolshift.train.curves import read_curves
 from toolshift.train.data import make_rows
 from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix

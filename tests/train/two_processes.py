@@ -12,7 +12,7 @@ from torch.distributed.fsdp import fully_shard
 from train import tiny
 
 from toolshift.train.batches import Encoder, collate, encode_rows
-from toolshift.train.callbacks import read_curves
+from toolshift.train.curves import read_curves
 from toolshift.train.loss import add_loss
 from toolshift.train.model import find_base, load
 from toolshift.train.presets import preset

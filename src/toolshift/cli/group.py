@@ -62,7 +62,7 @@ SECTIONS = {
         "check": Entry("toolshift.cli.check:check", "Check worlds and shifts against the rules."),
     },
     "Train": {
-        "data": Entry("toolshift.cli.train:data", "Write expert trajectories as training data."),
+        "data": Entry("toolshift.cli.data:data", "Write expert trajectories as training data."),
         "train": Entry(
             "toolshift.cli.train:train",
             "Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo.",

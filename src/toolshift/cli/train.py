@@ -1,48 +1,36 @@
-"""Commands that train: data, the methods, and the studies of the research."""
+"""`toolshift train`: sft and paft here, grpo in a file of its own."""
 
 from __future__ import annotations
 
+import hashlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from toolshift.cli.group import Group, toolshift
-from toolshift.cli.options import Option, as_json, options
+from toolshift.cli.data import MixOptions, mix, trajectories, warn
+from toolshift.cli.group import Group
+from toolshift.cli.grpo import grpo
+from toolshift.cli.options import PATH, Option, as_json, options
+from toolshift.cli.training import RunOptions, warn_of_evidence
+from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
+from toolshift.core.terminal import print_json, progress
+from toolshift.lm.checkpoint import training_record
+from toolshift.train.data import make_rows, shifted_of
+from toolshift.train.model import find_base, require_training
+from toolshift.train.presets import EVAL_EVERY, TRAJECTORIES, Settings, preset
+from toolshift.train.rows import read_rows
+from toolshift.train.scenes import Mix, check_share
+from toolshift.train.settings import SFT, check_rank, first_process
 
-mix = options(
-    click.option(
-        "--world", "worlds", multiple=True, default=("poi",), show_default=True, help="Repeat."
-    ),
-    click.option("--kind", "kinds", multiple=True, help="Only this task kind; repeat."),
-    click.option(
-        "--shift",
-        "shifts",
-        multiple=True,
-        metavar="FAMILY|TIER|NAME[:SEV][+NAME[:SEV]]",
-        help="What shifts the shifted share: EFP, SBP, SRP, formats, midway, graph, limits, "
-        "symbols, diverse, a tier, a shift, 'all'; repeat. Named twice, drawn twice as often. "
-        "Default: EFP, SBP, SRP and limits.",
-    ),
-    click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
-    click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),
-    click.option("--size", default=2000, show_default=True, help="Entities in each world."),
-)
-trajectories = options(
-    click.option(
-        "--slips",
-        default=0.0,
-        show_default=True,
-        help="Share of trajectories in which the expert first makes a call that is rejected.",
-    ),
-    click.option(
-        "--share",
-        default=1,
-        show_default=True,
-        help="So many in succession meet one draw of a shift: a batch then reads its list of "
-        "tools once.",
-    ),
-)
+if TYPE_CHECKING:
+    from toolshift.train.callbacks import Evaluate
+    from toolshift.train.model import Base
 
 
 def _number(name: str, kind: type, help_: str) -> Option:
@@ -57,7 +45,7 @@ training = options(
         help="smoke: seconds, no evidence; small: SmolLM2-135M with LoRA on two cores; paper: "
         "Qwen2.5-7B-Instruct in full on GPUs.",
     ),
-    click.option("--out", type=click.Path(path_type=Path), help="Folder for the result."),
+    click.option("--out", type=PATH, help="Folder for the result."),
     click.option("--model", help="smol, a model directory or a hub name. Default: the preset's."),
     click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft."),
     click.option("--full/--lora", default=None, help="Train all weights, or an adapter."),
@@ -96,36 +84,155 @@ training = options(
 )
 
 
-@toolshift.command()
-@click.option("--out", type=click.Path(path_type=Path), required=True, help=".jsonl or .parquet.")
-@click.option("--count", default=6050, show_default=True, help="Trajectories.")
-@click.option("--alpha", default=0.0, show_default=True, help="Share that is shifted, 0 to 1.")
-@trajectories
-@click.option(
-    "--turns",
-    is_flag=True,
-    help="For TRL's own trainers: a row for each turn that is learned, as prompt and completion, "
-    "with tools and calls written out.",
-)
-@click.option("--layout", help="How --turns writes them. Default: description-first.")
-@mix
-@as_json
-def data(**options: Any) -> None:
-    """Write expert trajectories as training data: the oracle in clean and shifted scenes.
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(RunOptions):
+    """What supervised training is asked for.
 
-    Columns are messages and tools, in the OpenAI format, for `toolshift train sft`. Entities and
-    wordings are of the training pool only.
-
-    \b
-    toolshift data --out static.jsonl
-    toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
+    Attributes:
+        show_mask: print a row with what is learned, and stop.
     """
-    from toolshift.cli.actions.data import DataOptions, data_command
 
-    data_command(DataOptions(**options))
+    show_mask: bool = False
+    epochs: int | None = None
+    accumulate: int | None = None
+    max_tokens: int | None = None
+
+    def settings(self) -> Settings:
+        """The preset, changed by what is asked for, and checked.
+
+        Returns:
+            The settings.
+
+        Raises:
+            UsageError: for a setting out of range, and where the result has no place to go.
+        """
+        if self.out is None and not self.show_mask:
+            raise UsageError("give --out, the folder for the result")
+        settings = preset(self.preset, **self.changes(Settings))
+        check_rank(self.rank, self.adapter, settings.full)
+        return settings
 
 
-@toolshift.group(cls=Group)
+@dataclass(frozen=True, kw_only=True)
+class SftOptions(TrainOptions):
+    """What `toolshift train sft` is asked for."""
+
+    data: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaftOptions(MixOptions, TrainOptions):
+    """What `toolshift train paft` is asked for: training, on trajectories of a mix.
+
+    Attributes:
+        count: trajectories; 0 for as many as the preset takes.
+    """
+
+    count: int = 0
+
+
+def sft_command(options: SftOptions) -> None:
+    """Trains on the rows of a file."""
+    require_training()
+    settings, data = options.settings(), options.data
+    rows = read_rows(data)
+    how = {"file": data.name, "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
+    _train(rows, settings, options, how, None)
+
+
+def paft_command(options: PaftOptions) -> None:
+    """Trains on the oracle's trajectories, a share of them in shifted scenes."""
+    settings, mix = options.settings(), options.mix()
+    find_base(settings)  # before the trajectories are made
+    amount = options.count or TRAJECTORIES[settings.preset]
+    with progress("trajectories") as watch:
+        rows = make_rows(mix, amount, watch)
+    warn(check_share(shifted_of(rows), mix, amount))
+    _train(rows, settings, options, {"mix": msgspec.to_builtins(mix), "count": amount}, mix)
+
+
+def _train(
+    rows: Sequence[Mapping[str, Any]],
+    settings: Settings,
+    options: TrainOptions,
+    data: Mapping[str, Any],
+    mix: Mix | None,
+) -> None:
+    if options.show_mask:
+        click.echo(_masked(_telling(rows), settings))
+        return
+    warn_of_evidence(settings)
+    settings, evaluate = _evaluation(rows, settings, options.eval_every, mix)
+    assert options.out is not None  # or its settings are refused
+    with progress("rows tokenized") as watch:
+        out = load(SFT)(
+            rows,
+            settings,
+            options.out,
+            resume=options.start(),
+            data=data,
+            evaluate=evaluate,
+            watch=watch,
+        )
+    if first_process():
+        _say_done(out, settings, options.as_json)
+
+
+def _evaluation(
+    rows: Sequence[Mapping[str, Any]], settings: Settings, asked: int | None, mix: Mix | None
+) -> tuple[Settings, Callable[[Base], Evaluate] | None]:
+    """How often the live model is evaluated, and by what.
+
+    Raises:
+        UsageError: where an evaluation was asked for that the rows do not allow.
+    """
+    every = EVAL_EVERY[settings.preset] if asked is None else asked
+    settings = msgspec.structs.replace(settings, eval_every=every)
+    if not every:
+        return settings, None
+    try:
+        return settings, load("toolshift.train.evaluation:evaluation")(rows, settings, mix)
+    except UsageError as fault:
+        if asked is not None:
+            raise
+        warn(f"No evaluation on the way: {fault}")
+        return msgspec.structs.replace(settings, eval_every=0), None
+
+
+def _telling(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first row with a message that is context only, or else the first."""
+    masked = (row for row in rows if any(m.get("weight") == 0 for m in row["messages"]))
+    return next(masked, rows[0])
+
+
+def _masked(row: Mapping[str, Any], settings: Settings) -> str:
+    """One row as the model reads it; what is learned is green and in brackets."""
+    base, batches = find_base(settings), load("toolshift.train.batches")
+    encoder = batches.Encoder(base.tokenizer, base.template, settings.layout, base.tool_role)
+    marks = ("\x1b[32m[[", "]]\x1b[0m") if sys.stdout.isatty() else ("[[", "]]")
+    example = encoder.encode(row)
+    share = int((example.weights != 0).sum())
+    return (
+        f"{batches.show_mask(example, base.tokenizer, marks)}\n"
+        f"{share} of {len(example.tokens)} tokens are learned; they stand between [[ and ]]."
+    )
+
+
+def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
+    record = training_record(out)
+    if as_json:
+        print_json(record)
+        return
+    what = "model" if settings.full else "adapter"
+    size = sum(file.stat().st_size for file in out.glob("*.safetensors"))
+    click.echo(
+        f"{what} in {out} ({size / 1e6:.1f} MB): {record['steps']} steps, {record['tokens']:,} "
+        f"tokens, {record['wall_seconds']:.0f} s, mean loss of the last 10 steps "
+        f"{record['last_loss']:.3f}"
+    )
+
+
+@click.group(cls=Group)
 def train() -> None:
     """Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo."""
 
@@ -133,7 +240,7 @@ def train() -> None:
 @train.command()
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Rows with the columns messages and tools; see `toolshift data`.",
 )
@@ -146,8 +253,6 @@ def sft(**options: Any) -> None:
     toolshift train sft --data static.jsonl --out runs/static
     toolshift train sft --data static.jsonl --show-mask
     """
-    from toolshift.cli.actions.train import SftOptions, sft_command
-
     sft_command(SftOptions(**options))
 
 
@@ -163,62 +268,7 @@ def paft(**options: Any) -> None:
     \b
     toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft
     """
-    from toolshift.cli.actions.train import PaftOptions, paft_command
-
     paft_command(PaftOptions(**options))
 
 
-@train.command("grpo")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
-@click.option("--preset", default="small", show_default=True, help="smoke, small or paper.")
-@click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")
-@mix
-@click.option("--model", help="smol, scratch, a model directory or a hub name.")
-@click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft.")
-@click.option("--full/--lora", default=None, help="Train all weights, or a LoRA adapter.")
-@click.option("--rank", type=int, help="Of a new LoRA adapter.")
-@click.option("--lr", type=float, help="Learning rate.")
-@click.option("--steps", type=int, help="Optimizer steps.")
-@click.option("--groups", type=int, help="Scenes in a step.")
-@click.option("--group", type=int, help="Episodes of each scene, at least 2.")
-@click.option("--batch", type=int, help="Episodes in one forward pass.")
-@click.option("--rollout-batch", type=int, help="Episodes decoded together.")
-@click.option("--temperature", type=float, help="Of the sampling.")
-@click.option("--beta", type=float, help="Weight of the KL penalty; 0 for none.")
-@click.option(
-    "--epsilon",
-    type=float,
-    help="Where ratios are clipped: none is, with one update for each rollout.",
-)
-@click.option("--objective", help="dapo, grpo, bnpo or dr_grpo.")
-@click.option("--scale", help="What advantages are divided by: group, batch or none.")
-@click.option("--turn-tokens", type=int, help="Most tokens of one reply.")
-@click.option(
-    "--episode-tokens", type=int, help="An episode ends with the reply that passes so many."
-)
-@click.option(
-    "--reward", "rewards", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat."
-)
-@click.option("--precision", help="bfloat16 or float32.")
-@click.option("--layout", help="How tools are listed. Default: as --adapter was trained.")
-@click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
-@click.option("--vllm/--no-vllm", default=None, help="Roll out with vLLM (needs a GPU).")
-@click.option("--threads", type=int, help="Torch's threads.")
-@click.option("--save-every", type=int, help="Steps between checkpoints; the last one is kept.")
-@click.option("--save-at", metavar="STEP,STEP", help="Checkpoints that are all kept.")
-@click.option("--eval-every", type=int, help="Steps between evaluations; 0 for none.")
-@click.option("--eval-scenes", type=int, help="Scenes of each arm of an evaluation.")
-@click.option(
-    "--resume", is_flag=False, flag_value="last", help="Go on, from the last checkpoint or STEP."
-)
-@as_json
-def grpo(**options: Any) -> None:
-    """Train by GRPO: the model plays scenes, and the grader pays.
-
-    \b
-    toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
-    toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
-    """
-    from toolshift.cli.actions.grpo import GrpoOptions, grpo_command
-
-    grpo_command(GrpoOptions(**options))
+train.add_command(grpo)

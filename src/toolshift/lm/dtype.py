@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 def computes_in(precision: str) -> torch.dtype:
@@ -15,6 +17,8 @@ def computes_in(precision: str) -> torch.dtype:
     weights are held and multiplied as float32. Replies differ by no more than the rounding of what
     lies between the layers, which can turn a choice between two tokens that are nearly as likely.
     """
+    import torch  # noqa: PLC0415 - heavy, and an extra
+
     emulated = precision == "bfloat16" and not _has_bfloat16()
     return torch.float32 if emulated else getattr(torch, precision)
 
@@ -22,6 +26,8 @@ def computes_in(precision: str) -> torch.dtype:
 @lru_cache(maxsize=1)
 def _has_bfloat16() -> bool:
     """Whether torch multiplies matrices of bfloat16 here by instructions made for it."""
+    import torch  # noqa: PLC0415 - heavy, and an extra
+
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     try:  # what torch itself asks before it hands a product to oneDNN

@@ -18,9 +18,9 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from toolshift.core.errors import UsageError
 from toolshift.lm.checkpoint import RECORD
+from toolshift.train.curves import CURVES, read_curves
 from toolshift.train.settings import TrainSettings, check_kept
 
-CURVES = "curves.jsonl"
 ASKED = "asked.json"
 SPENT = "spent.json"
 EVERY_SECONDS = 30.0
@@ -100,12 +100,6 @@ class Curves(TrainerCallback):
         if self.file.exists():
             kept = [line for line in read_curves(self.file) if line["step"] <= step]
             self.file.write_text("".join(json.dumps(line) + "\n" for line in kept), "utf-8")
-
-
-def read_curves(file: Path) -> list[dict[str, Any]]:
-    """The lines of a run's curves; a torn last one is left out."""
-    lines = file.read_text("utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in lines]
 
 
 class Progress(TrainerCallback):

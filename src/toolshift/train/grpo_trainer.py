@@ -23,7 +23,8 @@ from trl.trainer.utils import split_tensor_dict
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.lm.weights import quiet
-from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent, read_curves
+from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent
+from toolshift.train.curves import read_curves
 from toolshift.train.generation import VllmVoice, Voice
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.logprobs import add_scores, pack

@@ -24,19 +24,11 @@ from toolshift.core.tool import JSON
 from toolshift.lm.checkpoint import RECORD, training_record
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
-from toolshift.train.callbacks import (
-    ASKED,
-    SPENT,
-    Spent,
-    checkpoints,
-    damaged,
-    read_curves,
-    step_of,
-)
+from toolshift.train.callbacks import ASKED, SPENT, Spent, checkpoints, damaged, step_of
+from toolshift.train.curves import read_curves
 from toolshift.train.model import Base
-from toolshift.train.settings import S, TrainSettings, first_process, processes
+from toolshift.train.settings import NO_EVIDENCE, S, TrainSettings, first_process, processes
 
-NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 _MAY_CHANGE = {"save_at", "save_every", "eval_every", "eval_scenes", "threads"}
 _PACKAGES = ("toolshift", "torch", "transformers", "trl", "peft", "accelerate")
 

@@ -16,6 +16,7 @@ from toolshift.lm.prompt import LAYOUTS, Layout
 SCRATCH = "scratch"
 """The name of a tiny untrained model of SmolLM2's own classes and tokenizer."""
 
+NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 SFT, GRPO = "toolshift.train.sft:train", "toolshift.train.grpo:train"
 """What trains, imported when it does (`core.importing.load`): TRL takes seconds to import."""
 

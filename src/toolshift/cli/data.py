@@ -1,13 +1,15 @@
-"""`toolshift data`."""
+"""`toolshift data`, and the options by which scenes to train on are named."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
+from toolshift.cli.options import PATH, as_json, options
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
@@ -17,6 +19,40 @@ from toolshift.train.card import Statistics, card, statistics
 from toolshift.train.data import make_rows, shifted_of
 from toolshift.train.rows import check_name, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, check_share
+
+mix = options(
+    click.option(
+        "--world", "worlds", multiple=True, default=("poi",), show_default=True, help="Repeat."
+    ),
+    click.option("--kind", "kinds", multiple=True, help="Only this task kind; repeat."),
+    click.option(
+        "--shift",
+        "shifts",
+        multiple=True,
+        metavar="FAMILY|TIER|NAME[:SEV][+NAME[:SEV]]",
+        help="What shifts the shifted share: EFP, SBP, SRP, formats, midway, graph, limits, "
+        "symbols, diverse, a tier, a shift, 'all'; repeat. Named twice, drawn twice as often. "
+        "Default: EFP, SBP, SRP and limits.",
+    ),
+    click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
+    click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),
+    click.option("--size", default=2000, show_default=True, help="Entities in each world."),
+)
+trajectories = options(
+    click.option(
+        "--slips",
+        default=0.0,
+        show_default=True,
+        help="Share of trajectories in which the expert first makes a call that is rejected.",
+    ),
+    click.option(
+        "--share",
+        default=1,
+        show_default=True,
+        help="So many in succession meet one draw of a shift: a batch then reads its list of "
+        "tools once.",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +71,9 @@ class MixOptions:
 
     def mix(self) -> Mix:
         """The mix that is asked for, checked.
+
+        Returns:
+            What `toolshift.train` draws scenes from.
 
         Raises:
             UsageError: for what is unknown or out of range, and for shifts without a share.
@@ -73,6 +112,9 @@ class DataOptions(MixOptions):
 
     def written_out(self) -> Layout | None:
         """How turns are written out; None where rows are written whole.
+
+        Returns:
+            One of `LAYOUTS`, or None.
 
         Raises:
             UsageError: for an unknown layout, and for one where nothing is written out.
@@ -125,3 +167,30 @@ def warn(text: str) -> None:
     """Prints a warning, if there is one."""
     if text:
         click.echo(text, err=True)
+
+
+@click.command()
+@click.option("--out", type=PATH, required=True, help=".jsonl or .parquet.")
+@click.option("--count", default=6050, show_default=True, help="Trajectories.")
+@click.option("--alpha", default=0.0, show_default=True, help="Share that is shifted, 0 to 1.")
+@trajectories
+@click.option(
+    "--turns",
+    is_flag=True,
+    help="For TRL's own trainers: a row for each turn that is learned, as prompt and completion, "
+    "with tools and calls written out.",
+)
+@click.option("--layout", help="How --turns writes them. Default: description-first.")
+@mix
+@as_json
+def data(**options: Any) -> None:
+    """Write expert trajectories as training data: the oracle in clean and shifted scenes.
+
+    Columns are messages and tools, in the OpenAI format, for `toolshift train sft`. Entities and
+    wordings are of the training pool only.
+
+    \b
+    toolshift data --out static.jsonl
+    toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
+    """
+    data_command(DataOptions(**options))
