@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from toolshift.cli.data import MixOptions, mix, warn
-from toolshift.cli.options import PATH, as_json
+from toolshift.cli.options import PATH, Sectioned, as_json
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json
@@ -101,7 +101,7 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
         )
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.option("--out", type=PATH, required=True, help="Folder of the run.")
 @click.option("--preset", default="small", show_default=True, help="smoke, small or paper.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")

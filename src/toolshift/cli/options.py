@@ -57,15 +57,16 @@ def _is_struct(kind: object) -> bool:
 HEADINGS = {
     "Tasks": (
         "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials",
-        "baseline", "margin", "by",
+        "baseline", "margin", "by", "data", "count", "alpha", "slips", "share",
     ),
     "Agents": (
         "agent", "agents", "commands", "urls", "baseline_agent", "base_url", "protocol", "max_cost",
         "price_in", "price_out",
     ),
+    "Model": ("preset", "model", "adapter", "full", "rank", "layout"),
     "Output": (
         "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
-        "as_json",
+        "as_json", "show_mask",
     ),
 }  # fmt: skip
 """Headings of the help of long commands, and the parameters below them; others are advanced."""

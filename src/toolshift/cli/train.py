@@ -15,7 +15,7 @@ import msgspec
 from toolshift.cli.data import MixOptions, mix, trajectories, warn
 from toolshift.cli.group import Group
 from toolshift.cli.grpo import grpo
-from toolshift.cli.options import PATH, Option, as_json, options
+from toolshift.cli.options import PATH, Option, Sectioned, as_json, options
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
@@ -237,7 +237,7 @@ def train() -> None:
     """Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo."""
 
 
-@train.command()
+@train.command(cls=Sectioned)
 @click.option(
     "--data",
     type=PATH,
@@ -256,7 +256,7 @@ def sft(**options: Any) -> None:
     sft_command(SftOptions(**options))
 
 
-@train.command()
+@train.command(cls=Sectioned)
 @click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
 @click.option("--count", default=0, help="Trajectories. Default: the preset's.")
 @trajectories
