@@ -1,8 +1,14 @@
-"""The rule that reads prose, on the finishes that showed its faults."""
+"""The reading of prose, on the finishes that showed its faults."""
+
+from importlib import resources
 
 import pytest
 
-from toolshift.episode.prose import read_prose
+from toolshift.episode.prose import read_prose, scales
+from toolshift.episode.prose_signs import Message
+
+SHOWN = '{"listing_ref":"K7Q2-M9XD","map_ref":"B3Z7-ZG8X"}'
+REQUEST = "Tell me the listing reference of Quiet Fox in Pellworm."
 
 
 @pytest.mark.parametrize(
@@ -48,3 +54,56 @@ def test_an_offer_does_not_hide_a_refusal(text: str, reason: str) -> None:
 
 def test_a_repeated_request_is_no_question() -> None:
     assert read_prose("Check whether it is safe and tell me the clearance code.") == ("none", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ('{"ask_for": "birth_date"}', ("question", "")),
+        ('{"listing_ref": null, "error": "backend gone"}', ("refusal", "service_failure")),
+        ('{"listing_ref": "K7Q2\\u2011M9XD"}', ("answer", "")),
+        ("Hmm. Two towns. Can only be one, so I stop.", ("refusal", "contradictory_request")),
+        ("Please be so kind and check whether the town is right.", ("question", "")),
+        ('refuse(reason="tool_unavailable")', ("refusal", "tool_unavailable")),
+        ("get_place was removed, never mind. Listing ref is K7Q2-M9XD.", ("answer", "")),
+        (
+            "The map code is B3Z7-ZG8X, but no listing reference came: service down.",
+            ("refusal", "service_failure"),
+        ),
+    ],
+)
+def test_structure_and_words_together_say_the_kind(text: str, read: tuple[str, str]) -> None:
+    assert read_prose(text, SHOWN, REQUEST) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The answer is 42.", "It is Quiet Fox, as asked for.", "Not K7Q2-M9XD, for sure.", "", "Yes."],
+)
+def test_what_states_no_value_is_no_answer(text: str) -> None:
+    assert not Message(text, SHOWN, REQUEST).states
+    assert read_prose(text, SHOWN, REQUEST)[0] != "answer"
+
+
+def test_a_code_in_a_question_alone_answers_nothing() -> None:
+    assert read_prose("K7Q2-M9XD or B3Z7-ZG8X?", SHOWN, REQUEST) == ("question", "")
+    assert read_prose("K7Q2-M9XD. Anything else?", SHOWN, REQUEST) == ("answer", "")
+
+
+def test_the_models_are_small_and_made_of_whole_numbers() -> None:
+    """Whole numbers add up to the same sum everywhere."""
+    file = resources.files("toolshift.episode").joinpath("prose_weights.json")
+    assert len(file.read_bytes()) < 200_000
+    for scale in (scales().kind, scales().reason):
+        assert all(len(weights) == len(scale.classes) for weights in scale.weights.values())
+    assert set(scales().kind.classes) == {"answer", "none", "question", "refusal"}
+
+
+@pytest.mark.parametrize(
+    "text", ["I cannot do this. {}", "{} if it can be done; else it is impossible.", "Sorry: {}."]
+)
+def test_the_same_words_are_read_alike_whatever_was_shown(text: str) -> None:
+    """Otherwise an agent could leave it to the reader whether it answers or refuses."""
+    wanted, other = (text.format(code) for code in ("K7Q2-M9XD", "B3Z7-ZG8X"))
+    gone = "Notice: Removed today without a successor: get_place."
+    assert read_prose(wanted, SHOWN, REQUEST)[0] == read_prose(other, SHOWN + gone, REQUEST)[0]

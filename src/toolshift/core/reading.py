@@ -19,6 +19,7 @@ _SIGNS = (
 _SPACES = re.compile(r"[^\S\n]+")
 _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|$)", re.IGNORECASE | re.DOTALL)
+_ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
 _LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
 _LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-?\s?({_LETTER}{{4}})(?![A-Z0-9])")
 _DISOWNED = re.compile(
@@ -61,8 +62,9 @@ def fold(text: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """The text without thoughts that leaked into it (`<think>...</think>`)."""
-    return _THOUGHT.sub("", text) if "<" in text else text
+    """The text without thoughts that leaked into it (`<think>...</think>`), JSON escapes read."""
+    said = _THOUGHT.sub("", text) if "<" in text else text
+    return _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), said) if "\\u" in said else said
 
 
 def bare(text: str) -> str:

@@ -26,7 +26,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         true: the true calls behind it: name and arguments.
         effects: the writes that it made, in terms of entities.
         slot: what a question to the user was about; "" where he did not understand it.
-        prose: said outside the protocol, and read by the rule of `agent.read_prose`.
+        prose: said outside the protocol, and read by `episode.prose.read_prose`.
         touched: what came back is not what the bare truth would have said.
         evidence: the reason for a refusal that came to light in this step.
         tools: the names on offer after this step, where they changed.

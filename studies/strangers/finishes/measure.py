@@ -1,7 +1,8 @@
-"""Compares the rule that reads prose with the labels of 400 finishes.
+"""Compares the reading of prose with the labels of finishes.
 
-python studies/strangers/finishes/measure.py              # the dev half
-python studies/strangers/finishes/measure.py --held-out   # the other half: aggregates alone
+python studies/strangers/finishes/measure.py             # the families that it was developed on
+python studies/strangers/finishes/measure.py --show      # and where it disagrees with the labels
+python studies/strangers/finishes/measure.py --held-out  # the second held-out set: results_2.json
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def lines(name: str) -> list[dict[str, Any]]:
 
 
 def read(case: dict[str, Any]) -> tuple[str, str, str]:
-    """The rule's reading of one finish, and the results that were shown."""
+    """The reading of one finish, and the results that were shown."""
     shown = "\n".join(said["text"] for said in case["context"] if said["role"] == "result")
     request = "\n".join(said["text"] for said in case["context"] if said["role"] == "user")
     kind, reason = read_prose(case["finish"], shown, request)
@@ -46,9 +47,8 @@ def states_it(finish: str, value: str, shown: str) -> bool:
 
 
 def measure(half: str, show: bool = False) -> dict[str, Any]:
-    """Agreement with the labels on one half."""
-    sample = lines(f"{half}_sample.jsonl")
-    first, second = lines(f"{half}_labels_a.jsonl"), lines(f"{half}_labels_b.jsonl")
+    """Agreement with the labels of one set."""
+    sample, first = lines(f"{half}_sample.jsonl"), lines(f"{half}_labels_a.jsonl")
     kinds, reasons, values = [], [], []
     families: dict[str, list[tuple[str, str]]] = {}
     for case, label in zip(sample, first, strict=True):
@@ -64,7 +64,6 @@ def measure(half: str, show: bool = False) -> dict[str, Any]:
             print(f"{case['id']} {wrong}: {case['finish']!r}")
     return {
         "finishes": len(kinds),
-        "readers_kind": kappa([(a["kind"], b["kind"]) for a, b in zip(first, second, strict=True)]),
         "kind": kappa(kinds),
         "kind_agreed": sum(a == b for a, b in kinds),
         "reason": kappa(reasons),
@@ -78,19 +77,19 @@ def measure(half: str, show: bool = False) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Checks the hashes of the data, measures, and writes results.json."""
-    parser = argparse.ArgumentParser(description="Measures the rule that reads prose.")
-    parser.add_argument("--held-out", action="store_true", help="score the held-out half too")
-    parser.add_argument("--show", action="store_true", help="print the disagreements of dev")
+    """Checks the hashes of the data, and measures."""
+    parser = argparse.ArgumentParser(description="Measures the reading of prose.")
+    parser.add_argument("--held-out", action="store_true", help="score the held-out set")
+    parser.add_argument("--show", action="store_true", help="print disagreements of development")
     options = parser.parse_args()
     for line in (HERE / "SHA256SUMS").read_text("utf-8").splitlines():
         digest, name = line.split()
         assert hashlib.sha256((HERE / name).read_bytes()).hexdigest() == digest, name
-    results = {"dev": measure("dev", options.show)}
     if options.held_out:
-        results["heldout"] = measure("heldout")
-        text = json.dumps(results, indent=1)
-        (HERE / "results.json").write_text(text + "\n", "utf-8")
+        results = {"heldout_2": measure("heldout_2")}
+        (HERE / "results_2.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    else:
+        results = {half: measure(half, options.show) for half in ("dev", "heldout")}
     print(json.dumps(results, indent=1))
 
 
