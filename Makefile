@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench docs adapters frameworks clean
+.PHONY: setup demo test coverage check bench docs adapters frameworks clean
 
 setup: .venv/.ready
 
@@ -28,6 +28,9 @@ demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO
 
 test: setup  ## every test, the ones with a real model included
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+coverage: setup  ## every test, with the branches that they take; fails below the floor in pyproject.toml
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=html:build/coverage
 
 check: setup  ## lint, docstrings, types and layers
 	$(BIN)/ruff check .

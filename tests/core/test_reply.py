@@ -72,7 +72,18 @@ def test_what_cannot_be_read_is_named(message: Any, said: str) -> None:
         Reply.of(message)
 
 
-@pytest.mark.parametrize("answer", ["\ud800", calling(3), calling([1], None)])
+def nested(depth: int) -> dict[str, Any]:
+    return {"a": nested(depth - 1)} if depth else {}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("\ud800", calling(3), calling([1], None), calling({1: 2}), calling({"a": b"x"})),
+        *(calling(nested(300)), calling({"a": float("nan")}), calling({"a": 10**400})),
+    ],
+    ids=range(8),
+)
 def test_an_odd_answer_is_kept_and_read_again(answer: Any, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"tasks": 1, "shifts": ["redirect"], "placebo": False, "out": tmp_path}
     agent = CallableAgent(lambda messages, tools: answer, "odd")

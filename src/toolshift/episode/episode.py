@@ -34,6 +34,7 @@ from toolshift.core.tool import (
     error,
     invalid_arguments,
 )
+from toolshift.core.user import Ask
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
 from toolshift.episode.prose import read_prose
@@ -75,7 +76,7 @@ class Episode:
     # -- what an agent sees --------------------------------------------------------------------
 
     @property
-    def ask_now(self) -> Any:
+    def ask_now(self) -> Ask:
         """The user's request that is being worked on."""
         return self.scene.asks[self.asked]
 
