@@ -366,6 +366,16 @@ def estimate(
     """What `turns` requests of so many tokens each cost, in dollars.
 
     Prices are in dollars per million tokens.
+
+    Args:
+        turns: how many requests.
+        input_tokens: of each.
+        output_tokens: of each.
+        price_in: dollars per million input tokens.
+        price_out: dollars per million output tokens.
+
+    Returns:
+        Dollars.
     """
     return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
 
@@ -438,7 +448,19 @@ def is_local(url: str) -> bool:
 
 
 def headers_of(api_key: str, extra: Mapping[str, str], place: str) -> dict[str, str]:
-    """The headers to send, checked here because a client's own complaint would quote the key."""
+    """The headers to send, checked here because a client's own complaint would quote the key.
+
+    Args:
+        api_key: "" for none.
+        extra: further headers, which may hold the key instead.
+        place: the address, whose host decides whether a key is needed.
+
+    Returns:
+        Names in lower case.
+
+    Raises:
+        UsageError: where a key is missing, or a value has signs that no header can have.
+    """
     key = {"authorization": f"Bearer {api_key.strip()}"} if api_key.strip() else {}
     sent = {**key, **{name.lower(): value.strip() for name, value in extra.items()}}
     if not is_local(place) and not any(map(_SECRET_HEADER.search, sent)):

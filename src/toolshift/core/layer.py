@@ -70,6 +70,15 @@ class Layer:
         """Carries a spoken call inward, and its result outward.
 
         `below` is the rest of the stack; a layer may call it once, several times, or not at all.
+
+        Args:
+            name: of the tool, as this layer shows it.
+            arguments: as spoken, valid for that tool.
+            memory: what this layer keeps in one episode.
+            below: carries a call on, in the terms of the layer below.
+
+        Returns:
+            What is shown for the call.
         """
         return below(name, arguments)
 

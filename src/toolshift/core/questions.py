@@ -213,7 +213,17 @@ def asked_about(
 
 
 def read(question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str) -> Reading:
-    """A question's clauses with their cues."""
+    """A question's clauses with their cues.
+
+    Args:
+        question: what the agent asked.
+        goal: the values that the user has in mind, by slot.
+        vocabulary: the facts of the world.
+        said: what the user has said so far.
+
+    Returns:
+        What each clause is about.
+    """
     known = {slot: value for slot, value in goal.items() if slot in vocabulary}
     clauses, asked = [], []
     for sentence in _sentences(mask(question, known)):

@@ -197,5 +197,16 @@ class GivenTasks(Protocol):
     counts: Mapping[str, int]
 
     def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
-        """The clean scene of a task that is given."""
+        """The clean scene of a task that is given.
+
+        Args:
+            kind: of the task.
+            index: of the task among those of its kind.
+            seed: what shifts draw from.
+            pool: of the wordings that shifts take.
+            size: not used, for nothing is drawn.
+
+        Returns:
+            The scene without shifts.
+        """
         ...

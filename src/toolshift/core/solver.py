@@ -147,7 +147,17 @@ class Solver:
     def route(
         self, fact: str, env: Known, many: bool = False, without: frozenset[str] = frozenset()
     ) -> Tool | None:
-        """The shown tool that brings a fact at the least cost, the authoritative one first."""
+        """The shown tool that brings a fact at the least cost, the authoritative one first.
+
+        Args:
+            fact: that is wanted.
+            env: what is known.
+            many: whether a list of records is wanted.
+            without: names of tools that may not be used.
+
+        Returns:
+            None where no shown tool can bring it.
+        """
         best: tuple[tuple[int, int], Tool] | None = None
         for tool in self.offered():
             if tool.many is not many or tool.key in without or not tool.yields(fact):

@@ -62,7 +62,14 @@ def print_json(value: object) -> None:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], whole: int = 1
 ) -> None:
-    """Prints a plain table; the first `whole` columns are never broken into lines."""
+    """Prints a plain table; the first `whole` columns are never broken into lines.
+
+    Args:
+        title: above it; "" for none.
+        columns: their headings.
+        rows: the cells, which may be anything that has a text.
+        whole: how many of the first columns are never broken into lines.
+    """
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=place < whole)

@@ -150,11 +150,28 @@ class World:
         """Generates the entities: `size` of them, named by the generator of the pool.
 
         The database it returns is never changed and has an attribute `seed`.
+
+        Args:
+            seed: of all choices.
+            size: how many entities.
+            pool: whose generator names them.
+
+        Returns:
+            The database, the same for the same arguments.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its entities")
 
     def truth(self, seed: int, size: int, pool: str) -> Truth:
-        """The truth for a seed; made once and kept."""
+        """The truth for a seed; made once and kept.
+
+        Args:
+            seed: of the entities.
+            size: how many there are.
+            pool: whose generator names them.
+
+        Returns:
+            The tools over those entities.
+        """
         return _truth(self, seed, size, pool)
 
 
@@ -174,7 +191,19 @@ def declare(
     many: bool = False,
     effect: Effect = "read",
 ) -> tuple[Tool, Action]:
-    """A tool that is named after the function that carries it out."""
+    """A tool that is named after the function that carries it out.
+
+    Args:
+        action: carries the tool out.
+        description: as it is shown.
+        params: what it takes.
+        returns: the fields of its result.
+        many: whether it returns a list of records.
+        effect: whether it reads or writes.
+
+    Returns:
+        The tool and its action, for the lists of a world.
+    """
     name = action.__name__
     return Tool(name, description, params, returns, many, effect, origin=(name,)), action
 

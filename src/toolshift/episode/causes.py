@@ -82,7 +82,16 @@ def current_name(cause: str) -> str:
 
 
 def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
-    """The root cause of a failed episode; one of `CAUSES`."""
+    """The root cause of a failed episode; one of `CAUSES`.
+
+    Args:
+        scene: that the agent was in.
+        steps: what happened.
+        end: how the episode ended.
+
+    Returns:
+        Its name.
+    """
     if end == "infrastructure":
         return "infrastructure"
     if end == "crashed":

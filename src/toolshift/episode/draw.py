@@ -69,7 +69,17 @@ def make_scene(
 
 
 def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> Ask:
-    """States a request in one of the phrasings of a pool."""
+    """States a request in one of the phrasings of a pool.
+
+    Args:
+        request: with its phrasings.
+        goal: the values to state.
+        pool: of the phrasings.
+        choice: which of them, counted round.
+
+    Returns:
+        The user's turn.
+    """
     bank = request.phrasings[pool]
     return Ask(bank[choice % len(bank)].format(**goal), goal, request.solve, None)
 
@@ -77,7 +87,16 @@ def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> As
 def settle(
     world: World, truth: Truth, asks: tuple[Ask, ...]
 ) -> tuple[tuple[Ask, ...], tuple[Any, ...]]:
-    """Works out the answers and the effects of requests on the bare truth."""
+    """Works out the answers and the effects of requests on the bare truth.
+
+    Args:
+        world: of the task.
+        truth: without any layer.
+        asks: what the user asks for, turn by turn.
+
+    Returns:
+        The requests with their right answers, and the writes that solving them makes.
+    """
     answers, effects = solve_in_truth(world, truth, asks)
     settled = tuple(replace(ask, expected=text) for ask, text in zip(asks, answers, strict=True))
     return settled, effects

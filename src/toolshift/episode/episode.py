@@ -189,7 +189,13 @@ class Episode:
         return str(following.text)
 
     def refuse(self, reason: str, said: str = "", prose: bool = False) -> None:
-        """Ends the episode because the request cannot be fulfilled."""
+        """Ends the episode because the request cannot be fulfilled.
+
+        Args:
+            reason: one of `toolshift.core.message.REASONS`.
+            said: the words beside it.
+            prose: whether it was read out of prose.
+        """
         self._still_going()
         self._finish("refused", Step("refuse", self.turn, name=reason, said=said, prose=prose))
 

@@ -48,7 +48,16 @@ def _is_dump(answer: str, steps: Sequence[Step]) -> bool:
 
 
 def is_right(ask: Ask, answer: str, fields: Fields) -> bool:
-    """Whether an answer is right, as far as it is asked for one."""
+    """Whether an answer is right, as far as it is asked for one.
+
+    Args:
+        ask: with the right answer, or with what a check wants.
+        answer: what the agent said.
+        fields: the codes that the agent was shown, with the fields that they came from.
+
+    Returns:
+        True where no answer is asked for.
+    """
     if ask.pattern:
         return says(answer, ask.pattern)
     return ask.expected is None or states(answer, ask.expected, fields)

@@ -37,7 +37,16 @@ class TruthBackend:
 def solve_in_truth(
     world: World, truth: Truth, asks: tuple[Ask, ...]
 ) -> tuple[list[str], tuple[Any, ...]]:
-    """The answers to requests, and the effects of solving them, on the bare truth."""
+    """The answers to requests, and the effects of solving them, on the bare truth.
+
+    Args:
+        world: of the task.
+        truth: without any layer.
+        asks: what the user asks for, turn by turn.
+
+    Returns:
+        An answer for each request, and the writes in order.
+    """
     session = truth.open()
     backend = TruthBackend(session)
     answers = []

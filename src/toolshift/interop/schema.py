@@ -340,7 +340,16 @@ def choices_of(schema: Mapping[str, Any]) -> list[str]:
 
 
 def inner_changes(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
-    """The declared values inside two schemas that only one of them has: `- a[].b`, `+ a[].c`."""
+    """The declared values inside two schemas that only one of them has: `- a[].b`, `+ a[].c`.
+
+    Args:
+        old: a schema.
+        new: another.
+        path: where both stand, before each line.
+
+    Returns:
+        Lines that begin with `-` for what is gone and with `+` for what has come.
+    """
     was, now = (dict(_inner(schema, path)) for schema in (old, new))
     if not was or not now:
         return []
@@ -416,7 +425,16 @@ def _named_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def sample(schema: object, word: str = "sample", depth: int = 0) -> Any:
-    """A value that an inlined schema plausibly accepts, always the same one."""
+    """A value that an inlined schema plausibly accepts, always the same one.
+
+    Args:
+        schema: without references.
+        word: for texts of which nothing is known.
+        depth: of the schema in the whole; deep ones are cut.
+
+    Returns:
+        JSON.
+    """
     if not isinstance(schema, Mapping) or depth > 8:
         return word
     for value in _named_values(schema):

@@ -61,7 +61,14 @@ class PrefixMemory:
         return best, length
 
     def add(self, tokens: Tokens, parent: Known | None, start: int, tail: torch.Tensor) -> None:
-        """Keeps a sequence that extends the first `start` tokens of `parent`."""
+        """Keeps a sequence that extends the first `start` tokens of `parent`.
+
+        Args:
+            tokens: of the whole sequence.
+            parent: the known sequence that it extends; None for none.
+            start: how many tokens it has in common with `parent`.
+            tail: keys and values from `start` on, [layers, 2, heads, length, size].
+        """
         if tokens.tobytes() in self._known:
             return
         # A parent shorter than `start` cannot be; a longer one is read only up to `start`.

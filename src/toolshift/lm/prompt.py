@@ -123,7 +123,16 @@ def render_system(
 def render_call(
     name: str, arguments: Mapping[str, Any] | str, layout: Layout = "description-first"
 ) -> str:
-    """Writes one call; arguments that are a string (they were malformed) stand as they came."""
+    """Writes one call; arguments that are a string (they were malformed) stand as they came.
+
+    Args:
+        name: of the tool.
+        arguments: by parameter; their text where they could not be read.
+        layout: as the tools of the conversation are listed.
+
+    Returns:
+        One line.
+    """
     opening = " " * layout.startswith("spaced") + _label(name)
     if isinstance(arguments, str):
         return f"{opening}({arguments})"

@@ -27,7 +27,16 @@ _WEIGHTS[0] /= 2
 def exact_limits(
     values: Floats, bounds: tuple[float, float], confidence: float
 ) -> tuple[float, float]:
-    """The lower and the upper limit of the mean of values that lie within ``bounds``."""
+    """The lower and the upper limit of the mean of values that lie within ``bounds``.
+
+    Args:
+        values: one a task, shape (tasks,).
+        bounds: the least and the greatest that a value can be.
+        confidence: two-sided.
+
+    Returns:
+        Limits within the bounds.
+    """
     tail = 0.5 - confidence / 2
     low = _quantile(*_masses(values, bounds[0]), tail)
     high = -_quantile(*_masses(-values, -bounds[1]), tail)
@@ -38,6 +47,14 @@ def exact_p_value(values: Floats, least: float, at: float) -> float:
     """One-sided p value of a true mean of ``at`` or less, for values of ``least`` or more.
 
     The test that the lower limit of ``exact_limits`` inverts; negate everything for the upper.
+
+    Args:
+        values: one a task, shape (tasks,).
+        least: the least that a value can be.
+        at: the mean that is tested.
+
+    Returns:
+        From 0 to 1.
     """
     return dirichlet_cdf(*_masses(values, least), at)
 
@@ -49,6 +66,14 @@ def dirichlet_cdf(points: Floats, masses: Floats, at: float) -> float:
     gammas G_j * (points_j - at) is not positive. The chance of a positive sum is
     the Bromwich integral of exp(K(s)) / s, K the cumulant generating function,
     taken through the saddlepoint (Helstrom 1996) so that it does not oscillate.
+
+    Args:
+        points: where the weights lie, ascending, shape (points,).
+        masses: how often each counts, same shape.
+        at: the mean.
+
+    Returns:
+        From 0 to 1.
     """
     gaps = points - at
     if gaps[-1] <= 0 or gaps[0] >= 0:

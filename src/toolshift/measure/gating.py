@@ -65,6 +65,14 @@ def more_tasks(changes: Floats, margin: float, confidence: float = CONFIDENCE) -
 
     Supposes that the tasks to come change as those seen do. None without any task, and where the
     change is so near to the margin that `MAX_TASKS` would not do.
+
+    Args:
+        changes: mean change of each task, in [-1, 1], shape (tasks,).
+        margin: what may be lost, between 0 and 1.
+        confidence: two-sided.
+
+    Returns:
+        Tasks beside those that there are.
     """
     seen = changes.size
     if not seen:

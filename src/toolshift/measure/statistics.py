@@ -55,6 +55,17 @@ def wilson(successes: float, trials: int, confidence: float = 0.95) -> Interval:
     """Wilson score interval for a proportion of independent trials.
 
     Source: Wilson (1927), without continuity correction.
+
+    Args:
+        successes: from 0 to `trials`; a sum of shares may be given.
+        trials: how many.
+        confidence: two-sided.
+
+    Returns:
+        The proportion with its limits; NaN without a trial.
+
+    Raises:
+        ValueError: for successes that are more than the trials, or fewer than none.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"successes must lie in 0..{trials}, got {successes}")
@@ -102,6 +113,14 @@ def retention(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Inter
 
     A task counts as solved if more than half of its clean trials pass. Run-to-run
     variation lowers the figure even without a shift: read it beside ``flip_rate``.
+
+    Args:
+        clean: scores of each task's trials, by task.
+        shifted: likewise.
+        confidence: two-sided.
+
+    Returns:
+        A share from 0 to 1; NaN where no task is solved.
     """
     solved = [key for key in _paired_keys(clean, shifted) if _score_mean(clean[key]) > 0.5]
     return cluster_rate([shifted[key] for key in solved], confidence)
@@ -149,13 +168,30 @@ def paired_drop(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Int
     conjecture that no simulation, ours included, has contradicted.
 
     The exact limits are taken where the ``leverage`` is above ``MAX_LEVERAGE``.
+
+    Args:
+        clean: scores of each task's trials, by task.
+        shifted: likewise; tasks of one arm only are left out.
+        confidence: two-sided.
+
+    Returns:
+        The mean difference from -1 to 1; NaN without a common task.
     """
     _, first, second = means_of_pairs(clean, shifted)
     return drop_of_means(first, second, confidence)
 
 
 def drop_of_means(clean: ArrayLike, shifted: ArrayLike, confidence: float = 0.95) -> Interval:
-    """``paired_drop`` on aligned arrays of per-task means, both of shape (tasks,)."""
+    """``paired_drop`` on aligned arrays of per-task means, both of shape (tasks,).
+
+    Args:
+        clean: mean score of each task, shape (tasks,).
+        shifted: of the same tasks in the same order.
+        confidence: two-sided.
+
+    Returns:
+        As `paired_drop`.
+    """
     first, second = np.asarray(clean, np.float64), np.asarray(shifted, np.float64)
     return _mean_interval(first - second, (-1.0, 1.0), confidence)
 
@@ -201,7 +237,16 @@ def drop_p_value(clean: Scores, shifted: Scores) -> float:
 
 
 def drop_p_of_means(clean: ArrayLike, shifted: ArrayLike, null: float = 0.0) -> float:
-    """``drop_p_value`` on aligned per-task means, for a true drop of ``null``."""
+    """``drop_p_value`` on aligned per-task means, for a true drop of ``null``.
+
+    Args:
+        clean: mean score of each task, shape (tasks,).
+        shifted: of the same tasks in the same order.
+        null: the drop that is tested, from -1 to 1.
+
+    Returns:
+        Two-sided, from 0 to 1.
+    """
     first, second = np.asarray(clean, np.float64), np.asarray(shifted, np.float64)
     return mean_p_value(first - second, (-1.0, 1.0), null)
 
@@ -210,6 +255,14 @@ def mean_p_value(values: Floats, bounds: tuple[float, float], null: float = 0.0)
     """Two-sided p value of a true mean of ``null``, for values within ``bounds``; NaN without any.
 
     The t test, or the exact one where the leverage is above ``MAX_LEVERAGE``.
+
+    Args:
+        values: one a task, shape (tasks,).
+        bounds: the least and the greatest that a value can be.
+        null: the mean that is tested.
+
+    Returns:
+        From 0 to 1.
     """
     if values.size == 0:
         return nan
@@ -233,6 +286,16 @@ def bootstrap_drop(
 
     Resamples whole tasks (Efron 1979). It undercovers with few tasks, and has
     zero width when all tasks agree. Fixed by ``seed`` whatever the dict order.
+
+    Args:
+        clean: scores of each task's trials, by task.
+        shifted: likewise.
+        seed: of the resampling.
+        resamples: how many.
+        confidence: two-sided.
+
+    Returns:
+        The mean difference with percentile limits.
     """
     _, first, second = means_of_pairs(clean, shifted)
     drops = first - second

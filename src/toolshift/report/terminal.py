@@ -42,7 +42,16 @@ NOT_SIGNIFICANT = " n.s.: not significant."
 
 
 def as_text(report: Report, width: int = 100, only_distinguishable: bool = False) -> str:
-    """The report as plain text."""
+    """The report as plain text.
+
+    Args:
+        report: of a run.
+        width: characters a line.
+        only_distinguishable: leaves out what is not significant.
+
+    Returns:
+        Several lines, without codes for colour.
+    """
     console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
     print_report(report, console, only_distinguishable)
     file = console.file

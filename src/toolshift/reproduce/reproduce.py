@@ -136,7 +136,16 @@ def stages(
 
 
 def seeds_there(study: Study, scale: str, work: Path) -> int:
-    """How many seeds, counted from 0, the folders of a study's arms reach up to."""
+    """How many seeds, counted from 0, the folders of a study's arms reach up to.
+
+    Args:
+        study: whose arms are looked for.
+        scale: the preset.
+        work: where stages are kept.
+
+    Returns:
+        0 where there is none.
+    """
     names = "|".join(re.escape(arm.name) for arm in study.arms)
     named = re.compile(rf"(?:{names})-{scale}-seed(\d+)-[0-9a-f]{{8}}")
     found = map(named.fullmatch, (folder.name for folder in work.glob(f"*-{scale}-seed*")))

@@ -76,7 +76,16 @@ class Bench:
             yield _clean(world, kinds[kind], index, self.seed, pool, self.size)
 
     def shifted(self, name: str, severity: int, pool: str = "dev") -> Iterator[Scene]:
-        """The scenes of all worlds under a shift, where it is applicable."""
+        """The scenes of all worlds under a shift, where it is applicable.
+
+        Args:
+            name: of the shift.
+            severity: 1 to 3.
+            pool: of the entities and wordings.
+
+        Yields:
+            Scenes, one after the other.
+        """
         for world in self.worlds:
             for scene in self.clean(world, pool):
                 try:

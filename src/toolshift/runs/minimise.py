@@ -173,7 +173,16 @@ def test_{name}() -> None:
 
 
 def as_test(found: Smallest, spec: str, agent: str) -> str:
-    """The finding as the text of a pytest file, which fails until the agent is mended."""
+    """The finding as the text of a pytest file, which fails until the agent is mended.
+
+    Args:
+        found: the smallest scene.
+        spec: how the agent is named.
+        agent: its name in results.
+
+    Returns:
+        Python.
+    """
     cell = found.cell
     words = [agent, cell.world, cell.kind, *(applied.shift for applied in cell.shifts)]
     name = "_".join("".join(c if c.isalnum() else "_" for c in word) for word in words)

@@ -83,7 +83,21 @@ def run_cells(
 def play(
     contestant: Contestant, cell: Cell, scene: Scene | None = None, fresh: bool = True
 ) -> Record:
-    """Runs one episode; `fresh` says that the agent has never been seen to work."""
+    """Runs one episode; `fresh` says that the agent has never been seen to work.
+
+    Args:
+        contestant: the agent.
+        cell: of the plan.
+        scene: of the cell, where it is made already.
+        fresh: whether the agent has never been seen to work: then a fault on its first turn is the
+            user's.
+
+    Returns:
+        The episode with its grade.
+
+    Raises:
+        UsageError: where a fresh agent cannot work at all.
+    """
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
         return _play_scripted(agent, cell, scene)[0]

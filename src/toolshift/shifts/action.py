@@ -270,7 +270,17 @@ def rename(
     new: Callable[[str], str],
     channels: frozenset[str] | None = None,
 ) -> Change:
-    """New names for tools, none of which is taken."""
+    """New names for tools, none of which is taken.
+
+    Args:
+        scene: as it stands.
+        tools: to be renamed.
+        new: the name that one would get; another is made where it is taken.
+        channels: what else is renamed with them; None for all of it.
+
+    Returns:
+        The change.
+    """
     free = free_names(scene)
     names = {tool.name: free(new(tool.name)) for tool in tools}
     return change(Surface(names=names, channels=dict.fromkeys(names, channels) if channels else {}))
@@ -296,7 +306,16 @@ def free_names(scene: Scene) -> Callable[[str], str]:
 
 
 def noisy(name: str, scene: Scene, strength: int) -> str:
-    """A name under the noise of the scene's pool."""
+    """A name under the noise of the scene's pool.
+
+    Args:
+        name: of the tool.
+        scene: whose pool and draw decide.
+        strength: 1 for case, 2 for a version too, 3 for a prefix too.
+
+    Returns:
+        Another name that is still readable.
+    """
     return wording.noisy(name, scene.task.pool, strength)
 
 
@@ -332,7 +351,17 @@ def described(tools: list[Tool]) -> dict[str, str]:
 
 
 def padded(tool: Tool, pool: str, sentences: int, rng: Random) -> str:
-    """A tool's description, and after it sentences that are beside the point."""
+    """A tool's description, and after it sentences that are beside the point.
+
+    Args:
+        tool: to be described.
+        pool: of the sentences.
+        sentences: how many.
+        rng: of the draw.
+
+    Returns:
+        The longer description.
+    """
     text = tool.description.removesuffix(".")
     surplus = rng.sample(wording.TABLES["boilerplate"][pool], sentences)
     return " ".join([f"{text}.", *surplus] if text else surplus)

@@ -75,7 +75,16 @@ def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Ch
 
 
 def holds(scene: Scene, layer: Rewired, must_call: tuple[str, ...] = ()) -> bool:
-    """Whether the oracle still comes to the same end behind a layer, by way of some tools."""
+    """Whether the oracle still comes to the same end behind a layer, by way of some tools.
+
+    Args:
+        scene: as it stands.
+        layer: that may be added.
+        must_call: names of shown tools, each of which the oracle has to call.
+
+    Returns:
+        False where the oracle fails, or gets by without them.
+    """
     changed = scene.with_(layers=(*scene.layers, layer))
     called = {step.name for step in changed.calls}
     ends = [(s.rehearsal[-1].kind, s.rehearsal[-1].said) for s in (scene, changed)]
@@ -103,7 +112,17 @@ def links(tools: list[Tool]) -> Iterator[tuple[Tool, Tool, str]]:
 
 
 def merge(source: Tool, target: Tool, fact: str, said: Words) -> Rewired:
-    """One tool in the place of two: the second's results beside the first's."""
+    """One tool in the place of two: the second's results beside the first's.
+
+    Args:
+        source: the tool that comes first.
+        target: the tool that needs a fact of it.
+        fact: that is handed on.
+        said: words for the new tool.
+
+    Returns:
+        A layer that shows one tool for both.
+    """
     names = {"a": source.name, "b": target.name}
     second = f"{target.description[0].lower()}{target.description[1:]}"
     effect = "write" if "write" in (source.effect, target.effect) else "read"
@@ -225,7 +244,18 @@ def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 
 def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> Rewired:
-    """The order of two tools turned round: the second comes first and feeds the first."""
+    """The order of two tools turned round: the second comes first and feeds the first.
+
+    Args:
+        source: the tool that comes first in truth.
+        target: the tool that needs a fact of it.
+        fact: that is handed on.
+        key: the field by which the second call finds what the first one did.
+        said: words for the new tools.
+
+    Returns:
+        A layer that shows both the other way round.
+    """
     names = {
         "first": target.name,
         "second": source.name,
@@ -302,7 +332,16 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 
 def guard(tool: Tool, salt: str, said: Words) -> Rewired:
-    """A tool that takes a permit, and the new tool that grants it."""
+    """A tool that takes a permit, and the new tool that grants it.
+
+    Args:
+        tool: to be guarded.
+        salt: that permits are derived from.
+        said: words for the tool that grants one.
+
+    Returns:
+        A layer that shows both.
+    """
     fact, key = f"{tool.name}{PERMIT}", said["key"]
     names = {"tool": tool.name, "grant": said["grant"].format(tool=tool.name)}
     schema = {"type": "string", "description": said["says"].format(**names)}

@@ -169,7 +169,17 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def restyle(key: str, style: str, pool: str, synonyms: bool = True) -> str:
-    """A key or parameter name in a style of a pool."""
+    """A key or parameter name in a style of a pool.
+
+    Args:
+        key: a name of words joined by `_`.
+        style: of names, as "camel".
+        pool: of the synonyms.
+        synonyms: whether words are replaced too.
+
+    Returns:
+        Another name.
+    """
     words = [word.lower() for word in _WORDS.findall(key)] or [key]
     table = TABLES["synonyms"][pool] if synonyms else {}
     return STYLES[style]([table.get(word, word) for word in words])

@@ -189,7 +189,18 @@ def template_in(scene: Scene, ask: Ask) -> str:
 
 
 def rephrase(scene: Scene, ask: Ask, pool: str, severity: int, rng: Random) -> str:
-    """A turn in another phrasing of a pool: of the nearer, the middle or the further third."""
+    """A turn in another phrasing of a pool: of the nearer, the middle or the further third.
+
+    Args:
+        scene: as it stands.
+        ask: the turn.
+        pool: of the phrasings.
+        severity: 1 for the nearer third, 3 for the further.
+        rng: of the draw.
+
+    Returns:
+        The text with the same values.
+    """
     request, now = request_of(scene, ask), template_in(scene, ask)
     if not request or not now:
         return ask.text
@@ -356,7 +367,17 @@ def open_words(ask: Ask, kept: str) -> list[int]:
 
 
 def misspell(text: str, places: set[int], pool: str, rng: Random) -> str:
-    """A text with a slip in each of the words that begin at these places."""
+    """A text with a slip in each of the words that begin at these places.
+
+    Args:
+        text: of the user.
+        places: where words begin, as positions in the text.
+        pool: of the slips.
+        rng: of the draw.
+
+    Returns:
+        A text of as many words.
+    """
 
     def slip(word: re.Match[str]) -> str:
         return wording.typo(word[0], pool, rng) if word.start() in places else word[0]

@@ -267,7 +267,16 @@ def common_opening(examples: Sequence[Example]) -> int:
 
 
 def show_mask(example: Example, tokenizer: Any, marks: tuple[str, str] = ("[[", "]]")) -> str:
-    """A row as text, with what carries weight between marks; other weights than 1 are written."""
+    """A row as text, with what carries weight between marks; other weights than 1 are written.
+
+    Args:
+        example: the row.
+        tokenizer: that made it.
+        marks: what stands before and after.
+
+    Returns:
+        Text for a terminal.
+    """
     edges = np.flatnonzero(np.diff(example.weights, prepend=0, append=0))
     cuts = [
         0,

@@ -79,7 +79,19 @@ def environments(scenes: Iterable[Scene]) -> Environments:
 def environment_class(
     name: str, tools: Sequence[Mapping[str, Any]], scenes: Sequence[Scene]
 ) -> type[Any]:
-    """A class whose public methods are these tools, in scenes that are found by number."""
+    """A class whose public methods are these tools, in scenes that are found by number.
+
+    Args:
+        name: of the class.
+        tools: in the OpenAI format.
+        scenes: that an instance is set to one of.
+
+    Returns:
+        A class as TRL's `environment_factory` takes it.
+
+    Raises:
+        UsageError: where a tool's or a parameter's name is not one that Python could have.
+    """
 
     def reset(self: Any, scene: int, **_: Any) -> None:
         """Begins an episode in the scene of a row."""

@@ -114,7 +114,17 @@ def _cell(scene: Scene) -> Cell:
 
 
 def oracle_loss(model: Any, scenes: Sequence[Scene], encoder: Encoder, batch: int) -> float:
-    """The mean loss of what the oracle says in the scenes, in nats per token."""
+    """The mean loss of what the oracle says in the scenes, in nats per token.
+
+    Args:
+        model: with our loss (`toolshift.train.loss`).
+        scenes: that the oracle is asked about.
+        encoder: of the model.
+        batch: rows in one forward pass.
+
+    Returns:
+        Nats per token, each token weighed as in training.
+    """
     examples = encode_rows([row for scene in scenes for row in expert_rows(scene)], encoder)
     total = weight = 0.0
     with torch.inference_mode():

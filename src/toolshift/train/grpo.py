@@ -104,6 +104,15 @@ def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = Non
 
     Where supervised training has rows, there stands the mix, and what the oracle does in a few of
     its scenes: that tells a shift from another of the same name.
+
+    Args:
+        mix: of the scenes.
+        settings: of the run.
+        base: the model.
+        pay: a reward of the user's own, if there is one.
+
+    Returns:
+        What is compared where a run is resumed.
     """
     asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
     return replace(
@@ -121,7 +130,22 @@ def build(
     spent: Spent,
     pay: Pay | None = None,
 ) -> GrpoTrainer:
-    """The trainer of a run, with its model loaded."""
+    """The trainer of a run, with its model loaded.
+
+    Args:
+        mix: of the scenes.
+        settings: of the run.
+        out: where checkpoints go.
+        base: the model.
+        spent: what the run has cost before.
+        pay: a reward of the user's own, if there is one.
+
+    Returns:
+        A trainer that has not begun.
+
+    Raises:
+        UsageError: where memory runs out, or for an adapter whose weights cannot be merged.
+    """
     with says_what_to_change(settings, ways_to_need_less(settings)):
         model = load(settings, base)
     for config in getattr(model, "peft_config", {}).values():

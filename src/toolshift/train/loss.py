@@ -87,7 +87,16 @@ def states(model: Any, ids: torch.Tensor, shared: int) -> torch.Tensor:
 
 
 def weighted(logits: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """The same loss from the logits of all tokens but the last."""
+    """The same loss from the logits of all tokens but the last.
+
+    Args:
+        logits: of each token's successor, shape (rows, length - 1, vocabulary).
+        ids: shape (rows, length).
+        weights: same shape.
+
+    Returns:
+        A scalar, in nats, not yet divided.
+    """
     carries = weights[:, 1:] != 0
     return _sum(logits[carries], ids[:, 1:][carries], weights[:, 1:][carries])
 

@@ -62,7 +62,17 @@ class Asked:
         base: Base,
         data: Mapping[str, Any] | None = None,
     ) -> Asked:
-        """Describes a run."""
+        """Describes a run.
+
+        Args:
+            settings: of the run.
+            rows: that are learned.
+            base: the model.
+            data: how the rows were made.
+
+        Returns:
+            The description, without private paths.
+        """
         digest = hashlib.sha256()
         for row in rows:
             digest.update(JSON.encode([row["messages"], row.get("tools") or []]))
@@ -227,7 +237,13 @@ def spent_at(checkpoint: Path | None) -> Spent:
 
 
 def finish(trainer: Any, asked: Asked, left_out: int) -> None:
-    """Writes the result of a run: adapter or model, tokenizer, chat template and record."""
+    """Writes the result of a run: adapter or model, tokenizer, chat template and record.
+
+    Args:
+        trainer: that has run.
+        asked: what the run was asked for.
+        left_out: how many rows were not trained on.
+    """
     out, settings = Path(trainer.args.output_dir), trainer.settings
     kept = getattr(torch, settings.precision)
     # What was trained is kept in float32, and rounded where it is used; this is what was used.

@@ -55,7 +55,17 @@ class Backend(Protocol):
         limit: int,
         temperature: float,
     ) -> list[Said]:
-        """Completes each prompt by at most `limit` tokens, sampled with its own seed."""
+        """Completes each prompt by at most `limit` tokens, sampled with its own seed.
+
+        Args:
+            prompts: token ids.
+            seeds: one a prompt.
+            limit: the most tokens of one reply.
+            temperature: of the sampling; 0 takes the likeliest token.
+
+        Returns:
+            One for each prompt, in their order.
+        """
         ...
 
 

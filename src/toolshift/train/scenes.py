@@ -212,7 +212,19 @@ def _clean(mix: Mix, world: str, kind: str, index: int) -> Scene:
 
 
 def draws(mix: Mix, count: int, begin: int = 0) -> Iterator[Scene]:
-    """The scenes of `count` numbers, from `begin` up."""
+    """The scenes of `count` numbers, from `begin` up.
+
+    Args:
+        mix: that they are drawn from.
+        count: how many.
+        begin: the first number.
+
+    Returns:
+        Scenes, each the same whatever else is drawn.
+
+    Raises:
+        UsageError: for a mix that cannot be drawn from.
+    """
     check(mix)
     return (draw(mix, number) for number in range(begin, begin + count))
 

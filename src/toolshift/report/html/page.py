@@ -65,7 +65,20 @@ def make_page(
     watch: Watch = lambda done, total: None,
     keep: int = KEEP,
 ) -> str:
-    """The page as text; see `write_page`."""
+    """The page as text; see `write_page`.
+
+    Args:
+        folders: the runs.
+        reports: their reports, where they are known already.
+        watch: told how many parts are done, and of how many.
+        keep: most episodes with a trace.
+
+    Returns:
+        HTML that loads nothing from elsewhere.
+
+    Raises:
+        UsageError: where there is no run, or one is damaged.
+    """
     if not folders:
         raise UsageError("a page needs at least one run")
     step = _counter(folders, watch)

@@ -46,7 +46,16 @@ def found(results: Mapping[int, Any], call: str, record: str | None, path: str) 
 
 
 def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
-    """Whether an argument is as expected."""
+    """Whether an argument is as expected.
+
+    Args:
+        expected: as the file has it, references to earlier results included.
+        value: that was passed.
+        results: of earlier calls, by their place.
+
+    Returns:
+        True where both are the same once references are filled in.
+    """
     if is_free(expected):
         return LIKE not in expected or re.search(expected[LIKE], str(value)) is not None
     wanted = resolved(expected, results)
