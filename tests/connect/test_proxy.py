@@ -220,6 +220,63 @@ def test_a_list_of_open_records_drifts_in_its_texts_too(severity: int) -> None:
         assert "outputSchema" in tools["find_orders"]
 
 
+async def order_by(client: Client, name: str, arguments: dict[str, Any]) -> Any:
+    return (await client.call_tool(name, arguments)).structured_content
+
+
+def test_tools_behind_an_action_answer_as_they_did() -> None:
+    async def work(client: Client) -> Any:
+        ((name, tool),) = (await all_tools(client)).items()
+        (chooser,) = tool["inputSchema"]["required"]
+        right = await order_by(client, name, {chooser: "get_order", "order_ref": "R-1001"})
+        wrong = await client.call_tool(name, {chooser: "get_order"})
+        return right, wrong.is_error, "\n".join(texts(wrong))
+
+    right, failed, text = visit(work, shifting("tools_by_action:3"))
+    assert right == ORDERS[0]
+    assert failed
+    assert "order_ref" in text
+
+
+def test_tools_behind_a_search_are_found_and_called() -> None:
+    async def work(client: Client) -> Any:
+        tools = await all_tools(client)
+        search, run = tools
+        (query,), (choice, nest) = (tools[name]["inputSchema"]["required"] for name in tools)
+        found = await client.call_tool(search, {query: "order"})
+        call = {choice: "get_order", nest: {"order_ref": "R-1001"}}
+        return "\n".join(texts(found)), await order_by(client, run, call)
+
+    found, right = visit(work, shifting("tools_behind_search:2"))
+    assert "get_order" in found
+    assert right == ORDERS[0]
+
+
+def test_a_stale_list_is_replaced_by_the_call_that_fails() -> None:
+    async def work(client: Client) -> Any:
+        before = await all_tools(client)
+        failed = await client.call_tool("get_order", {"order_ref": "R-1001"})
+        after = await all_tools(client)
+        (now,) = (n for n, t in after.items() if t["description"] == "Get one order.")
+        return before, failed.is_error, now, await order_by(client, now, {"order_ref": "R-1001"})
+
+    before, failed, now, right = visit(work, shifting("stale_tool_list:2"))
+    assert list(before) == [tool["name"] for tool in TOOLS]
+    assert failed
+    assert now != "get_order"
+    assert right == ORDERS[0]
+
+
+def test_an_argument_of_another_type_reaches_the_tool_as_it_was() -> None:
+    async def work(client: Client) -> Any:
+        schema = (await all_tools(client))["get_order"]["inputSchema"]["properties"]["order_ref"]
+        value: Any = ["R-1001"] if schema["type"] == "array" else {"content": "R-1001"}
+        refused = await client.call_tool("get_order", {"order_ref": "R-1001"})
+        return refused.is_error, await order_by(client, "get_order", {"order_ref": value})
+
+    assert visit(work, shifting("type_change:2")) == (True, ORDERS[0])
+
+
 def test_text_that_is_not_json_and_pictures_pass() -> None:
     async def both(client: Client) -> Any:
         note = await client.call_tool("read_note", {"name": "rain"})

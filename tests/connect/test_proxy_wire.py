@@ -371,3 +371,19 @@ def test_a_dry_run_says_what_happens_in_use(capsys: pytest.CaptureFixture[str]) 
     assert "format_drift:2: results: Write results under other keys" in told
     assert "transient_error:1: results: " in told
     assert "parameter_rename:1: " not in told
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        ("type_change:3", "type of order_ref"),
+        ("enum_change:3", "choices of reason"),
+        ("required_parameter:1", "+ realm"),
+        ("tools_by_action:3", "find_orders, get_order, cancel_order and 9 more"),
+    ],
+)
+def test_a_dry_run_says_what_has_changed_in_a_call(
+    shift: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proxy.main(options(SHOP, shift, more=("--dry-run",)), standalone_mode=False)
+    assert said in capsys.readouterr().out

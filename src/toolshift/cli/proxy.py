@@ -26,6 +26,7 @@ from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table
+from toolshift.core.tool import Tool
 from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
@@ -224,8 +225,7 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
         print_json({**found, "not_applicable": left})
         return
     rows = [
-        (", ".join(tool.origin) or "(made up)", tool.name, _changes(live.toolbox, tool, words))
-        for tool, words in shown
+        (_stands_for(tool), tool.name, _changes(live.toolbox, tool, words)) for tool, words in shown
     ]
     seen = {name for tool, _ in shown for name in tool.origin}
     rows += [(name, "(hidden)", "") for name in live.toolbox.sources if name not in seen]
@@ -236,6 +236,13 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
         click.echo(f"{name} is not applicable: {why}")
     if live.moves:
         click.echo("The tools change further while they are used.")
+
+
+def _stands_for(tool: Tool) -> str:
+    """The true tools behind a shown one; of many, the first three."""
+    more = len(tool.origin) - 3
+    named = ", ".join(tool.origin[:3])
+    return f"{named} and {more} more" if more > 0 else named or "(made up)"
 
 
 def _in_use(scene: Scene) -> dict[str, str]:
@@ -260,8 +267,23 @@ def _changes(toolbox: Any, tool: Any, words: dict[str, Any]) -> str:
     said += [f"{old} -> {new}" for old, new in own.items() if old != new]
     said += [f"- {p.name}" for p in source.tool.params if p.name not in own]
     said += [f"+ {p.name}" for p in tool.params if p.fact not in source.known]
+    was = {p.fact: p.schema for p in source.tool.params}
+    said += [
+        f"{aspect} of {p.name}"
+        for p in tool.params
+        if p.fact in was
+        for aspect in _aspects(was[p.fact], p.schema)
+    ]
     if words.get("description", "") != before.get("description", ""):
         said.append("description" if words.get("description") else "no description")
     if "outputSchema" in before and "outputSchema" not in words:
         said.append("no outputSchema")
     return ", ".join(said)
+
+
+def _aspects(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What differs between two schemas of a parameter, beside its description."""
+    named = {"type": "type", "enum": "choices", "default": "default"}
+    found = [what for key, what in named.items() if before.get(key) != after.get(key)]
+    same = {**before, "description": ""} == {**after, "description": ""}
+    return found or ([] if same else ["schema"])
