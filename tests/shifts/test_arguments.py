@@ -33,6 +33,7 @@ from toolshift.worlds.registry import OURS, find_world
 ARGUMENTS = ("type_change", "enum_change", "required_parameter", "default_change")
 TOOLSET = ("tools_by_action", "tools_behind_search", "stale_tool_list")
 MINE = (*ARGUMENTS, *TOOLSET, "unit_change")
+PLACEBOS = ("default_change_placebo", "unit_change_placebo")
 KINDS = [(world, kind) for world in OURS for kind in find_world(world).kinds]
 
 
@@ -49,7 +50,7 @@ def moved_scenes(name: str, severity: int, count: int = 11, pool: str = "dev") -
 
 
 @pytest.mark.parametrize("world", OURS)
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize("name", [*MINE, *PLACEBOS])
 def test_the_oracle_proves_every_scene(name: str, world: str) -> None:
     applied: Counter[int] = Counter()
     for pool, severity in product(POOLS, find_shift(name).severities):
@@ -65,7 +66,7 @@ def test_the_oracle_proves_every_scene(name: str, world: str) -> None:
     assert all(applied[severity] for severity in find_shift(name).severities)
 
 
-@pytest.mark.parametrize("name", MINE)
+@pytest.mark.parametrize("name", [*MINE, *PLACEBOS])
 def test_pairs_with_all_others_are_proven_or_not_applicable(name: str) -> None:
     some = [scene for world in OURS for scene in clean_scenes(world, 4)]
     for number, other in enumerate(shifts()):
@@ -162,6 +163,24 @@ def test_an_agent_falls_with_severity(agent: str, name: str) -> None:
     low, middle, high = (outcomes(agent, name, severity, 33)[0] for severity in (1, 2, 3))
     assert low >= middle >= high - 0.05
     assert low - high > 0.15
+
+
+@pytest.mark.parametrize("name", PLACEBOS)
+def test_a_placebo_is_shown_on_the_same_tools_and_fells_nobody_who_overlooks_it(name: str) -> None:
+    twin = name.removesuffix("_placebo")
+    severity = find_shift(name).severities[-1]
+    for agent in ("assumes_defaults", "ignores_units", "ignores_required"):
+        assert outcomes(agent, name, severity) == (1, "")
+    for scene in clean_scenes("poi", 11):
+        real, placebo = shifted(scene, (twin, severity)), shifted(scene, (name, severity))
+        assert (real is None) == (placebo is None)
+        if real is not None and placebo is not None:
+            assert _touched(real) == _touched(placebo)
+
+
+def _touched(scene: Scene) -> list[str]:
+    before = {JSON.encode(as_openai(tool)) for tool in scene.clean.tools}
+    return [tool.name for tool in scene.tools if JSON.encode(as_openai(tool)) not in before]
 
 
 def test_noise_is_the_same_whatever_type_an_argument_has() -> None:

@@ -21,8 +21,9 @@ READING = [tool for tool in TOOLS if tool["name"] != "cancel_order"]
 TASKLESS = {
     "merged_tools", "conflicting_sources", "verification_change", "fatal_error_lookalike",
     "tool_subset", "tool_gone_lookalike", "enum_change", "unit_change",
+    "unit_change_placebo",
 }  # fmt: skip
-"""Those that need a task or, as the last two, choices or units, which these tools do not have."""
+"""Those that need a task or, as the last three, choices or units, which these tools do not have."""
 TASKLESS_FROM = {("required_parameter", 2), ("required_parameter", 3)}
 
 

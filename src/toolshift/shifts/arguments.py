@@ -16,6 +16,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from toolshift.core import seed as seeds
 from toolshift.core.formats import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
@@ -406,12 +407,14 @@ class Default:
     Attributes:
         kind: "fields" leaves out values, "records" all records but the first, and "value" passes
             `value` below where nothing is passed.
+        full: what is passed for all of them.
         facts: of the values that are left out.
     """
 
     tool: str
     param: Param
     kind: str
+    full: Any = None
     facts: frozenset[str] = frozenset()
     value: Any = None
 
@@ -446,7 +449,7 @@ class Defaults(Layer):
         if one.kind == "records":
             kept = isinstance(result.data, list) and not result.hint
             return result.with_(data=result.data[:asked]) if kept else result
-        return result if asked == one.param.given or not result.ok else _without(result, one.facts)
+        return result if asked == one.full or not result.ok else _without(result, one.facts)
 
 
 def _with(params: tuple[Param, ...], new: Param) -> tuple[Param, ...]:
@@ -492,6 +495,32 @@ def default_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     return Change(layer=Defaults((*able, *(one for one in more if one is not None))))
 
 
+@shift(
+    tier="none",
+    dimension="none",
+    level=2,
+    imitates="A release that adds optional parameters whose defaults keep what there was",
+)
+def default_change_placebo(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The twin of default_change: the same parameters, by whose default nothing is left out."""
+    same = seeds.rng(scene.task.id, "default_change", severity, len(scene.shifts), "shift")
+    layer = default_change(scene, same, severity).layer
+    assert isinstance(layer, Defaults)
+    found = [one for one in layer.defaults if one.kind != "value"]
+    if not found:
+        raise NotApplicable("only defaults that there were would change")
+    texts = {"fields": said("whole", scene, rng), "records": said("every", scene, rng)}
+    return Change(layer=Defaults(tuple(_harmless(one, texts[one.kind]) for one in found)))
+
+
+def _harmless(one: Default, text: str) -> Default:
+    """A default by which nothing is left out."""
+    brief = one.param.schema["default"]
+    told = text.format(brief=brief, full=one.full)
+    schema = {**one.param.schema, "default": one.full, "description": told}
+    return replace(one, param=replace(one.param, schema=schema, given=None))
+
+
 def _matters(scene: Scene, one: Default) -> bool:
     layer = Defaults((one,))
     if not scene.asks:
@@ -512,7 +541,7 @@ def _default(tool: Tool, scene: Scene, texts: Mapping[str, Any], needed: bool) -
         name = _fresh(form["name"], {p.name for p in tool.params})
         shown = {**schema, "description": form["text"]}
         param = Param(name, f"{tool.name} {name}", shown, False, given=1000)
-        return Default(tool.name, param, "records")
+        return Default(tool.name, param, "records", 1000)
     form, gone = texts["detail"], _left_out(tool, scene, needed)
     if not gone:
         return None
@@ -522,7 +551,7 @@ def _default(tool: Tool, scene: Scene, texts: Mapping[str, Any], needed: bool) -
     choices = [form["brief"], form["full"]]
     schema = {"type": "string", "enum": choices, "default": form["brief"], "description": told}
     param = Param(name, f"{tool.name} {name}", schema, False, given=form["full"])
-    return Default(tool.name, param, "fields", frozenset(gone))
+    return Default(tool.name, param, "fields", form["full"], frozenset(gone))
 
 
 def _left_out(tool: Tool, scene: Scene, needed: bool) -> list[str]:
@@ -553,7 +582,7 @@ def _other_default(tool: Tool, param: Param, text: str) -> Default | None:
         return None
     told = text.format(text=_said_of(param), old=f"`{old}`", new=f"`{new}`").strip()
     shown = replace(param, schema={**param.schema, "default": new, "description": told}, given=old)
-    return Default(tool.name, shown, "value", value=new)
+    return Default(tool.name, shown, "value", old, value=new)
 
 
 def _another(old: Any, schema: Schema) -> Any:

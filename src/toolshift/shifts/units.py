@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from toolshift.core import seed as seeds
 from toolshift.core.formats import Path as Keys
 from toolshift.core.formats import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
@@ -134,6 +135,29 @@ def unit_change(scene: Scene, rng: Random, severity: Severity) -> Change:
         ):
             return Change(layer=one.layers)
     raise NotApplicable("the task comes out the same whatever the units are")
+
+
+@shift(
+    tier="none",
+    dimension="none",
+    level=1,
+    one_level=True,
+    imitates="A release whose documentation says in which unit values have always been",
+)
+def unit_change_placebo(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """The twin of unit_change: a note on the same tool, by which every unit stays as it is."""
+    same = seeds.rng(scene.task.id, "unit_change", severity, len(scene.shifts), "shift")
+    change = unit_change(scene, same, severity)
+    layers = change.layer if isinstance(change.layer, tuple) else (change.layer,)
+    touched = scene.with_(layers=(*scene.layers, *layers)).tools
+    before = {tool.name: tool for tool in scene.tools}
+    (name,) = (t.name for t in touched if _differs(t, before[t.name]))
+    note = rng.choice(TABLES["same"][scene.task.pool])
+    return Change(layer=Converted({}, {name: note}))
+
+
+def _differs(tool: Tool, before: Tool) -> bool:
+    return (tool.description, tool.params) != (before.description, before.params)
 
 
 def _candidates(scene: Scene, rng: Random) -> Iterator[_Candidate]:
