@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 
 import pytest
-from blind import AGENTS, EXPECTED, TAPE_UNDER, play
+from agents.blind import AGENTS, EXPECTED, TAPE_UNDER, play
 
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable

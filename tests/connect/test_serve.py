@@ -12,9 +12,9 @@ from typing import Any
 import mcp_types
 import msgspec
 import pytest
+from connect.serve_site import ERAS, get, open_one, repeat, running, shared_http, web
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from serve_site import ERAS, get, open_one, repeat, running, shared_http, web
 
 from toolshift.agents.catalog import contestants
 from toolshift.connect.serve.mcp_server import spoken

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
+from connect.serve_site import get, open_one, running, web
 from mcp import Client
-from serve_site import get, open_one, running, web
 
 from toolshift.connect.serve.control import open_episode
 from toolshift.connect.serve.guard import hosts_of

@@ -1,13 +1,10 @@
-"""`toolshift view` serves a run while it goes on, and `toolshift trace` lists and marks."""
+"""The server of a run that goes on: its page, what is new, and what it refuses."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +15,6 @@ import pytest
 from browser import chromium, open_page, wait_for
 
 import toolshift
-from toolshift.cli.runs import trace
-from toolshift.cli.view import view
 from toolshift.core.errors import UsageError
 from toolshift.report.html.serve import Server
 from toolshift.runs.run_folder import RunFolder
@@ -193,62 +188,3 @@ def test_only_its_own_address_is_answered(run: Path) -> None:
 def test_an_address_that_cannot_be_had_is_explained(run: Path) -> None:
     with served(run) as server, pytest.raises(UsageError, match="another --port"):
         Server([RunFolder.read(run)], port=server.server_address[1])
-    with pytest.raises(UsageError, match="--port goes from 0"):
-        view.main([str(run), "--port", "70000"], standalone_mode=False)
-    with pytest.raises(UsageError, match="holds no run"):
-        view.main([str(run.parent), "--no-browser"], standalone_mode=False)
-
-
-def test_ctrl_c_stops_it(run: Path) -> None:
-    words = [sys.executable, "-u", "-m", "toolshift", "view", str(run), "--no-browser"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as it:
-        assert it.stdout is not None
-        said = it.stdout.readline()
-        assert "http://127.0.0.1:" in said
-        it.send_signal(signal.SIGINT)
-        _, errors = it.communicate(timeout=30)
-    assert it.returncode == 0
-    assert "Stopped." in errors
-    assert "Traceback" not in errors
-
-
-# -- in the terminal -----------------------------------------------------------------------------
-
-
-def test_trace_lists_the_failures_first(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = list(RunFolder.read(run).records())
-    failed = [record for record in records if not record.grade.passed]
-    trace.main([str(run), "--json"], standalone_mode=False)
-    listed = json.loads(capsys.readouterr().out)
-    assert len(listed) == len(records)
-    assert [row["episode"] for row in listed[: len(failed)]] == [r.episode for r in failed]
-    assert listed[0]["cause"] == "memorised_name"
-    trace.main([str(run)], standalone_mode=False)
-    text = capsys.readouterr().out
-    assert failed[0].episode in text
-    assert "memorised name" in text
-
-
-def test_trace_marks_the_guilty_step(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    failed = next(r for r in RunFolder.read(run).records() if not r.grade.passed)
-    trace.main([str(run), failed.episode], standalone_mode=False)
-    lines = capsys.readouterr().out.splitlines()
-    place = next(n for n, line in enumerate(lines) if line.startswith("* Here it goes wrong"))
-    assert lines[place + 1].startswith("> find_place")
-    trace.main([str(run), failed.episode, "--json"], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["guilty_step"] == 0
-
-
-def test_trace_lets_no_control_character_through(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "hostile"
-    shutil.copytree(run, folder)
-    log = folder / "episodes.jsonl"
-    log.write_text(log.read_text().replace("PL-", r"\u001b[31m\u202ePL-"))
-    first = next(RunFolder.read(folder).records())
-    trace.main([str(folder), first.episode], standalone_mode=False)
-    text = capsys.readouterr().out
-    assert "[ESC][31m[U+202E]PL-" in text
-    assert not {"\x1b", "\u202e"} & set(text)

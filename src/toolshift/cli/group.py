@@ -41,7 +41,7 @@ SECTIONS = {
             "Stop a release that is worse than a baseline, scene by scene.",
         ),
         "trace": Entry(
-            "toolshift.cli.runs:trace", "Print one episode of a run and mark where it went wrong."
+            "toolshift.cli.trace:trace", "Print one episode of a run and mark where it went wrong."
         ),
         "view": Entry(
             "toolshift.cli.view:view", "Show the report in the browser, with every trace."
@@ -70,6 +70,7 @@ SECTIONS = {
         "reproduce": Entry(
             "toolshift.cli.reproduce:reproduce",
             "Train and measure the arms of a study of the research.",
+            "train",
         ),
         "artifacts": Entry(
             "toolshift.cli.artifacts:artifacts",

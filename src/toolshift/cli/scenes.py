@@ -10,7 +10,7 @@ import click
 
 from toolshift.agents.catalog import contestants
 from toolshift.cli.options import PATH, ModelOptions, as_json, entities, model, taking
-from toolshift.cli.runs import find_episode
+from toolshift.cli.trace import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, progress

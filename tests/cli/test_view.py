@@ -1,0 +1,43 @@
+"""`toolshift view` says what it cannot do, and stops at Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import toolshift
+from toolshift.cli.view import view
+from toolshift.core.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    agents = ["memorises_names", "oracle"]
+    toolshift.evaluate(agents, shifts=["identity_erasure:2"], tasks=4, out=folder)
+    return folder
+
+
+def test_what_cannot_be_shown_is_explained(run: Path) -> None:
+    with pytest.raises(UsageError, match="--port goes from 0"):
+        view.main([str(run), "--port", "70000"], standalone_mode=False)
+    with pytest.raises(UsageError, match="holds no run"):
+        view.main([str(run.parent), "--no-browser"], standalone_mode=False)
+
+
+def test_ctrl_c_stops_it(run: Path) -> None:
+    words = [sys.executable, "-u", "-m", "toolshift", "view", str(run), "--no-browser"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as it:
+        assert it.stdout is not None
+        said = it.stdout.readline()
+        assert "http://127.0.0.1:" in said
+        it.send_signal(signal.SIGINT)
+        _, errors = it.communicate(timeout=30)
+    assert it.returncode == 0
+    assert "Stopped." in errors
+    assert "Traceback" not in errors
