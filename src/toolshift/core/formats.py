@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 from xml.etree import ElementTree
@@ -34,6 +34,24 @@ def leaves(record: Record, above: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from leaves(value, (*above, key))
         else:
             yield (*above, key), value
+
+
+def texts_in(data: Any) -> list[str]:
+    """Every text among the values of JSON data, at every depth."""
+    if isinstance(data, str):
+        return [data]
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return [text for each in inner for text in texts_in(each)]
+
+
+def replaced(data: Any, new: Mapping[Any, Any]) -> Any:
+    """JSON data with other texts or numbers for some, at every depth."""
+    if isinstance(data, dict):
+        return {key: replaced(value, new) for key, value in data.items()}
+    if isinstance(data, list):
+        return [replaced(value, new) for value in data]
+    plain = isinstance(data, str | int | float) and not isinstance(data, bool)
+    return new.get(data, data) if plain else data
 
 
 def grow(rows: dict[Path, Any]) -> Record:

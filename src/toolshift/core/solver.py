@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.form import facts, read
+from toolshift.core.formats import replaced, texts_in
 from toolshift.core.operations import apart, spoken
 from toolshift.core.tool import JSON, Hint, Result, Tool
 
@@ -117,8 +118,8 @@ class Solver:
             value = self.given(fact)
         if value is None:
             value = self._fetch(fact, env)
-        while isinstance(value, str) and value in self.renewed:
-            value = self.renewed[value]
+        while any(text in self.renewed for text in texts_in(value)):
+            value = replaced(value, self.renewed)
         return value
 
     def records(self, fact: str, env: Known) -> list[Known]:
@@ -257,8 +258,7 @@ class Solver:
         if hint.kind == "value":
             self._evident(hint.new, text)
             self.renewed[hint.old] = hint.new
-            swapped = {k: hint.new if v == hint.old else v for k, v in arguments.items()}
-            return tool, swapped
+            return tool, replaced(arguments, {hint.old: hint.new})
         return tool, arguments
 
     def notice(self, result: Result) -> Hint | None:

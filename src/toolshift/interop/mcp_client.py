@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 from mcp import StdioServerParameters
@@ -58,6 +58,7 @@ class Target:
         headers: sent with every request to `url`.
         cwd: the folder in which the command runs.
         env: variables beside, or in place of, those that it inherits.
+        errors: where the command's standard error goes; None leaves it to ours.
         transport: an MCP transport, in place of both.
     """
 
@@ -66,6 +67,7 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    errors: TextIO | None = None
     transport: Any = None
 
     @property
@@ -105,7 +107,7 @@ class Target:
             cwd=self.cwd,
             encoding_error_handler="replace",
         )
-        return stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)
+        return stdio_client(parameters, errlog=self.errors or sys.__stderr__ or sys.stderr)
 
 
 @asynccontextmanager

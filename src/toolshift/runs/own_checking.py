@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from toolshift.agents.catalog import contestants
+from toolshift.core.errors import described
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
@@ -60,6 +61,9 @@ def _tried(task: Prepared, scene: Scene) -> Tried:
             shifted = apply(scene, name, SEVERITY)
         except NotApplicable as reason:
             reasons[name] = str(reason)
+            continue
+        except Exception as fault:  # a broken shift says nothing of the task, and is said
+            broken.append(f"{name} (it raised {described(fault)})")
             continue
         if _fails(shifted):
             broken.append(name)

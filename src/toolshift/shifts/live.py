@@ -28,6 +28,7 @@ import msgspec
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.form import facts, show
+from toolshift.core.formats import replaced
 from toolshift.core.layer import Layer, Session
 from toolshift.core.names import unknown
 from toolshift.core.scene import Applied, Outcome, Scene, Task
@@ -228,7 +229,7 @@ class Rehearsal:
             elif hint.kind == "page":
                 more = dict(hint.arguments)
             elif hint.kind == "value":
-                more = {n: hint.new for n, v in self._arguments(tool).items() if v == hint.old}
+                more = replaced(self._arguments(tool), {hint.old: hint.new})
 
     def _arguments(self, tool: Tool) -> dict[str, Any]:
         return {

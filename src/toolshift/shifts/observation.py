@@ -16,7 +16,7 @@ import jsonschema_rs
 from toolshift.core import seed as seeds
 from toolshift.core.form import form
 from toolshift.core.formats import Path as Keys
-from toolshift.core.formats import grow, leaves
+from toolshift.core.formats import grow, leaves, replaced, texts_in
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
@@ -353,8 +353,9 @@ class Reissue(Layer):
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Answers an old value with the new one, and calls below with the value known there."""
         told = memory.setdefault("told", {})
+        said = texts_in(arguments)
         for chain in self.chains:
-            stale = next((old for old in chain[:-1] if old in arguments.values()), None)
+            stale = next((old for old in chain[:-1] if old in said), None)
             if stale is not None:
                 following = chain[chain.index(stale) + 1]
                 new = max(told.get(chain[0], following), following, key=chain.index)
@@ -363,16 +364,8 @@ class Reissue(Layer):
                 hint = Hint("value", old=stale, new=new)
                 return error(self.code, text, hint, provoked=True)
         inward = {chain[-1]: chain[0] for chain in self.chains}
-        result = below(name, _replaced(arguments, inward))
-        return result.with_(data=_replaced(result.data, told)) if told and result.ok else result
-
-
-def _replaced(data: Any, new: dict[str, str]) -> Any:
-    if isinstance(data, dict):
-        return {key: _replaced(value, new) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_replaced(value, new) for value in data]
-    return new.get(data, data) if isinstance(data, str) else data
+        result = below(name, replaced(arguments, inward))
+        return result.with_(data=replaced(result.data, told)) if told and result.ok else result
 
 
 _ID = re.compile(r"(?=.*[0-9])([A-Za-z]+[-_]?)?[A-Za-z0-9_-]+")
@@ -382,24 +375,24 @@ def _ids(scene: Scene, plays: Plays) -> dict[str, list[Play]]:
     """The ids that the oracle took from results and passed on, each with the calls it went to."""
     said = " ".join([scene.system, *(ask.text for ask in scene.asks)]).lower()
     answers = {step.said for step in scene.rehearsal if step.kind == "answer"}
-    seen: set[Any] = set()
+    seen: set[str] = set()
     found: dict[str, list[Play]] = {}
     for play in plays.all:
-        for value in play.arguments.values():
-            known = isinstance(value, str) and value in seen and value not in answers
+        for value in dict.fromkeys(texts_in(play.arguments)):
+            known = value in seen and value not in answers
             if known and _ID.fullmatch(value) and value.lower() not in said:
                 found.setdefault(value, []).append(play)
-        seen |= {value for record in play.facts for value in record.values()}
+        seen.update(texts_in(play.facts))
     return found
 
 
 def _reissued(old: str, users: list[Play], pool: str, rng: Random) -> str:
     """A new value in the manner of the pool where the schemas let it, else of the same shape."""
-    schemas = [
-        param.schema
+    taking = [
+        (param.schema, play.arguments[param.name])
         for play in users
         for param in play.tool.params
-        if play.arguments.get(param.name) == old
+        if old in texts_in(play.arguments.get(param.name))
     ]
     head = re.match(r"[A-Za-z]+[-_]?(?=.)|", old)
     prefix = head[0] if head else ""
@@ -412,7 +405,9 @@ def _reissued(old: str, users: list[Play], pool: str, rng: Random) -> str:
     }
     same = "".join(_redrawn(mark, rng) for mark in old.removeprefix(prefix))
     for new in (prefix + body[pool], prefix + same):
-        if new != old and all(jsonschema_rs.is_valid(schema, new) for schema in schemas):
+        if new != old and all(
+            jsonschema_rs.is_valid(schema, replaced(value, {old: new})) for schema, value in taking
+        ):
             return new
     return ""
 

@@ -15,15 +15,24 @@ from toolshift.worlds.own.recording import Recording, Write, as_write
 from toolshift.worlds.own.sources import Opened
 
 CALLS, STATE = "expected calls", "expected state"
-Links = Mapping[tuple[int, str], str]
-"""For an argument of a call, the reference to the earlier result that it was found in."""
+Links = Mapping[tuple[int, str], Any]
+"""For an argument of a call, the same with references to the earlier results that hold it."""
 Holds = Callable[[Any], bool]
 
 
 def resolved(value: Any, results: Mapping[int, Any]) -> Any:
-    """An expected argument with its references filled in; None for one that leads nowhere."""
+    """An expected argument with its references filled in, at every depth.
+
+    None where one of them leads nowhere.
+    """
     if is_free(value):
         return value[EXAMPLE] if LIKE in value else value[ANY]
+    if isinstance(value, Mapping | list):
+        inner = value.values() if isinstance(value, Mapping) else value
+        made = [resolved(each, results) for each in inner]
+        if any(new is None and old is not None for old, new in zip(inner, made, strict=True)):
+            return None
+        return dict(zip(value, made, strict=True)) if isinstance(value, Mapping) else made
     if not isinstance(value, str):
         return value
     whole = REFERENCE.fullmatch(value)
@@ -46,7 +55,7 @@ def found(results: Mapping[int, Any], call: str, record: str | None, path: str) 
 
 
 def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
-    """Whether an argument is as expected.
+    """Whether an argument is as expected, at every depth.
 
     Args:
         expected: as the file has it, references to earlier results included.
@@ -58,6 +67,14 @@ def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
     """
     if is_free(expected):
         return LIKE not in expected or re.search(expected[LIKE], str(value)) is not None
+    if isinstance(expected, Mapping) and isinstance(value, Mapping):
+        return expected.keys() == value.keys() and all(
+            agrees(expected[key], value[key], results) for key in expected
+        )
+    if isinstance(expected, list) and isinstance(value, list):
+        return len(expected) == len(value) and all(
+            agrees(one, other, results) for one, other in zip(expected, value, strict=True)
+        )
     wanted = resolved(expected, results)
     if wanted is None and expected is not None:
         return False  # the result that it refers to is not there yet, or has no such value

@@ -267,6 +267,11 @@ class _Reader:
         return Call(name, arguments, turn - 1)
 
     def _argument(self, value: Any, place: Place, number: int) -> None:
+        if isinstance(value, Mapping) and not is_free(value):
+            for key, inner in value.items():
+                self._argument(inner, (*place, str(key)), number)
+        for spot, inner in enumerate(value if isinstance(value, list) else ()):
+            self._argument(inner, (*place, spot), number)
         if isinstance(value, str) and "{{" in value:
             found = REFERENCE.findall(value)
             if not found:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 from weakref import finalize
 
@@ -133,13 +133,25 @@ class McpTools:
         self.name = target.name
         self._folder = folder
         self._path = os.path.realpath(folder.name) if folder else ""
+        # Many servers greet on standard error, which would be said once an episode.
+        self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        target = replace(target, errors=self._errors)
         ready: Future[Any] = Future()
         stop = asyncio.Event()
         self._stays = asyncio.run_coroutine_threadsafe(_stay(target, ready, stop), _loop())
         self._end = finalize(self, _loop().call_soon_threadsafe, stop.set)
-        self._upstream, self._meta, self.listed = ready.result()
+        try:
+            self._upstream, self._meta, self.listed = ready.result()
+        except UsageError as wrong:
+            raise UsageError(f"{wrong}{self._last_words()}") from None
         self._sources = from_mcp(self.listed).sources
         self.state = self._ask
+
+    def _last_words(self) -> str:
+        """The end of what the server wrote on standard error."""
+        self._errors.seek(0)
+        lines = self._errors.read()[-2000:].strip().splitlines()
+        return f" (it said: {lines[-1].strip()})" if lines else ""
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Calls a tool of the server."""
@@ -167,7 +179,8 @@ class McpTools:
             ) from None
         except MCPError as fault:
             if "closed the connection" in fault.message:
-                raise UsageError(f"{self.name}: {fault.message}") from None
+                said = f"{self.name}: {fault.message}{self._last_words()}"
+                raise UsageError(said) from None
             raw = {"isError": True, "content": [{"type": "text", "text": fault.message}]}
         return swapped(raw, self._path, SHOWN_DIR) if self._path else raw
 
@@ -180,6 +193,7 @@ class McpTools:
         self._end()
         with suppress(Exception):
             self._stays.result(timeout=10)
+        self._errors.close()
         if self._folder is not None:
             self._folder.cleanup()
 

@@ -67,8 +67,15 @@ class Walk:
         if (place, key) in self.slots:
             return solver.given(self.slots[place, key])
         value = self.given.calls[place].arguments[key]
-        value = self.links.get((place, key), value)
-        if not isinstance(value, str) or is_free(value):
+        return self._filled(self.links.get((place, key), value), heard)
+
+    def _filled(self, value: Any, heard: ActResult) -> Any:
+        """An expected argument, its references read from what was heard."""
+        if isinstance(value, list):
+            return [self._filled(each, heard) for each in value]
+        if isinstance(value, Mapping) and not is_free(value):
+            return {key: self._filled(each, heard) for key, each in value.items()}
+        if not isinstance(value, str):
             return resolved(value, {})
         whole = REFERENCE.fullmatch(value)
         if whole:
@@ -112,12 +119,12 @@ class Origins:
     """Where the argument values of a task come from.
 
     Attributes:
-        links: from an earlier result.
+        links: from an earlier result, as `expected_calls.Links`.
         slots: from the user, with the goal of each turn.
         free: from nowhere: the agent must make them up, so a check of them is hard to meet.
     """
 
-    links: dict[tuple[int, str], str] = field(default_factory=dict)
+    links: dict[tuple[int, str], Any] = field(default_factory=dict)
     slots: dict[tuple[int, str], str] = field(default_factory=dict)
     goals: list[dict[str, Any]] = field(default_factory=list)
     free: list[tuple[int, str, Any]] = field(default_factory=list)
@@ -147,6 +154,10 @@ def trace(given: Given, tools: Mapping[str, Tool], results: Mapping[int, Any]) -
             spot = (place, key)
             if isinstance(value, str) and REFERENCE.search(value):
                 continue
+            if isinstance(value, list | Mapping) and not is_free(value):
+                linked = _linked(value, given, call.turn, place, results)
+                if linked != value:
+                    origins.links[spot] = linked
             if isinstance(value, bool) or not isinstance(value, str | int | float):
                 continue
             turn = next((n for n in range(call.turn + 1) if states(given.asks[n], value)), None)
@@ -159,6 +170,20 @@ def trace(given: Given, tools: Mapping[str, Tool], results: Mapping[int, Any]) -
                 else:
                     origins.free.append((place, key, value))
     return origins
+
+
+def _linked(value: Any, given: Given, turn: int, place: int, results: Mapping[int, Any]) -> Any:
+    """A list or an object with references for what only an earlier result states."""
+    if isinstance(value, list):
+        return [_linked(each, given, turn, place, results) for each in value]
+    if isinstance(value, Mapping):
+        return {k: _linked(each, given, turn, place, results) for k, each in value.items()}
+    told = any(states(ask, value) for ask in given.asks[: turn + 1])
+    if told or isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    if isinstance(value, str) and REFERENCE.search(value):
+        return value
+    return _find(value, results, place) or value
 
 
 def _slot(goal: dict[str, Any], tool: str, key: str, value: Any) -> str:

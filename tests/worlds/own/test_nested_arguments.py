@@ -1,0 +1,177 @@
+"""Arguments that are lists and objects: references inside them, and ids that are reissued."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from worlds.own.test_own import called, played
+
+from toolshift.core.errors import UsageError
+from toolshift.core.formats import texts_in
+from toolshift.core.scene import Scene
+from toolshift.core.shift import NotApplicable
+from toolshift.episode.draw import make_scene
+from toolshift.episode.episode import Episode
+from toolshift.runs.own_checking import check_tasks
+from toolshift.shifts import registry
+from toolshift.shifts.registry import apply
+from toolshift.worlds.own import OwnWorld, load
+from toolshift.worlds.own.expected_calls import agrees, resolved
+
+TOOLS = '''
+def find_parcels(customer: str) -> dict[str, list[str]]:
+    """Find the parcels of a customer.
+
+    Args:
+        customer: Who.
+    """
+    return {"parcel_ids": ["PX-4411", "PX-4412"]}
+
+
+def find_places(street: str) -> list[dict[str, str]]:
+    """Find places in a street.
+
+    Args:
+        street: Where.
+    """
+    return [{"place_id": "PL-77"}, {"place_id": "PL-78"}]
+
+
+def send_all(parcel_ids: list[str], route: dict[str, list[str]]) -> dict[str, int]:
+    """Send parcels along a route.
+
+    Args:
+        parcel_ids: Which.
+        route: The places under `via`.
+    """
+    if set(parcel_ids) - {"PX-4411", "PX-4412"} or set(route["via"]) - {"PL-77", "PL-78"}:
+        raise LookupError("there is no such parcel or place")
+    return {"sent": len(parcel_ids)}
+'''
+TASKS = """
+world: parcels
+tools: {python: parcel_tools}
+writes: [send_all]
+tasks:
+  - id: send
+    ask: Send the parcels of Mara by way of the second place in Mill Road. How many were sent?
+    calls:
+      - {name: find_parcels, arguments: {customer: Mara}}
+      - {name: find_places, arguments: {street: Mill Road}}
+      - name: send_all
+        arguments:
+          parcel_ids: [PX-4411, PX-4412]
+          route: {via: ["{{calls[1][1].place_id}}"]}
+    check: {answer: "2", calls: true}
+"""
+PARCELS = ("find_parcels", {"customer": "Mara"})
+PLACES = ("find_places", {"street": "Mill Road"})
+SEND = ("send_all", {"parcel_ids": ["PX-4411", "PX-4412"], "route": {"via": ["PL-78"]}})
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> OwnWorld:
+    return written(tmp_path, TASKS)
+
+
+def written(folder: Path, tasks: str) -> OwnWorld:
+    (folder / "parcel_tools.py").write_text(TOOLS)
+    (folder / "tasks.yaml").write_text(tasks)
+    return load(folder / "tasks.yaml")
+
+
+@pytest.fixture
+def scene(world: OwnWorld) -> Scene:
+    return make_scene(world, "task", 0)
+
+
+def test_references_inside_of_lists_and_objects_are_followed(scene: Scene) -> None:
+    assert played(scene).passed
+    assert called(scene, PARCELS, PLACES, SEND, answer="2").passed
+    wrong = ("send_all", {**SEND[1], "route": {"via": ["PL-77"]}})
+    assert not called(scene, PARCELS, PLACES, wrong, answer="2").passed
+    fewer = ("send_all", {**SEND[1], "parcel_ids": ["PX-4411"]})
+    assert not called(scene, PARCELS, PLACES, fewer, answer="2").passed
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3])
+def test_ids_inside_of_lists_are_reissued(scene: Scene, severity: int) -> None:
+    shifted = apply(scene, "verification_change", severity)
+    calls = [step for step in shifted.calls if step.provoked]
+    assert len(calls) >= min(severity, 2)
+    episode = Episode(shifted)
+    for name, arguments in (PARCELS, PLACES):
+        episode.call(name, arguments)
+    text, result = episode.call(*SEND)
+    assert result.hint is not None
+    assert result.hint.new in text
+    assert result.hint.old in texts_in(SEND[1])
+    arguments: dict[str, Any] = SEND[1]
+    while result.hint is not None:  # as an agent that reads the error goes on
+        old, new = result.hint.old, result.hint.new
+        arguments = {
+            "parcel_ids": [new if each == old else each for each in arguments["parcel_ids"]],
+            "route": {"via": [new if each == old else each for each in arguments["route"]["via"]]},
+        }
+        _, result = episode.call("send_all", arguments)
+    assert result.ok
+    assert played(shifted).passed
+    assert not played(shifted, "gives_up").passed
+
+
+def test_verification_change_on_lists_of_records_and_of_ids(world: OwnWorld) -> None:
+    (task,) = check_tasks(world)
+    assert task.state == "ok"
+    assert "verification_change" not in task.not_applicable
+
+
+RESULTS = {0: {"ids": ["a"], "id": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "right"),
+    [
+        (["{{calls[0].id}}"], ["a"], True),
+        (["{{calls[0].id}}"], ["b"], False),
+        ({"x": [{"y": "no. {{calls[0].id}}"}]}, {"x": [{"y": "no. a"}]}, True),
+        ({"x": "{{calls[0].gone}}"}, {"x": None}, False),
+        ({"x": {"any": 1}}, {"x": "whatever"}, True),
+        ([{"like": "^t", "example": "tea"}], ["tee"], True),
+        ([{"like": "^t", "example": "tea"}], ["cup"], False),
+        (["a"], ["a", "a"], False),
+    ],
+)
+def test_what_agrees_at_depth(expected: Any, value: Any, right: bool) -> None:
+    assert agrees(expected, value, RESULTS) is right
+
+
+def test_one_reference_that_leads_nowhere_spoils_the_whole() -> None:
+    assert resolved(["{{calls[0].id}}", "{{calls[0].gone}}"], RESULTS) is None
+    assert resolved([None, "{{calls[0].id}}", {"any": 3}], RESULTS) == [None, "a", 3]
+
+
+def test_a_reference_to_a_later_call_is_refused_at_any_depth(tmp_path: Path) -> None:
+    tasks = TASKS.replace("calls[1][1]", "calls[7][1]")
+    with pytest.raises(UsageError, match=r"route.via\[0\]: call 2 can refer to earlier calls only"):
+        written(tmp_path, tasks)
+
+
+def test_a_shift_that_raises_is_said_by_the_check_of_the_tasks(
+    world: OwnWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = registry.apply
+
+    def broken(scene: Scene, name: str, severity: int) -> Scene:
+        if name == "format_drift":
+            raise ZeroDivisionError("oh")
+        if name == "redirect":
+            raise NotApplicable("no")
+        return real(scene, name, severity)
+
+    monkeypatch.setattr("toolshift.runs.own_checking.apply", broken)
+    (task,) = check_tasks(world)
+    assert task.state == "fail"
+    assert "format_drift (it raised ZeroDivisionError: oh" in task.said
+    assert task.not_applicable["redirect"] == "no"
