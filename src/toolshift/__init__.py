@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolshift.core.shift import Change, NotApplicable, shift
     from toolshift.core.tool import Field, Param, Tool, ToolFailure
     from toolshift.core.world import Request, TaskKind, World
+    from toolshift.data.dataset import augment
     from toolshift.episode.budget import Budget
     from toolshift.episode.contract import Agent, BatchAgent
     from toolshift.episode.draw import make_scene
@@ -53,6 +54,7 @@ _HOME = {
     "Request": "core.world",
     "TaskKind": "core.world",
     "World": "core.world",
+    "augment": "data.dataset",
     "Budget": "episode.budget",
     "Agent": "episode.contract",
     "BatchAgent": "episode.contract",
@@ -92,6 +94,7 @@ __all__ = [
     "World",
     "apply",
     "attempt",
+    "augment",
     "compose",
     "evaluate",
     "find_world",

@@ -14,7 +14,13 @@ from toolshift.core.importing import load
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "toolshift"
-TABLES = ("agents/catalog.py", "worlds/registry.py", "shifts/registry.py", "cli/group.py")
+TABLES = (
+    "agents/catalog.py",
+    "worlds/registry.py",
+    "shifts/registry.py",
+    "data/formats/__init__.py",
+    "cli/group.py",
+)
 """Registries: whatever they name may stand above them."""
 
 

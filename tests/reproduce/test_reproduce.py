@@ -20,8 +20,9 @@ from toolshift.reproduce import reproduce
 from toolshift.reproduce.experiments import SCALES, STUDIES, find_study
 from toolshift.reproduce.reproduce import stages
 from toolshift.runs import cell
+from toolshift.runs.families import TRAINING_FAMILIES
 from toolshift.train.presets import PRESETS
-from toolshift.train.scenes import TRAINING_FAMILIES, check, draw
+from toolshift.train.scenes import check, draw
 
 KEPT_PROMPTS = {
     "description-first": "40efe099",

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
+from toolshift.runs.families import TRAINING_FAMILIES
 from toolshift.shifts.registry import shifts
 from toolshift.train.card import statistics
 from toolshift.train.data import expert_rows, make_rows
 from toolshift.train.rows import read_rows
-from toolshift.train.scenes import TRAINING_FAMILIES, Mix, check, draw
+from toolshift.train.scenes import Mix, check, draw
 from toolshift.worlds.registry import find_world
 
 

@@ -63,6 +63,10 @@ SECTIONS = {
     },
     "Train": {
         "data": Entry("toolshift.cli.data:data", "Write expert trajectories as training data."),
+        "augment": Entry(
+            "toolshift.cli.augment:augment",
+            "Shift a share of your own tool-use conversations, for training.",
+        ),
         "train": Entry(
             "toolshift.cli.train:train",
             "Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo.",

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from toolshift.lm.prompt import Layout
-from toolshift.train.scenes import Mix, stacks_of
+from toolshift.runs.families import stacks_of
+from toolshift.train.scenes import Mix
 
 Method = Literal["none", "sft", "grpo"]
 SHORT = (1, 2)

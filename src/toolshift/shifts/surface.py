@@ -104,7 +104,7 @@ class Surface(Layer):
                 for tool, table in params.items()
             },
             descriptions={
-                names.get(tool, tool): self._say_params(self.speak(text), tool)
+                names.get(tool, tool): self.say_params(self.speak(text), tool)
                 for tool, text in self.was.items()
             },
         )
@@ -115,7 +115,7 @@ class Surface(Layer):
             return result
 
         def say(text: str) -> str:
-            return self._say_params(_rename(text, self._anywhere, self.names), tool)
+            return self.say_params(_rename(text, self._anywhere, self.names), tool)
 
         hint = result.hint
         told = not result.ok or (hint is not None and hint.kind == "use")
@@ -141,12 +141,12 @@ class Surface(Layer):
         )
         return tool.with_(
             name=self.names.get(name, name),
-            description=self._say_params(self.speak(description), name),
+            description=self.say_params(self.speak(description), name),
             params=(*shown, *self.surplus.get(name, ())),
             channels=tool.channels & self.channels.get(name, tool.channels),
         )
 
-    def _say_params(self, text: str, tool: str) -> str:
+    def say_params(self, text: str, tool: str) -> str:
         """Renames parameters where they are quoted or given a value; else they are plain words."""
         names = self.params.get(tool)
         if not names or not text:

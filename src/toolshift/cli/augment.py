@@ -1,0 +1,133 @@
+"""`toolshift augment`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolshift.cli.options import PATH, as_json, taking
+from toolshift.core.command_line import command
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.text import one_line
+from toolshift.data.augment import DEFAULT, Recipe
+from toolshift.data.card import write_card
+from toolshift.data.files import Job, Tally, augment_file, previews
+from toolshift.data.formats import FORMATS
+
+MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentOptions:
+    """What `toolshift augment` is asked for.
+
+    Attributes:
+        preview: print changed conversations side by side, and write nothing.
+        format_: of the rows; "" where each is recognised.
+    """
+
+    source: Path
+    out: Path | None
+    alpha: float
+    shifts: tuple[str, ...]
+    severities: tuple[int, ...]
+    seed: int
+    format_: str
+    to: str
+    strict: bool
+    workers: int
+    preview: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("source", metavar="IN", type=PATH)
+@click.option("--out", type=PATH, help="A .jsonl, .jsonl.gz or .parquet file.")
+@click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
+@click.option(
+    "--shift",
+    "shifts",
+    multiple=True,
+    metavar="NAME[:SEV][+NAME[:SEV]]",
+    help=f"Family, tier or shift; repeat (default: {', '.join(DEFAULT)}).",
+)
+@click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat.")
+@click.option("--seed", default=0, show_default=True, help="Of every choice.")
+@click.option("--format", "format_", default="", help="Of the rows (default: recognised).")
+@click.option("--to", default="", help="Format to write (default: that of each row).")
+@click.option("--strict", is_flag=True, help="Stop at the first row that cannot be read.")
+@click.option("--workers", default=1, show_default=True, help="Processes; the bytes are the same.")
+@click.option("--preview", is_flag=True, help="Print ten before and after; write nothing.")
+@as_json
+@taking(AugmentOptions)
+def augment(options: AugmentOptions) -> None:
+    """Shift a share of your tool-use conversations, as training data that holds when tools change.
+
+    IN is a .jsonl, .jsonl.gz or .parquet file of OpenAI or TRL messages, ShareGPT, Hermes, xLAM,
+    ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
+    beside the output says what was changed. An interrupted run goes on where it stopped.
+
+    toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
+    """
+    recipe = Recipe(
+        alpha=options.alpha,
+        shifts=options.shifts or DEFAULT,
+        severities=options.severities or Recipe().severities,
+        seed=options.seed,
+        format=options.format_,
+        to=options.to,
+    )
+    if options.preview:
+        _preview(Job(options.source, options.source.with_name("preview.jsonl"), recipe))
+        return
+    if options.out is None:
+        raise UsageError("name the file to write with --out, or look at some with --preview")
+    job = Job(options.source, options.out, recipe, options.strict, max(1, options.workers))
+    with progress("conversations") as watch:
+        tally = augment_file(job, watch)
+    card = write_card(job, tally, command(*sys.argv[1:], travels=True))
+    _print(job, tally, card, options.as_json)
+    if not tally.rows:
+        raise UsageError(f"{options.source}: no row could be read; known: {', '.join(_names())}")
+
+
+def _names() -> Sequence[str]:
+    return FORMATS.names()
+
+
+def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({**msgspec.to_builtins(tally), "out": str(job.out), "card": str(card)})
+        return
+    shifted = sum(tally.shifted.values())
+    rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
+    print_table("", ("shift", "conversations"), rows[:MOST_SHOWN])
+    if len(rows) > MOST_SHOWN:
+        click.echo(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
+    for line, why in tally.faults[:MOST_SHOWN]:
+        click.echo(f"{job.source}, line {line}: {one_line(why)}", err=True)
+    if tally.wrong > MOST_SHOWN:
+        click.echo(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
+    click.echo(
+        f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} the same bytes. "
+        f"Rows that could not be read, and are left out: {tally.wrong:,}."
+    )
+    click.echo(f"Written: {job.out} ({tally.written:,} rows) and {card}")
+
+
+def _preview(job: Job) -> None:
+    """Prints some conversations before and after, side by side."""
+    shown = 0
+    for line, name, before, after in islice(previews(job), 10):
+        shown += 1
+        print_table(f"line {line}: {name}", ("before", "after"), [(before, after)], whole=0)
+        click.echo()
+    if not shown:
+        click.echo("None of the first rows was shifted: raise --alpha, or name other shifts.")

@@ -1,0 +1,269 @@
+"""Perturbation-augmented data: a share of anyone's conversations, shifted through the layers.
+
+    recipe = Recipe(alpha=0.3)
+    made = augmented(row, recipe)              # rows to train on in place of this one, and why
+
+Every choice is derived from the content of a row, so the same seed gives the same bytes whatever
+the order of the rows or the number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from random import Random
+from typing import Any
+
+import msgspec
+
+from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import SEVERITIES, NotApplicable
+from toolshift.data.conversation import Conversation, Format, Message, Row, ToolShown, portable
+from toolshift.data.formats import FORMATS, recognised
+from toolshift.data.replay import called, check, prepared, replay
+from toolshift.data.tools import distractors
+from toolshift.interop.tools import from_openai
+from toolshift.runs.cell import Stack, write_stack
+from toolshift.runs.families import stacks_of
+from toolshift.shifts.registry import find_shift
+from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
+
+DISTRACTORS = "distractors"
+"""Tools out of the rest of the data beside those of a conversation."""
+ENDINGS = "endings"
+"""The last step has become impossible, for its tool is gone; and the look-alike of that."""
+DEFAULT = ("EFP", "SBP", "SRP", "formats", DISTRACTORS, ENDINGS)
+MAX_TRIES = 6
+DRAWS = 4
+"""In how many ways a stack of shifts may fall on one list of tools."""
+COLUMN = "toolshift"
+_REFUSALS = (
+    "I cannot finish this: none of the tools I have can do the last step.",
+    "That last step is not possible here, as no tool on offer does it. I stop at this point.",
+    "There is no tool for what is left to do, so I cannot complete your request.",
+    "I have to stop here. The tool that this would need is not available to me.",
+)
+
+
+class Recipe(msgspec.Struct, frozen=True):
+    """What is done to a data set.
+
+    Attributes:
+        alpha: the share of conversations that are shifted, from 0 to 1.
+        shifts: families, tiers, shifts `NAME[:SEVERITY]`, stacks of them joined by `+`, and
+            `distractors` and `endings`; drawn equally often.
+        severities: for those that name none.
+        seed: of every choice.
+        format: of the rows; "" where each is recognised by what is in it.
+        to: the format to write; "" for that of each row.
+    """
+
+    alpha: float = 0.3
+    shifts: tuple[str, ...] = DEFAULT
+    severities: tuple[int, ...] = SEVERITIES
+    seed: int = 0
+    format: str = ""
+    to: str = ""
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What became of a row.
+
+    Attributes:
+        rows: to train on in its place; () where it stays as it is, to the byte.
+        shifts: that were applied, as `name:severity`.
+        reasons: why what was tried before was not applicable, by shift.
+    """
+
+    rows: tuple[Row, ...] = ()
+    shifts: str = ""
+    reasons: dict[str, str] = {}
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Checks a recipe before anything is read.
+
+    Raises:
+        UsageError: for a share out of range, and for unknown shifts, severities or formats.
+    """
+    if not 0 <= recipe.alpha <= 1:
+        raise UsageError(
+            f"alpha is a share of the conversations, from 0 to 1, not {recipe.alpha:g}"
+        )
+    if not recipe.shifts:
+        raise UsageError("name at least one shift")
+    for severity in recipe.severities:
+        if severity not in SEVERITIES:
+            raise UsageError(f"severity {severity}: it goes from 1 to 3")
+        for entry in recipe.shifts:
+            if entry not in (DISTRACTORS, ENDINGS):
+                stacks_of(entry, severity)
+    for name in filter(None, (recipe.format, recipe.to)):
+        FORMATS.find(name)
+
+
+def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
+    """The format of a row.
+
+    Raises:
+        RowFault: where it is of none that is known.
+    """
+    return FORMATS.find(recipe.format) if recipe.format else recognised(row)
+
+
+def due(content: bytes, recipe: Recipe) -> bool:
+    """Whether the row of this content is to be shifted, if a shift can be applied to it."""
+    return seeds.derive(recipe.seed, "due", _digest(content)) < recipe.alpha * 2**64
+
+
+def augmented(
+    row: Row, content: bytes, recipe: Recipe, functions: list[dict[str, Any]] | None = None
+) -> Made:
+    """What becomes of a row.
+
+    Args:
+        row: as it was read.
+        content: its bytes, from which every choice is derived.
+        recipe: what is done.
+        functions: the tools of the whole data set, for distractors.
+
+    Raises:
+        RowFault: where the row cannot be read, or a call does not fit its tools.
+    """
+    form = format_of(row, recipe)
+    target = FORMATS.find(recipe.to) if recipe.to else form
+    conversation = form.read(row)
+    check(conversation)
+
+    def written(part: Conversation) -> Row:
+        if target is form:
+            return target.write(part, row)
+        return {**_further(row), **target.write(portable(part), None)}
+
+    as_it_is = () if target is form else (written(conversation),)
+    if not due(content, recipe) or not called(conversation):
+        return Made(as_it_is)
+    digest = _digest(content)
+    rng = seeds.rng(recipe.seed, "augment", digest)
+    reasons: dict[str, str] = {}
+    for entry in rng.sample(recipe.shifts, len(recipe.shifts))[:MAX_TRIES]:
+        try:
+            label, parts = _apply(entry, conversation, recipe, rng, functions or [])
+        except NotApplicable as reason:
+            reasons[entry] = str(reason)
+            continue
+        told = {"shifts": label, "seed": recipe.seed, "from": digest}
+        note = {COLUMN: msgspec.json.encode(told).decode()}
+        return Made(tuple({**written(part), **note} for part in parts), label, reasons)
+    return Made(as_it_is, "", reasons)
+
+
+def _further(row: Row) -> Row:
+    """The columns of a row that no format knows."""
+    known = {"messages", "tools", "conversations", "system", "query", "answers", "content"}
+    return {key: value for key, value in row.items() if key not in known}
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=8).hexdigest()
+
+
+def _apply(
+    entry: str,
+    conversation: Conversation,
+    recipe: Recipe,
+    rng: Random,
+    functions: list[dict[str, Any]],
+) -> tuple[str, list[Conversation]]:
+    """A conversation under one draw of an entry, and what it was.
+
+    Raises:
+        NotApplicable: where that cannot be.
+    """
+    severity = rng.choice(recipe.severities)
+    if entry == DISTRACTORS:
+        return f"{entry}:{severity}", [_with_distractors(conversation, rng, severity, functions)]
+    if entry == ENDINGS:
+        return _another_ending(conversation, rng)
+    stack: Stack = rng.choice(stacks_of(entry, severity))
+    needed = () if all(_renames(each) for each in stack) else called(conversation)
+    ready = prepared(conversation.tools, stack, needed, rng.randrange(DRAWS))
+    parts = replay(conversation, ready)
+    if len(parts) == 1 and _same(parts[0], conversation):
+        raise NotApplicable("nothing that is shown changes")
+    return write_stack(stack), parts
+
+
+def _renames(applied: Applied) -> bool:
+    """Whether a shift is of names and texts alone, so that one draw serves every conversation."""
+    found = find_shift(applied.shift)
+    return found.level == 1 and found.dimension == "action"
+
+
+def _same(one: Conversation, other: Conversation) -> bool:
+    return one.messages == other.messages and [t.function for t in one.tools] == [
+        t.function for t in other.tools
+    ]
+
+
+# -- what only a data set can do ---------------------------------------------------------------
+
+
+def _with_distractors(
+    conversation: Conversation, rng: Random, severity: int, functions: list[dict[str, Any]]
+) -> Conversation:
+    shown = [tool.function for tool in conversation.tools]
+    found = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])
+    if not found:
+        raise NotApplicable("the data has no other tools")
+    tools = [*conversation.tools, *(ToolShown(function) for function in found)]
+    return Conversation(tuple(rng.sample(tools, len(tools))), conversation.messages)
+
+
+def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[Conversation]]:
+    """The conversation without a tool: the last that it calls, or one that it never calls.
+
+    Raises:
+        NotApplicable: where the last tool was called before, or another may do its work.
+    """
+    names = [tool.function["name"] for tool in conversation.tools]
+    if rng.random() < 0.5:
+        spare = [name for name in names if name not in called(conversation)]
+        if not spare:
+            raise NotApplicable("every tool is called, so none can be spared")
+        gone = rng.choice(spare)
+        return "tool_gone_lookalike", [_without(conversation, gone, conversation.messages)]
+    place, said = _last_calling(conversation)
+    gone = said.calls[0].name
+    earlier = {c.name for m in conversation.messages[:place] for c in m.calls}
+    if len(said.calls) > 1 or gone in earlier or not said.learned:
+        raise NotApplicable("the last tool is called more than once")
+    _check_alone(conversation, gone)
+    ending = Message("assistant", rng.choice(_REFUSALS))
+    return "tool_gone", [_without(conversation, gone, (*conversation.messages[:place], ending))]
+
+
+def _last_calling(conversation: Conversation) -> tuple[int, Message]:
+    place = max(n for n, said in enumerate(conversation.messages) if said.calls)
+    return place, conversation.messages[place]
+
+
+def _without(conversation: Conversation, gone: str, messages: tuple[Message, ...]) -> Conversation:
+    tools = tuple(tool for tool in conversation.tools if tool.function["name"] != gone)
+    return Conversation(tools, messages)
+
+
+def _check_alone(conversation: Conversation, name: str) -> None:
+    """Checks that no other tool may do the work of one.
+
+    Raises:
+        NotApplicable: where one is alike.
+    """
+    box = from_openai([{"type": "function", "function": t.function} for t in conversation.tools])
+    weights = weights_of(box.sources)
+    source = box.sources[name]
+    for other, each in box.sources.items():
+        if other != name and alike_tools(source, each, weights) >= POSSIBLE:
+            raise NotApplicable(f"{other} may do the work of {name}")

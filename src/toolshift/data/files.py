@@ -1,0 +1,414 @@
+"""A file of conversations, augmented into another: streamed, resumable, whole or not at all.
+
+The output grows as a hidden file beside its place, with a note of how far it is; it takes its place
+when it is complete. An interrupted run goes on from the note.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import multiprocessing
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.files import opened, sound, write
+from toolshift.core.tool import JSON
+from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
+from toolshift.data.conversation import Row, RowFault
+from toolshift.data.tools import ToolIndex
+
+CHUNK = 512
+"""Rows that are handed out, and noted, at a time."""
+EXAMPLES = 3
+MOST_FAULTS = 1000
+Watch = Callable[[int, int], None]
+
+
+class Tally(msgspec.Struct):
+    """What became of the rows of a file so far.
+
+    Attributes:
+        rows: read, that could be.
+        shifted: of these, by what they went through.
+        written: rows of the output.
+        same: rows that stay as they are, to the byte.
+        skipped: why shifts were not applicable, by shift and reason.
+        faults: rows that could not be read: line and reason, the first of them.
+        wrong: how many could not be read.
+        examples: numbers of lines of the first rows that were shifted.
+        formats: rows by format.
+    """
+
+    rows: int = 0
+    shifted: dict[str, int] = {}
+    written: int = 0
+    same: int = 0
+    skipped: dict[str, int] = {}
+    faults: list[tuple[int, str]] = []
+    wrong: int = 0
+    examples: list[tuple[int, str, str]] = []
+    formats: dict[str, int] = {}
+
+
+class _Note(msgspec.Struct):
+    """How far an interrupted run is."""
+
+    key: str
+    lines: int
+    size: int
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class Job:
+    """A file to augment.
+
+    Attributes:
+        source: JSON lines, `.gz` or not, or Parquet.
+        out: the like.
+        recipe: what is done.
+        strict: whether the first row that cannot be read ends it.
+        workers: processes.
+    """
+
+    source: Path
+    out: Path
+    recipe: Recipe
+    strict: bool = False
+    workers: int = 1
+
+
+def check_job(job: Job) -> None:
+    """Checks what can be checked before the work.
+
+    Raises:
+        UsageError: for files of another kind, one that is not there, and a wrong recipe.
+    """
+    check_recipe(job.recipe)
+    if not job.source.is_file():
+        what = "a folder: name a file in it" if job.source.is_dir() else "not there"
+        raise UsageError(f"{job.source} is {what}")
+    for path, option in ((job.source, "the data"), (job.out, "--out")):
+        if _kind(path) not in (".jsonl", ".json", ".parquet"):
+            raise UsageError(f"{option} {path}: name a .jsonl, .jsonl.gz or .parquet file")
+    if job.out.exists() and job.out.samefile(job.source):
+        raise UsageError(f"--out {job.out} is the data itself: name another file")
+    if not job.out.parent.is_dir():
+        raise UsageError(f"--out {job.out}: there is no folder {job.out.parent}")
+
+
+def _kind(path: Path) -> str:
+    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+
+
+def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
+    """Augments a file.
+
+    Args:
+        job: which, and how.
+        watch: told how many rows are done, and of how many; 0 where that is not known.
+
+    Returns:
+        What became of its rows.
+
+    Raises:
+        UsageError: where a file cannot be read or written, and, if strict, at the first row that
+            cannot be read.
+    """
+    check_job(job)
+    functions = tools_of(job).functions if DISTRACTORS in job.recipe.shifts else []
+    draft = job.out.with_name(f".{job.out.name}.new")
+    note = job.out.with_name(f".{job.out.name}.note")
+    begun = _begun(job, draft, note)
+    tally, done = begun.tally, begun.lines
+    total = _count(job.source)
+    with draft.open("r+b" if begun.size else "wb") as file:
+        file.truncate(begun.size)
+        file.seek(begun.size)
+        for chunk in _chunks_done(job, functions, done):
+            _gather(tally, chunk, job)
+            file.write(b"".join(chunk.out))
+            done += chunk.lines
+            file.flush()
+            os.fsync(file.fileno())
+            write(note, JSON.encode(_Note(_key(job), done, file.tell(), tally)))
+            watch(done, total)
+    _finish(job, draft)
+    note.unlink()
+    return tally
+
+
+def _begun(job: Job, draft: Path, note: Path) -> _Note:
+    """Where to go on; the start, where nothing is there that belongs to this job."""
+    with suppress(OSError, msgspec.MsgspecError):
+        found = msgspec.json.decode(note.read_bytes(), type=_Note)
+        if found.key == _key(job) and draft.stat().st_size >= found.size:
+            return found
+    return _Note(_key(job), 0, 0, Tally())
+
+
+def _key(job: Job) -> str:
+    """What a resumed run must share with the one that was interrupted."""
+    stat = job.source.stat()
+    parts = [str(job.source.resolve()), stat.st_size, stat.st_mtime_ns, job.recipe, job.strict]
+    return hashlib.sha256(JSON.encode(parts)).hexdigest()[:16]
+
+
+def _finish(job: Job, draft: Path) -> None:
+    """Puts the output in its place, compressed or as Parquet where its name says so."""
+    if job.out.suffix == ".gz":
+        packed = draft.with_name(f".{job.out.name}.packed")
+        with (
+            draft.open("rb") as lines,
+            packed.open("wb") as raw,
+            gzip.GzipFile("", "wb", 6, raw, mtime=0) as file,
+        ):
+            shutil.copyfileobj(lines, file, 1 << 20)
+        packed.replace(job.out)
+        draft.unlink()
+    elif job.out.suffix == ".parquet":
+        _write_parquet(draft, job.out)
+        draft.unlink()
+    else:
+        draft.replace(job.out)
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The rows of a file as JSON lines; those of Parquet as they would be written."""
+    if path.suffix == ".parquet":
+        yield from _parquet_lines(path)
+        return
+    with opened(path) as file, sound(path):
+        yield from file
+
+
+def _count(path: Path) -> int:
+    """How many rows there are; 0 where counting would mean reading the file."""
+    if path.suffix == ".parquet":
+        return int(_parquet().ParquetFile(path).metadata.num_rows)
+    return 0
+
+
+def tools_of(job: Job) -> ToolIndex:
+    """The tools of a whole file: the first pass."""
+    index = ToolIndex()
+    for line in _lines(job.source):
+        try:
+            row = _decoded(line)
+            if row is not None:
+                said = format_of(row, job.recipe).read(row)
+                index.add(tool.function for tool in said.tools)
+        except RowFault:
+            continue  # the second pass says so
+    return index
+
+
+def _decoded(line: bytes) -> Row | None:
+    """A line as a row; None for an empty one.
+
+    Raises:
+        RowFault: where it is no JSON object.
+    """
+    if not line.strip():
+        return None
+    try:
+        row = msgspec.json.decode(line.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise RowFault(f"not JSON ({fault})") from None
+    if not isinstance(row, dict):
+        raise RowFault("no JSON object")
+    return row
+
+
+# -- the work ----------------------------------------------------------------------------------
+
+
+class _Done(msgspec.Struct):
+    """A chunk of rows, done."""
+
+    lines: int
+    out: list[bytes]
+    made: list[tuple[int, str, Made]]
+    faults: list[tuple[int, str]]
+    same: int
+
+
+def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterator[_Done]:
+    """The chunks of a file in order, each worked on by any of the processes."""
+    lines = islice(enumerate(_lines(job.source), 1), skip, None)
+    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
+    if job.workers <= 1:
+        _begin(job.recipe, functions)
+        yield from map(_work, chunks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(job.workers, _begin, (job.recipe, functions)) as pool:
+        yield from pool.imap(_work, _bounded(chunks))
+
+
+def _bounded(chunks: Iterable[list[tuple[int, bytes]]]) -> Iterator[list[tuple[int, bytes]]]:
+    yield from chunks
+
+
+_recipe = Recipe()
+_functions: list[dict[str, Any]] = []
+
+
+def _begin(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
+    """What a worker needs for every chunk."""
+    global _recipe, _functions
+    _recipe, _functions = recipe, functions
+
+
+def _work(chunk: list[tuple[int, bytes]]) -> _Done:
+    done = _Done(len(chunk), [], [], [], 0)
+    for number, line in chunk:
+        try:
+            row = _decoded(line)
+            if row is None:
+                continue
+            made = augmented(row, line.rstrip(b"\r\n"), _recipe, _functions)
+        except RowFault as wrong:
+            done.faults.append((number, str(wrong)))
+            continue
+        done.same += not made.rows
+        rows = [JSON.encode(each) + b"\n" for each in made.rows]
+        done.out += rows or [line if line.endswith(b"\n") else line + b"\n"]
+        name = format_of(row, _recipe).name
+        told = msgspec.structs.replace(made, rows=made.rows[:1] if made.shifts else ())
+        done.made.append((number, name, told))
+    return done
+
+
+def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
+    """Adds a chunk to what is known.
+
+    Raises:
+        UsageError: if the job is strict and a row could not be read.
+    """
+    if chunk.faults and job.strict:
+        line, why = chunk.faults[0]
+        raise UsageError(f"{job.source}, line {line}: {why}")
+    tally.wrong += len(chunk.faults)
+    tally.faults += chunk.faults[: MOST_FAULTS - len(tally.faults)]
+    tally.rows += len(chunk.made)
+    tally.same += chunk.same
+    tally.written += len(chunk.out)
+    shifted, skipped, formats = map(Counter, (tally.shifted, tally.skipped, tally.formats))
+    for line, name, made in chunk.made:
+        formats[name] += 1
+        skipped.update(f"{entry}: {_plain(why)}" for entry, why in made.reasons.items())
+        if made.shifts:
+            shifted[made.shifts] += 1
+            if len(tally.examples) < EXAMPLES:
+                after = JSON.encode(made.rows[0]).decode()
+                tally.examples.append((line, made.shifts, after))
+    tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, formats))
+
+
+def _plain(reason: str) -> str:
+    """A reason without what is of one row alone, so that reasons can be counted."""
+    return reason.partition(": ")[2] or reason if len(reason) > 90 else reason
+
+
+def previews(job: Job) -> Iterator[tuple[int, str, str, str]]:
+    """Changed rows: line, shifts, and the two as indented texts; every row is tried."""
+    check_recipe(job.recipe)
+    recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
+    functions = tools_of(job).functions if DISTRACTORS in recipe.shifts else []
+    for number, line in enumerate(_lines(job.source), 1):
+        try:
+            row = _decoded(line)
+            made = augmented(row, line.rstrip(b"\r\n"), recipe, functions) if row else Made()
+        except RowFault:
+            continue
+        if made.shifts and row is not None:
+            yield number, made.shifts, _lines_of(row), _lines_of(made.rows[0])
+
+
+def _lines_of(row: Row) -> str:
+    return msgspec.json.format(JSON.encode(row), indent=1).decode()
+
+
+# -- Parquet -----------------------------------------------------------------------------------
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
+    except ImportError:
+        raise UsageError(
+            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
+        ) from None
+    return pyarrow.parquet
+
+
+def _parquet_lines(path: Path) -> Iterator[bytes]:
+    try:
+        for batch in _parquet().ParquetFile(path).iter_batches(CHUNK):
+            for row in batch.to_pylist():
+                yield JSON.encode(without_holes(row)) + b"\n"
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"{path}: not a Parquet file ({fault})") from None
+
+
+def _write_parquet(lines: Path, out: Path) -> None:
+    """JSON lines as Parquet; what has no fixed columns stands there as JSON in a string."""
+    parquet = _parquet()
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
+
+    with lines.open("rb") as file:
+        columns = {key: None for line in file for key in msgspec.json.decode(line)}
+        file.seek(0)
+        schema = None
+        packed = out.with_name(f".{out.name}.packed")
+        writer = None
+        for chunk in iter(lambda: list(islice(file, CHUNK)), []):
+            rows = [flat({**columns, **msgspec.json.decode(line)}) for line in chunk]
+            schema = schema or pyarrow.schema([(k, pyarrow.string()) for k in columns])
+            table = pyarrow.Table.from_pylist(rows, schema=schema)
+            writer = writer or parquet.ParquetWriter(packed, schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+            packed.replace(out)
+
+
+def flat(row: Row) -> Row:
+    """A row whose columns are texts: what is none is JSON in a string."""
+    return {
+        key: value if isinstance(value, str) or value is None else JSON.encode(value).decode()
+        for key, value in row.items()
+    }
+
+
+def without_holes(value: Any) -> Any:
+    """A value without the keys that Arrow fills in where only another row has them."""
+    if isinstance(value, dict):
+        return {key: without_holes(each) for key, each in value.items() if each is not None}
+    return [without_holes(each) for each in value] if isinstance(value, list) else value
+
+
+def line_of(path: Path, number: int) -> bytes:
+    """One line of a file, counted from 1."""
+    return next(islice(_lines(path), number - 1, None))
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,154 @@
+"""OpenAI messages with tools, and TRL's columns `messages` and `tools`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolshift.data.conversation import (
+    Call,
+    Conversation,
+    Message,
+    Role,
+    Row,
+    RowFault,
+    arguments_of,
+    decoded,
+    encoded,
+    read_tools,
+    rewrapped,
+)
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+class OpenAI:
+    """`{"messages": [...], "tools": [...]}`; tools, too, as JSON in a string, as TRL takes them."""
+
+    name = "openai"
+
+    def recognises(self, row: Mapping[str, Any]) -> bool:
+        """Whether the row has messages with roles."""
+        said = row.get("messages")
+        if isinstance(said, str):
+            return said.lstrip().startswith("[")
+        return isinstance(said, list) and bool(said) and "role" in said[0]
+
+    def read(self, row: Mapping[str, Any]) -> Conversation:
+        """The conversation of a row.
+
+        Raises:
+            RowFault: where it cannot be read.
+        """
+        said = decoded(row.get("messages"), "messages")
+        if not isinstance(said, list):
+            raise RowFault("messages is no list")
+        messages = tuple(_message(raw, place) for place, raw in enumerate(said))
+        return Conversation(read_tools(row.get("tools")), messages)
+
+    def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
+        """A row; calls hold their arguments as the row had them, else as JSON strings."""
+        raws = decoded(row.get("tools") or [], "the list of tools") if row else []
+        said = decoded(row.get("messages"), "messages") if row else []
+        tools: Any = [rewrapped(tool, raws) for tool in conversation.tools]
+        as_objects = any(_holds_objects(raw) for raw in said)
+        messages: Any = [
+            _written(each, said[each.source] if row and each.source is not None else {}, as_objects)
+            for each in conversation.messages
+        ]
+        if row and isinstance(row.get("tools"), str):
+            tools = encoded(tools)
+        if row and isinstance(row.get("messages"), str):
+            messages = encoded(messages)
+        return {**(row or {}), "messages": messages, "tools": tools}
+
+
+def _message(raw: Any, place: int) -> Message:
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("role"), str):
+        raise RowFault(f"message {place} has no role")
+    role = _ROLES.get(raw["role"])
+    if role is None:
+        raise RowFault(f"message {place} has the unknown role {raw['role']!r}")
+    calls = tuple(_call(one, place) for one in raw.get("tool_calls") or ())
+    return Message(
+        role,
+        _text(raw.get("content"), place),
+        calls,
+        str(raw.get("name") or "") if role == "tool" else "",
+        str(raw.get("tool_call_id") or ""),
+        raw.get("weight") != 0,
+        place,
+    )
+
+
+def _text(content: Any, place: int) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) == len(parts):
+            return "".join(texts)
+    raise RowFault(f"message {place}: its content is no text")
+
+
+def _call(raw: Any, place: int) -> Call:
+    inner = raw.get("function", raw) if isinstance(raw, Mapping) else None
+    if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
+        raise RowFault(f"message {place}: a call has no name")
+    name = inner["name"]
+    return Call(name, arguments_of(inner.get("arguments"), name), str(raw.get("id") or ""))
+
+
+def _holds_objects(raw: Any) -> bool:
+    calls = raw.get("tool_calls") or () if isinstance(raw, Mapping) else ()
+    return any(isinstance((c.get("function") or c).get("arguments"), Mapping) for c in calls)
+
+
+def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:
+    out: dict[str, Any] = {**raw, "role": raw.get("role", message.role)}
+    if _text(raw.get("content"), 0) != message.text or "content" not in raw:
+        out["content"] = message.text
+    if message.calls:
+        before = list(raw.get("tool_calls") or ())
+        out["tool_calls"] = [
+            _written_call(call, before[n] if n < len(before) else {}, as_objects)
+            for n, call in enumerate(message.calls)
+        ]
+    else:
+        out.pop("tool_calls", None)
+    if message.role == "tool":
+        out |= {"tool_call_id": message.call_id} if message.call_id else {}
+        out |= {"name": message.name} if message.name else {}
+    if not message.learned:
+        out["weight"] = 0
+    return out
+
+
+def _written_call(call: Call, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:
+    arguments: Any = call.arguments if as_objects else encoded(call.arguments)
+    if raw and "function" not in raw:
+        return {**raw, "name": call.name, "arguments": arguments}
+    inner = raw.get("function") or {}
+    if (
+        isinstance(inner.get("arguments"), str)
+        and arguments_of(inner["arguments"], "") == call.arguments
+    ):
+        arguments = inner["arguments"]  # the very text, with its spaces
+    head = {"id": call.id} if call.id else {}
+    return {
+        **head,
+        "type": "function",
+        **raw,
+        "function": {**inner, "name": call.name, "arguments": arguments},
+    }
+
+
+OPENAI = OpenAI()

@@ -1,0 +1,313 @@
+"""ToolACE: tools as JSON in the system text, calls as `[name(argument="value"), ...]`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from toolshift.data.conversation import (
+    Call,
+    Conversation,
+    Message,
+    Row,
+    RowFault,
+    ToolShown,
+    encoded,
+    joined,
+)
+from toolshift.data.formats.schemas import as_json_schema
+from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
+
+_WORDS = {"true": "True", "false": "False", "null": "None"}
+_PREFACE = "You can call these functions, as [name(argument=value)]. Here they are in JSON:\n"
+
+
+class ToolACE:
+    """`{"system", "conversations"}`."""
+
+    name = "toolace"
+
+    def recognises(self, row: Mapping[str, Any]) -> bool:
+        """Whether the row has turns and a system text with a list of functions."""
+        return has_turns(row) and isinstance(row.get("system"), str) and "[{" in row["system"]
+
+    def read(self, row: Mapping[str, Any]) -> Conversation:
+        """The conversation of a row.
+
+        Raises:
+            RowFault: where it cannot be read.
+        """
+        raws, _, _ = _listed(row["system"])
+        tools = tuple(_tool(raw, place) for place, raw in enumerate(raws))
+        names = [tool.function["name"] for tool in tools]
+        messages: list[Message] = []
+        for place, turn in enumerate(turns_of(row)):
+            messages += _messages(turn, place, names)
+        return Conversation(tools, joined(messages))
+
+    def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
+        """A row."""
+        turns = turns_of(row) if row else []
+        raws, begin, end = _listed(row["system"]) if row else ([], 0, 0)
+        system = row["system"] if row else ""
+        tools = encoded([_written(tool, raws) for tool in conversation.tools])
+        if not row:
+            said = [m.text for m in conversation.messages if m.role == "system"]
+            system, begin = "\n".join([*said, _PREFACE]), len("\n".join([*said, _PREFACE]))
+            end = begin
+        written: list[dict[str, Any]] = []
+        waiting: list[Message] = []
+        for each in conversation.messages:
+            if each.role == "tool":
+                waiting.append(each)
+                continue
+            written += _results(waiting, turns)
+            waiting = []
+            if each.role == "system" and not row:
+                continue  # it stands in the system text
+            raw = turns[each.source] if row and each.source is not None else {}
+            if each.calls and each.text:  # a turn of calls holds nothing else
+                written.append(written_turn(each, each.text, {}, each.role))
+            written.append(written_turn(each, _value(each), raw, each.role))
+        written += _results(waiting, turns)
+        told = f"{system[:begin]}{tools}{system[end:]}"
+        return {**(row or {}), "system": told, "conversations": written}
+
+
+def _listed(system: str) -> tuple[list[Any], int, int]:
+    """The list of functions in a system text, and where it begins and ends.
+
+    Raises:
+        RowFault: where there is none that can be read.
+    """
+    begin = system.find("[{")
+    end = _end_of_list(system, begin)
+    try:
+        found = msgspec.json.decode(system[begin:end])
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise RowFault(f"the functions in the system text are not JSON ({fault})") from None
+    if not isinstance(found, list):
+        raise RowFault("the functions in the system text are no list")
+    return found, begin, end
+
+
+def _end_of_list(text: str, begin: int) -> int:
+    """Where the bracket that opens at `begin` is closed, strings apart."""
+    depth, quoted, place = 0, False, begin
+    while place < len(text):
+        sign = text[place]
+        if quoted:
+            place += sign == "\\"
+            quoted = sign != '"'
+        elif sign == '"':
+            quoted = True
+        else:
+            depth += (sign in "[{") - (sign in "]}")
+            if not depth:
+                return place + 1
+        place += 1
+    return len(text)
+
+
+def _tool(raw: Any, place: int) -> ToolShown:
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("name"), str):
+        raise RowFault(f"function {place} has no name")
+    parameters = raw.get("parameters") or raw.get("arguments") or {}
+    schema = as_json_schema(parameters) if isinstance(parameters, Mapping) else {}
+    schema = {"type": "object", **schema}
+    told = str(raw.get("description") or "")
+    function = {"name": raw["name"], "description": told, "parameters": schema}
+    return ToolShown(function, place, {name: name for name in schema.get("properties") or {}})
+
+
+def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
+    if tool.source is None or not raws:
+        return tool.function
+    raw = raws[tool.source]
+    key = "arguments" if "arguments" in raw and "parameters" not in raw else "parameters"
+    before = raw.get(key) or {}
+    known = before.get("properties") or {}
+    schema = tool.function.get("parameters") or {}
+    properties = {}
+    for name, shown in (schema.get("properties") or {}).items():
+        old = known.get(tool.params.get(name, ""))
+        told = {"description": shown["description"]} if "description" in shown else {}
+        properties[name] = {**old, **told} if isinstance(old, Mapping) else shown
+    after = {**before, "properties": properties} if properties or known else before
+    if isinstance(before.get("required"), list) or schema.get("required"):
+        after = {**after, "required": schema.get("required") or []}
+    head = {"name": tool.function["name"], "description": tool.function.get("description", "")}
+    return {**raw, **head, key: after}
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def _messages(turn: Mapping[str, Any], place: int, names: list[str]) -> list[Message]:
+    role, value = ROLES[turn["from"]], turn["value"]
+    learned = turn.get("weight") != 0
+    if role == "assistant":
+        calls = read_calls(value, names)
+        if calls:
+            return [Message(role, "", calls, learned=learned, source=place)]
+    if role == "tool":
+        return [
+            Message("tool", text, name=name, source=place) for name, text in _read_results(value)
+        ]
+    return [Message(role, value, learned=learned, source=place)]
+
+
+def read_calls(text: str, names: list[str]) -> tuple[Call, ...]:
+    """The calls of a text such as `[get_price(item="tea", count=2)]`; none where it is prose.
+
+    Raises:
+        RowFault: where it is a list of calls of which one cannot be read.
+    """
+    said = text.strip()
+    known = any(said.startswith(f"[{name}(") for name in names)
+    if not said.endswith(")]") or not (known or _CALLED.match(said)):
+        return ()
+    try:
+        return _calls(said)
+    except RowFault:
+        if known:
+            raise
+        return ()  # prose in brackets
+
+
+def _calls(said: str) -> tuple[Call, ...]:
+    calls, place = [], 1
+    while place < len(said) - 1:
+        opened = said.find("(", place)
+        if opened < 0:
+            raise RowFault(f"a call has no arguments: {said[place : place + 60]}")
+        closed = _closing(said, opened)
+        name = said[place:opened].strip(" ,")
+        calls.append(Call(name, _arguments(said[opened + 1 : closed], name)))
+        place = closed + 1
+        while place < len(said) - 1 and said[place] in ", \n":
+            place += 1
+    return tuple(calls)
+
+
+_CALLED = re.compile(r"\[[\w .:/-]+\(")
+
+
+def _closing(text: str, opened: int) -> int:
+    """Where a bracket is closed, strings apart.
+
+    Raises:
+        RowFault: where it is not.
+    """
+    depth, quote, place = 0, "", opened
+    while place < len(text):
+        sign = text[place]
+        if quote:
+            place += sign == "\\"
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        else:
+            depth += (sign in "([{") - (sign in ")]}")
+            if not depth:
+                return place
+        place += 1
+    raise RowFault(f"a call is not closed: {text[opened : opened + 60]}")
+
+
+def _arguments(text: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in _split(text):
+        key, sign, value = part.partition("=")
+        if not sign or not key.strip():
+            raise RowFault(f"{name}: an argument has no name: {part[:60]}")
+        found[key.strip()] = _literal(value.strip(), name)
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """The parts of a list that commas divide, brackets and strings apart."""
+    parts, depth, quote, begin, place = [], 0, "", 0, 0
+    while place < len(text):
+        sign = text[place]
+        if quote:
+            place += sign == "\\"
+            quote = "" if sign == quote else quote
+        elif sign in "\"'":
+            quote = sign
+        elif sign == "," and not depth:
+            parts.append(text[begin:place])
+            begin = place + 1
+        else:
+            depth += (sign in "([{") - (sign in ")]}")
+        place += 1
+    return [part for part in (*parts, text[begin:]) if part.strip()]
+
+
+def _literal(text: str, name: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(re.sub(r"\b(true|false|null)\b", lambda m: _WORDS[m[1]], text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise RowFault(f"{name}: the value {text[:60]} cannot be read") from None
+
+
+def _read_results(value: str) -> list[tuple[str, str]]:
+    """Name and text of each result of a turn."""
+    try:
+        found = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return [("", value)]
+    if not isinstance(found, list) or not all(
+        isinstance(one, dict) and "name" in one for one in found
+    ):
+        return [("", value)]
+    out = []
+    for one in found:
+        inner = one.get("results", one.get("data", one))
+        out.append((str(one["name"]), inner if isinstance(inner, str) else encoded(inner)))
+    return out
+
+
+def _results(waiting: list[Message], turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The turn of some results."""
+    if not waiting:
+        return []
+    first = waiting[0]
+    raw = turns[first.source] if turns and first.source is not None else {}
+    if len(waiting) == 1 and not first.name:
+        return [written_turn(first, first.text, raw, "tool")]
+    told = [{"name": each.name, "results": _parsed(each.text)} for each in waiting]
+    return [written_turn(first, encoded(told), raw, "tool")]
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def _value(message: Message) -> str:
+    if not message.calls:
+        return message.text
+    said = []
+    for call in message.calls:
+        told = ", ".join(f"{key}={_spoken(value)}" for key, value in call.arguments.items())
+        said.append(f"{call.name}({told})")
+    return f"[{', '.join(said)}]"
+
+
+def _spoken(value: Any) -> str:
+    """A value as a call states it: text in double quotes, the rest as Python writes it."""
+    return encoded(value) if isinstance(value, str) else repr(value)
+
+
+TOOLACE = ToolACE()

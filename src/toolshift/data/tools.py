@@ -1,0 +1,83 @@
+"""The tools of a whole data set, in bounded memory: where distractors come from.
+
+A first pass takes in every list of tools. Of all different tools the `most` with the least hash
+are kept, so that the index is the same whatever the order of the rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from random import Random
+from typing import Any
+
+import msgspec
+
+MOST = 4096
+
+
+class ToolIndex:
+    """Some of the tools of a data set, by hash.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self._kept: dict[int, dict[str, Any]] = {}
+        self._heap: list[int] = []
+        self._lists: set[bytes] = set()
+
+    def add(self, functions: Iterable[Mapping[str, Any]]) -> None:
+        """Takes in the tools of a conversation, as OpenAI functions."""
+        listed = msgspec.json.encode(list(functions))
+        digest = blake2b(listed, digest_size=8).digest()
+        if digest in self._lists:
+            return
+        if len(self._lists) < 16 * self.most:  # beyond it lists are only looked at again
+            self._lists.add(digest)
+        for function in msgspec.json.decode(listed):
+            self._add(function)
+
+    def _add(self, function: dict[str, Any]) -> None:
+        raw = msgspec.json.encode(function)
+        key = int.from_bytes(blake2b(raw, digest_size=8).digest(), "big")
+        if key in self._kept or (len(self._heap) >= self.most and key >= -self._heap[0]):
+            return
+        self._kept[key] = function
+        heapq.heappush(self._heap, -key)
+        if len(self._heap) > self.most:
+            del self._kept[-heapq.heappop(self._heap)]
+
+    @property
+    def functions(self) -> list[dict[str, Any]]:
+        """The tools that are kept, in the order of their hashes."""
+        return [self._kept[key] for key in sorted(self._kept)]
+
+    @property
+    def hash(self) -> str:
+        """Of the tools that are kept."""
+        return blake2b(msgspec.json.encode(sorted(self._kept)), digest_size=6).hexdigest()
+
+
+def distractors(
+    functions: list[dict[str, Any]], shown: Iterable[Mapping[str, Any]], rng: Random, count: int
+) -> list[dict[str, Any]]:
+    """Tools of other conversations, none of which has a name that is on offer.
+
+    Args:
+        functions: of the index.
+        shown: the tools on offer.
+        rng: which decides.
+        count: how many are wanted; there may be fewer.
+    """
+    taken = {str(one["name"]).lower() for one in shown}
+    found: list[dict[str, Any]] = []
+    for place in rng.sample(range(len(functions)), min(len(functions), 4 * count)):
+        name = str(functions[place]["name"]).lower()
+        if name not in taken and len(found) < count:
+            taken.add(name)
+            found.append(functions[place])
+    return found

@@ -1,0 +1,84 @@
+"""Families of shifts for training, and the stacks that an entry of a mix stands for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolshift.core.errors import UsageError
+from toolshift.core.names import unknown
+from toolshift.core.shift import SEVERITIES, TIERS
+from toolshift.runs.cell import Stack
+from toolshift.runs.suite import read_arms
+from toolshift.shifts.registry import shifts as registered
+
+TRAINING_FAMILIES: dict[str, tuple[str, ...]] = {
+    "EFP": ("transient_error", "permanent_error", "redirect"),
+    "SBP": (
+        "identity_erasure",
+        "semantic_rename",
+        "tool_name_noise",
+        "parameter_rename",
+    ),
+    "SRP": ("description_paraphrase", "query_paraphrase", "schema_noise"),
+    "formats": ("format_drift", "missing_values", "truncation", "verification_change"),
+    "midway": ("tool_removed_midway", "tool_added", "tool_migrated"),
+    "graph": ("merged_tools", "split_tools", "reversed_order", "new_precondition"),
+    "limits": (
+        "fatal_error",
+        "fatal_error_lookalike",
+        "tool_gone",
+        "tool_gone_lookalike",
+        "no_such_entity",
+        "no_such_entity_lookalike",
+        "contradictory_request",
+        "contradictory_request_lookalike",
+    ),
+    "symbols": (
+        "identity_erasure:3+tool_subset:1",
+        "identity_erasure:3+tool_subset:2",
+        "identity_erasure:3+tool_subset:1",
+        "identity_erasure:3+tool_subset:2",
+        "tool_name_noise:3+tool_subset:2",
+        "parameter_rename:3+tool_subset:1",
+    ),
+    "diverse": ("placebo", "tool_subset", "placebo+tool_subset", "distractor_tools+placebo"),
+}
+"""Perturbations by family. EFP (error feedback), SBP (symbols) and SRP (semantics of descriptions)
+are the three of the paper; `symbols` is SBP at full strength in lists of other order and length, so
+that no place in the list stands for a tool; `limits` pairs each unsolvable scene with a solvable
+one like it; `diverse` leaves names, results and solvability alone."""
+
+PAFT = ("EFP", "SBP", "SRP", "limits")
+
+
+@lru_cache(maxsize=256)
+def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
+    """The stacks of shifts that an entry of a mix stands for, at one severity.
+
+    Args:
+        entry: a family, a tier, a shift, or several joined by `+`.
+        severity: for shifts that name none.
+
+    Returns:
+        The stacks, which take turns.
+
+    Raises:
+        UsageError: for an unknown name or severity.
+    """
+    name, colon, own = entry.partition(":")
+    if name not in TRAINING_FAMILIES:
+        known = {*TRAINING_FAMILIES, *TIERS, "all", *registered()}
+        for text in entry.partition("*")[0].split("+"):
+            part = text.partition(":")[0]
+            if part in TRAINING_FAMILIES:
+                raise UsageError(
+                    f"{part} in {entry} is a family, and + joins shifts: name its shifts "
+                    f"({', '.join(TRAINING_FAMILIES[part])}), or name families one by one"
+                )
+            if part not in known and ".json" not in part:
+                raise UsageError(unknown("shift or family", part, known))
+        return tuple(arm.shifts for arm in read_arms(entry, (severity,)))
+    if colon and own not in map(str, SEVERITIES):
+        raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
+    given = (int(own) if colon else severity,)
+    return tuple(arm.shifts for text in TRAINING_FAMILIES[name] for arm in read_arms(text, given))

@@ -1,0 +1,246 @@
+"""Augmented data: what is promised of every row."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from conversations import openai, question
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from toolshift.core.errors import UsageError
+from toolshift.core.scene import Applied
+from toolshift.core.shift import NotApplicable
+from toolshift.data.augment import COLUMN, DEFAULT, Made, Recipe, augmented, check_recipe
+from toolshift.data.conversation import RowFault
+from toolshift.data.files import Job, augment_file
+from toolshift.data.formats import FORMATS
+from toolshift.data.replay import called, check, prepared, replay, undone
+from toolshift.data.tools import ToolIndex
+from toolshift.runs.families import TRAINING_FAMILIES
+from toolshift.shifts.wording import opaque
+
+SEEDS = st.integers(0, 10**6)
+OPENAI = FORMATS.find("openai")
+NAMES_ONLY = [*TRAINING_FAMILIES["SBP"], "description_paraphrase", "schema_noise"]
+
+
+def index() -> list[dict[str, Any]]:
+    found = ToolIndex()
+    for seed in range(30):
+        found.add(tool["function"] for tool in openai(seed)["tools"])
+    return found.functions
+
+
+FUNCTIONS = index()
+
+
+def made(row: dict[str, Any], **recipe: Any) -> Made:
+    return augmented(row, json.dumps(row).encode(), Recipe(**{"alpha": 1.0, **recipe}), FUNCTIONS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SEEDS, st.sampled_from([(name,) for name in DEFAULT]))
+def test_every_learned_call_fits_the_tools_beside_it(seed: int, shifts: tuple[str, ...]) -> None:
+    for row in (openai(seed), question(seed)):
+        done = made(row, shifts=shifts)
+        for each in done.rows:
+            form = FORMATS.find("openai" if "messages" in row else "xlam")
+            after = form.read(each)
+            check(after)
+            assert all(not m.learned or "error" not in m.text for m in after.messages if m.calls)
+            assert json.loads(each[COLUMN])["shifts"] == done.shifts
+            assert {k: v for k, v in row.items() if k in ("id", "note")}.items() <= each.items()
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS)
+def test_the_same_seed_gives_the_same_bytes(seed: int) -> None:
+    row = openai(seed)
+    one, other = (msgspec.json.encode(made(row, seed=3)) for _ in range(2))
+    assert one == other
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, st.sampled_from(NAMES_ONLY), st.sampled_from([1, 2, 3]), st.integers(0, 15))
+def test_names_that_are_undone_give_the_original_back(
+    seed: int, name: str, severity: int, draw: int
+) -> None:
+    before = OPENAI.read(openai(seed))
+    try:
+        ready = prepared(before.tools, (Applied(name, severity),), called(before), draw)
+    except NotApplicable:
+        assume(False)
+    (after,) = replay(before, ready)
+    assert undone(after, ready, before) == before
+
+
+def test_results_and_what_users_say_are_not_renamed() -> None:
+    changed = 0
+    for seed in range(40):
+        row = openai(seed)
+        done = made(row, shifts=("identity_erasure:3",))
+        for each in done.rows:
+            changed += 1
+            before, after = OPENAI.read(row), OPENAI.read(each)
+            for one, other in zip(before.messages, after.messages, strict=True):
+                if one.role in ("user", "tool"):
+                    assert one.text == other.text
+                assert [list(c.arguments.values()) for c in one.calls] == [
+                    list(c.arguments.values()) for c in other.calls
+                ]
+    assert changed > 30
+
+
+def test_prose_speaks_of_the_new_names_and_of_no_others() -> None:
+    row = openai(5)
+    named = row["messages"][0]["content"].split()[1]
+    (each,) = made(row, shifts=("identity_erasure:3",)).rows
+    shown = [tool["function"]["name"] for tool in each["tools"]]
+    old = [tool["function"]["name"] for tool in row["tools"]]
+    assert each["messages"][0]["content"] == f"Use {shown[old.index(named)]} when in doubt."
+    assert each["messages"][1] == row["messages"][1]
+
+
+def test_a_provoked_failure_is_not_learned_and_is_put_right() -> None:
+    (each,) = made(openai(3), shifts=("transient_error:1",)).rows
+    calls = [m for m in each["messages"] if m.get("tool_calls")]
+    failed = [m for m in calls if m.get("weight") == 0]
+    assert len(failed) == 1
+    place = each["messages"].index(failed[0])
+    retried = each["messages"][place + 2]
+    one, other = (OPENAI.read({"messages": [m]}).messages[0].calls[0] for m in (retried, failed[0]))
+    assert (one.name, one.arguments) == (other.name, other.arguments)
+    assert "weight" not in retried
+
+
+def opaque_names(pool: str) -> set[str]:
+    """Words out of which a pool makes names that say nothing."""
+    rng = Random(0)
+    return {re.sub(r"[\W\d_]", "", opaque(pool, rng)).lower() for _ in range(400)}
+
+
+def test_names_of_the_evaluation_never_appear() -> None:
+    names = [
+        re.sub(r"[\W\d_]", "", tool["function"]["name"]).lower()
+        for seed in range(60)
+        for row in made(openai(seed), shifts=("identity_erasure:3",)).rows
+        for tool in row["tools"]
+    ]
+    train, other = opaque_names("train"), opaque_names("dev") | opaque_names("test")
+    assert set(names) & train
+    assert not set(names) & (other - train)
+
+
+def test_the_index_is_the_same_in_any_order() -> None:
+    lists = [[tool["function"] for tool in openai(seed)["tools"]] for seed in range(40)]
+    one, other = ToolIndex(20), ToolIndex(20)
+    for each in lists:
+        one.add(each)
+    for each in reversed(lists):
+        other.add(each)
+    assert one.functions == other.functions
+    assert len(one.functions) == 20
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    rows = [openai(seed) if seed % 3 else question(seed) for seed in range(700)]
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return path
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_untouched_rows_are_the_same_bytes_whatever_the_workers(source: Path) -> None:
+    recipe = Recipe(alpha=0.3)
+    alone, several = source.with_name("a.jsonl"), source.with_name("b.jsonl")
+    tally = augment_file(Job(source, alone, recipe))
+    augment_file(Job(source, several, recipe, workers=2))
+    assert alone.read_bytes() == several.read_bytes()
+    kept = [line for line in lines(alone) if COLUMN.encode() not in line]
+    assert len(kept) == tally.same
+    assert set(kept) <= set(lines(source))
+    assert 0.2 < sum(tally.shifted.values()) / tally.rows < 0.4
+    assert not list(source.parent.glob(".*"))
+
+
+def test_the_order_of_rows_decides_nothing(source: Path) -> None:
+    turned = source.with_name("turned.jsonl")
+    turned.write_bytes(b"".join(reversed(lines(source))))
+    outs = [path.with_suffix(".out.jsonl") for path in (source, turned)]
+    for path, out in zip((source, turned), outs, strict=True):
+        augment_file(Job(path, out, Recipe(seed=1)))
+    one, other = (sorted(lines(out)) for out in outs)
+    assert one == other
+
+
+def test_an_interrupted_run_goes_on(source: Path) -> None:
+    whole, out = source.with_name("whole.jsonl"), source.with_name("out.jsonl")
+    augment_file(Job(source, whole, Recipe()))
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(Job(source, out, Recipe()), stop)
+    assert not out.exists()
+    seen: list[int] = []
+    augment_file(Job(source, out, Recipe()), lambda done, total: seen.append(done))
+    assert seen == [700], "the first rows were not done again"
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_bad_rows_are_named_and_the_rest_goes_on(source: Path) -> None:
+    undeclared = openai(1)
+    undeclared["messages"][2]["tool_calls"][0]["function"]["name"] = "nobody"
+    with source.open("ab") as file:
+        file.write(b"{broken\n")
+        file.write(json.dumps(undeclared).encode() + b"\n")
+    out = source.with_name("out.jsonl")
+    tally = augment_file(Job(source, out, Recipe()))
+    assert [line for line, _ in tally.faults] == [701, 702]
+    assert "not JSON" in tally.faults[0][1]
+    assert "nobody is called, and is no tool on offer" in tally.faults[1][1]
+    assert tally.rows == 700
+    with pytest.raises(UsageError, match=r"in\.jsonl, line 701: not JSON"):
+        augment_file(Job(source, source.with_name("strict.jsonl"), Recipe(), strict=True))
+    assert not source.with_name("strict.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["out.jsonl.gz", "out.parquet"])
+def test_compressed_and_parquet(source: Path, name: str) -> None:
+    pytest.importorskip("pyarrow")
+    out = source.with_name(name)
+    tally = augment_file(Job(source, out, Recipe(to="openai")))
+    again = augment_file(Job(out, source.with_name("again.jsonl"), Recipe(alpha=0.0)))
+    assert again.rows == tally.written
+    assert again.wrong == 0
+
+
+def test_a_recipe_is_checked_before_the_work() -> None:
+    for recipe, why in (
+        (Recipe(alpha=2), "from 0 to 1"),
+        (Recipe(shifts=("redirct",)), "redirect"),
+        (Recipe(to="xlm"), "xlam"),
+        (Recipe(severities=(4,)), "from 1 to 3"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            check_recipe(recipe)
+
+
+def test_a_format_that_cannot_say_it_is_told() -> None:
+    with pytest.raises(RowFault, match="xlam holds one question"):
+        made(openai(1), to="xlam")
