@@ -7,6 +7,7 @@ comes back right.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -22,11 +23,13 @@ import httpx
 import pytest
 from connect.proxying import ask, proxied, work
 from connect.scripted_model import Part, Reader, ScriptedModel, scripted_model
+from hypothesis import given
+from hypothesis import strategies as st
 from running import Run
 from serving import scripted_server, smol_server, status
 
 from toolshift.connect.callables import open_seat
-from toolshift.connect.model_proxy.app import MAX_ROUNDS
+from toolshift.connect.model_proxy.app import MAX_ROUNDS, ModelProxy
 from toolshift.connect.model_proxy.conversation import Conversation, Said
 from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
 from toolshift.core.errors import UsageError
@@ -370,3 +373,69 @@ def test_secrets_that_are_spoken_of_are_not_traced(tmp_path: Path) -> None:
     (record,) = map(json.loads, trace.read_text().splitlines())
     assert record["text"] == "I was given [redacted] and [redacted]; PASSWORD=[redacted]"
     assert not [secret for secret in secrets if secret in trace.read_text()]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-1, 1) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=3,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every place in JSON data, as what holds it and where."""
+    if isinstance(value, dict):
+        inside = list(value.items())
+    else:
+        inside = list(enumerate(value)) if isinstance(value, list) else []
+    return [found for key, inner in inside for found in [(value, key), *places(inner)]]
+
+
+def request_of(tools: list[dict[str, Any]], stream: bool) -> dict[str, Any]:
+    call = {"id": "c1", "type": "function", "function": {"name": "find_place", "arguments": "{}"}}
+    said = {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "{}"}
+    messages = [{"role": "user", "content": "hello"}, said, result]
+    return {"model": "m", "n": 1, "stream": stream, "messages": messages, "tools": tools}
+
+
+def answer_of(stream: bool) -> dict[str, Any]:
+    function = {"name": "find_place", "arguments": "{}"}
+    call = {"id": "c2", "index": 0, "type": "function", "function": function}
+    said = {"role": "assistant", "content": "Well.", "tool_calls": [call]}
+    choice = {"index": 0, "delta" if stream else "message": said, "finish_reason": "tool_calls"}
+    return {"id": "1", "object": "x", "choices": [choice], "usage": {"prompt_tokens": 1}}
+
+
+async def exchanged(request: bytes, answer: bytes, stream: bool) -> httpx.Response:
+    def upstream(_: httpx.Request) -> httpx.Response:
+        content = b"data: " + answer + b"\n\ndata: [DONE]\n\n" if stream else answer
+        return httpx.Response(200, content=content)
+
+    client = httpx.AsyncClient(transport=httpx.MockTransport(upstream))
+    options = ShiftOptions(read_stack("tool_name_noise:3"))
+    app = ModelProxy("http://model/v1", options, client=client).app
+    way = httpx.ASGITransport(app=app)  # which raises what the application raises
+    async with client, httpx.AsyncClient(transport=way, base_url="http://proxy") as agent:
+        return await agent.post("/v1/chat/completions", content=request)
+
+
+@given(st.data(), st.booleans(), st.booleans())
+def test_no_form_of_a_request_or_an_answer_is_an_error_of_the_proxy(
+    data: st.DataObject, stream: bool, of_the_model: bool
+) -> None:
+    tools = open_seat(TASK).tools()[:2]
+    request, answer = request_of(tools, stream), answer_of(stream)
+    for _ in range(2):
+        found = places(answer if of_the_model else request)
+        holder, key = found[data.draw(st.integers(0, len(found) - 1))]
+        holder[key] = data.draw(JSON)
+    got = asyncio.run(exchanged(json.dumps(request).encode(), json.dumps(answer).encode(), stream))
+    assert got.status_code in ((200,) if of_the_model else (200, 400)), got.text
+
+
+@pytest.mark.parametrize(
+    "raw", [b"\xff\xfe", b"[" * 100_000, b'{"tools": [{"n": ' + b"9" * 5000 + b"}]}", b"3", b""]
+)
+def test_bytes_that_are_no_request_are_refused(raw: bytes) -> None:
+    assert asyncio.run(exchanged(raw, b"{}", stream=False)).status_code == 400

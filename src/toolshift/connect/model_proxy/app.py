@@ -15,7 +15,17 @@ from starlette.routing import Route
 
 from toolshift.connect.model_proxy.conversation import Conversation, Message, Round, Said, Turn
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
-from toolshift.connect.model_proxy.wire import DONE, Assembly, added, closing, event, events
+from toolshift.connect.model_proxy.wire import (
+    DONE,
+    Assembly,
+    added,
+    check_completion,
+    check_request,
+    closing,
+    event,
+    events,
+    odd_tool,
+)
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
@@ -79,12 +89,15 @@ class ModelProxy:
         raw = await request.body()
         try:
             body = msgspec.json.decode(raw, type=dict[str, Any])
+            check_request(body)
             exchange = self._exchange(body)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as wrong:
-            return _refusal(400, f"the request cannot be read: {wrong}")
         except UsageError as wrong:
             return _refusal(400, f"toolshift: {wrong}")
+        except (ValueError, RecursionError) as wrong:  # msgspec's own errors, and invalid UTF-8
+            return _refusal(400, f"the request cannot be read: {wrong}")
         except LayerFault as broken:
+            if name := odd_tool(body):
+                return _refusal(400, f"the parameters of the tool {name} are no JSON Schema")
             return _refusal(500, _broken(broken))
         if exchange is None:
             return await self._forward(request, raw, "chat/completions")
@@ -319,8 +332,9 @@ def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
     """Strict schemas require every parameter; one with new optional ones is strict no more."""
     function = tool["function"]
     schema = function.get("parameters") or {}
-    optional = set(schema.get("properties") or ()) - set(schema.get("required") or ())
-    if not function.get("strict") or not optional:
+    named, required = schema.get("properties") or {}, schema.get("required") or []
+    whole = isinstance(named, dict) and isinstance(required, list)
+    if not function.get("strict") or (whole and all(name in required for name in named)):
         return tool
     return {**tool, "function": {**function, "strict": False}}
 
@@ -350,8 +364,9 @@ def _completion(content: bytes) -> dict[str, Any] | None:
     """A chat completion with a message; None for anything else that a server may have sent."""
     try:
         reply = msgspec.json.decode(content, type=dict[str, Any])
+        check_completion(reply)
         return reply if isinstance(reply["choices"][0]["message"], dict) else None
-    except (msgspec.MsgspecError, RecursionError, LookupError, TypeError):
+    except (ValueError, RecursionError, LookupError, TypeError):
         return None
 
 

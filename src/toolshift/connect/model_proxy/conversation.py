@@ -234,8 +234,10 @@ class Conversation:
         function = call.get("function")
         if not isinstance(function, dict) or (arguments := arguments_of(function)) is None:
             return call
-        name, said = self._outward(function["name"], arguments)
-        text = function["arguments"] if said == arguments else JSON.encode(said).decode()
+        name, said = self._outward(str(function.get("name") or ""), arguments)
+        if said == arguments:
+            return {**call, "function": {**function, "name": name}}
+        text = JSON.encode(said).decode()
         return {**call, "function": {**function, "name": name, "arguments": text}}
 
     def _outward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:

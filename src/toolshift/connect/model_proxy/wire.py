@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import jsonschema_rs
 import msgspec
 
 Chunk = dict[str, Any]
@@ -38,12 +39,107 @@ def _chunk(text: str) -> Chunk:
     found = msgspec.json.decode(text)
     if not isinstance(found, dict):
         raise ValueError("a chunk of the stream is no JSON object")
+    check_completion(found)
     return found
 
 
 def event(chunk: Chunk) -> bytes:
     """A chunk as it stands in a stream."""
     return b"data: " + msgspec.json.encode(chunk) + b"\n\n"
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _Call(msgspec.Struct):
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Said(msgspec.Struct):
+    role: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _FunctionPiece(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Piece(msgspec.Struct):
+    id: str | None = None
+    index: int | None = None
+    function: _FunctionPiece | None = None
+
+
+class _Delta(msgspec.Struct):
+    role: str | None = None
+    tool_calls: list[_Piece] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    message: _Said | None = None
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice] | None = None
+
+
+class _ShownFunction(msgspec.Struct):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class _Tool(msgspec.Struct):
+    type: str | None = None
+    function: _ShownFunction | None = None
+
+
+class _Request(msgspec.Struct):
+    messages: list[_Said] | None = None
+    tools: list[_Tool] | None = None
+    functions: Any = None
+    n: int | None = None
+
+
+def check_request(body: dict[str, Any]) -> None:
+    """Checks what is read of a request; what is passed on as it is may have any form.
+
+    Args:
+        body: of the request.
+
+    Raises:
+        ValueError: naming the place and what stands there.
+    """
+    msgspec.convert(body, _Request)
+
+
+def odd_tool(body: dict[str, Any]) -> str:
+    """The first tool of a request whose parameters are no JSON Schema; "" where all are.
+
+    Args:
+        body: of the request, checked.
+    """
+    functions = (tool.get("function") or {} for tool in body.get("tools") or ())
+    odd = (f for f in functions if not jsonschema_rs.meta.is_valid(f.get("parameters") or {}))
+    return str(next(odd, {}).get("name", ""))
+
+
+def check_completion(answer: dict[str, Any]) -> None:
+    """Checks what is read of a completion or of a chunk of one.
+
+    Args:
+        answer: of the server.
+
+    Raises:
+        ValueError: naming the place and what stands there.
+    """
+    msgspec.convert(answer, _Completion)
 
 
 class Assembly:
