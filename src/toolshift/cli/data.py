@@ -22,7 +22,12 @@ from toolshift.train.scenes import Mix, check, check_share
 
 mix = options(
     click.option(
-        "--world", "worlds", multiple=True, default=("poi",), show_default=True, help="Repeat."
+        "--world",
+        "worlds",
+        multiple=True,
+        default=("poi",),
+        show_default=True,
+        help="World; repeat.",
     ),
     click.option("--kind", "kinds", multiple=True, help="Only this task kind; repeat."),
     click.option(
@@ -30,9 +35,9 @@ mix = options(
         "shifts",
         multiple=True,
         metavar="FAMILY|TIER|NAME[:SEV][+NAME[:SEV]]",
-        help="What shifts the shifted share: EFP, SBP, SRP, formats, midway, graph, limits, "
-        "symbols, diverse, a tier, a shift, 'all'; repeat. Named twice, drawn twice as often. "
-        "Default: EFP, SBP, SRP and limits.",
+        help="Shift of the shifted share: EFP (error feedback), SBP (symbol renaming), SRP "
+        "(semantic variation), formats, midway, graph, limits, symbols, diverse, a tier, a shift, "
+        "'all'; repeat. Named twice, drawn twice as often. Default: EFP, SBP, SRP and limits.",
     ),
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
     click.option("--seed", default=0, show_default=True, help="Seed of worlds and choices."),
@@ -49,8 +54,8 @@ trajectories = options(
         "--share",
         default=1,
         show_default=True,
-        help="So many in succession meet one draw of a shift: a batch then reads its list of "
-        "tools once.",
+        help="Trajectories in succession that meet one draw of a shift: a batch then reads its "
+        "list of tools once.",
     ),
 )
 

@@ -72,7 +72,11 @@ class GateOptions:
 @click.option(
     "--agent", default="", help="Without RUN: the agent to run. With it: which agent of RUN."
 )
-@click.option("--baseline-agent", default="", help="Which agent of the baseline; the same name.")
+@click.option(
+    "--baseline-agent",
+    default="",
+    help="Agent of the baseline (default: that of the candidate's name).",
+)
 @click.option(
     "--by",
     default="tier",

@@ -58,8 +58,10 @@ class ModelProxyOptions:
     metavar="NAME[:SEV][+NAME[:SEV]]",
     help="Shift; repeat to compose. None leaves everything as it is.",
 )
-@click.option("--seed", default=0, show_default=True, help="With the tools, decides every choice.")
-@click.option("--pool", default="dev", show_default=True, help="Of wordings: train, dev or test.")
+@click.option("--seed", default=0, show_default=True, help="Seed of every choice.")
+@click.option(
+    "--pool", default="dev", show_default=True, help="Pool of wordings: train, dev or test."
+)
 @click.option("--needs", "needed", multiple=True, help="A tool that the agent needs; repeat.")
 @click.option(
     "--allow-traps-that-write",
@@ -72,11 +74,16 @@ class ModelProxyOptions:
     type=PATH,
     help="Try the shifts on this tool list (JSON, OpenAI format) first, and show what they do.",
 )
-@click.option("--trace", type=PATH, help="Append a line a request (JSONL).")
+@click.option("--trace", type=PATH, help="Append one line for each request to this file (JSONL).")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", default=8420, show_default=True, help="0 takes a free one.")
-@click.option("--token", default="", help="That agents send as their API key.")
-@click.option("--allow-host", "allowed", multiple=True, help="Answer to this Host too; repeat.")
+@click.option("--token", default="", help="Token that agents send as their API key.")
+@click.option(
+    "--allow-host",
+    "allowed",
+    multiple=True,
+    help="Further name by which this server may be called; repeat.",
+)
 @taking(ModelProxyOptions)
 def model_proxy(options: ModelProxyOptions) -> None:
     """Shift the tools of an agent between it and its model, whatever the agent is.

@@ -61,9 +61,8 @@ HEADINGS = {
     ),
     "Agents": (
         "agent", "agents", "commands", "urls", "baseline_agent", "base_url", "protocol", "max_cost",
-        "price_in", "price_out",
+        "price_in", "price_out", "preset", "model", "adapter", "full", "rank", "layout",
     ),
-    "Model": ("preset", "model", "adapter", "full", "rank", "layout"),
     "Output": (
         "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
         "as_json", "show_mask",
@@ -81,7 +80,7 @@ class Sectioned(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in (*HEADINGS, "Advanced")}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 sections[place.get(param.name or "", "Advanced")].append(record)
         for heading, records in sections.items():
             if records:

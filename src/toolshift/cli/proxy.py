@@ -69,16 +69,30 @@ class ProxyOptions:
 
 @click.command()
 @click.argument("command", nargs=-1, metavar="-- COMMAND [ARGUMENTS]...")
-@click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV][+NAME[:SEV]]", help="Repeat.")
+@click.option(
+    "--shift", "shifts", multiple=True, metavar="NAME[:SEV][+NAME[:SEV]]", help="Shift; repeat."
+)
 @click.option("--upstream-url", help="The real server over streamable HTTP, in place of a command.")
 @click.option("--header", "headers", multiple=True, help="'Name: value' for it; $VAR is read.")
 @click.option("--http", type=click.IntRange(1, 65535), metavar="PORT", help="Serve over HTTP.")
-@click.option("--seed", default=0, show_default=True, help="Of every choice.")
-@click.option("--pool", default="dev", show_default=True, help="Wordings: train, dev or test.")
-@click.option("--needs", "needed", multiple=True, metavar="TOOL", help="Your agent needs it.")
-@click.option("--skip-inapplicable", "skip", is_flag=True, help="Leave out what cannot apply.")
+@click.option("--seed", default=0, show_default=True, help="Seed of every choice.")
 @click.option(
-    "--allow-traps-that-write", "may_write", is_flag=True, help="Even on tools that write."
+    "--pool", default="dev", show_default=True, help="Pool of wordings: train, dev or test."
+)
+@click.option(
+    "--needs", "needed", multiple=True, metavar="TOOL", help="A tool that your agent needs; repeat."
+)
+@click.option(
+    "--skip-inapplicable",
+    "skip",
+    is_flag=True,
+    help="Leave out the shifts that are not applicable.",
+)
+@click.option(
+    "--allow-traps-that-write",
+    "may_write",
+    is_flag=True,
+    help="Let misleading names lie over tools that write, too.",
 )
 @click.option("--trace", type=PATH, help="Append each call to this file.")
 @click.option("--dry-run", is_flag=True, help="Print the tools before and after; serve nothing.")

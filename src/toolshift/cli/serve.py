@@ -60,8 +60,18 @@ class ServeOptions:
     help="Bearer token that clients must send; one is made and printed once where --host is not "
     "loopback.",
 )
-@click.option("--allow-host", "allowed", multiple=True, help="Name to answer to as well; repeat.")
-@click.option("--idle", default=1800.0, show_default=True, help="Idle seconds until it is closed.")
+@click.option(
+    "--allow-host",
+    "allowed",
+    multiple=True,
+    help="Further name by which this server may be called; repeat.",
+)
+@click.option(
+    "--idle",
+    default=1800.0,
+    show_default=True,
+    help="Seconds without a request after which an episode is closed.",
+)
 @click.option("--no-protocol-tools", is_flag=True, help="Leave answering to the control API.")
 @click.option("--stdio", is_flag=True, help="One episode over standard input and output.")
 @click.option("--task", default="", metavar="WORLD/KIND[/INDEX]", help="stdio: the task.")

@@ -63,14 +63,20 @@ class FromDiffOptions:
 @shift.command("from-diff")
 @click.argument("old")
 @click.argument("new")
-@click.option("--out", type=PATH, default=Path("change.json"), show_default=True)
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("change.json"),
+    show_default=True,
+    help="File of the shift.",
+)
 @click.option(
     "--mapping",
     type=PATH,
     help="File of answers to what cannot be inferred; read where it exists, else written. Default: "
     "beside --out, ending .mapping.toml.",
 )
-@click.option("--name", default="", help="Of the shift (default: the file's).")
+@click.option("--name", default="", help="Name of the shift (default: that of the file).")
 @click.option("--yes", is_flag=True, help="Take the likeliest of what is doubtful.")
 @click.option("--dry-run", is_flag=True, help="Print what changes, and write nothing.")
 @as_json
