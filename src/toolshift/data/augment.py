@@ -85,6 +85,9 @@ class Made(msgspec.Struct, frozen=True):
 def check_recipe(recipe: Recipe) -> None:
     """Checks a recipe before anything is read.
 
+    Args:
+        recipe: what is to be done.
+
     Raises:
         UsageError: for a share out of range, and for unknown shifts, severities or formats.
     """
@@ -107,6 +110,13 @@ def check_recipe(recipe: Recipe) -> None:
 def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
     """The format of a row.
 
+    Args:
+        row: as it was read.
+        recipe: which may name the format.
+
+    Returns:
+        What reads and writes such rows.
+
     Raises:
         RowFault: where it is of none that is known.
     """
@@ -128,6 +138,9 @@ def augmented(
         content: its bytes, from which every choice is derived.
         recipe: what is done.
         functions: the tools of the whole data set, for distractors.
+
+    Returns:
+        The rows that it becomes, and what was done to it.
 
     Raises:
         RowFault: where the row cannot be read, or a call does not fit its tools.

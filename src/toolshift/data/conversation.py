@@ -78,6 +78,12 @@ class Format(Protocol):
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row.
 
+        Args:
+            row: as the file has it.
+
+        Returns:
+            What was said, whatever the format.
+
         Raises:
             RowFault: where it cannot be read.
         """
@@ -90,6 +96,9 @@ class Format(Protocol):
             conversation: what to write.
             row: the row of this format that it was read from, whose further columns and keys
                 survive; None where it was read from another format.
+
+        Returns:
+            The row.
 
         Raises:
             RowFault: where this format cannot say it.
@@ -128,6 +137,13 @@ def joined(messages: list[Message]) -> tuple[Message, ...]:
 def decoded(text: Any, what: str) -> Any:
     """Reads JSON that stands in a string; what is no string passes.
 
+    Args:
+        text: JSON in a string, or data.
+        what: it is, for the message.
+
+    Returns:
+        The data.
+
     Raises:
         RowFault: where it is not JSON.
     """
@@ -147,6 +163,13 @@ def encoded(value: Any) -> str:
 def arguments_of(value: Any, name: str) -> dict[str, Any]:
     """The arguments of a call, as an object or as JSON in a string.
 
+    Args:
+        value: as the row has it.
+        name: of the tool, for the message.
+
+    Returns:
+        By parameter.
+
     Raises:
         RowFault: where they are neither.
     """
@@ -159,6 +182,13 @@ def arguments_of(value: Any, name: str) -> dict[str, Any]:
 def function_of(raw: Any, place: int) -> dict[str, Any]:
     """A tool as an OpenAI function; bare or wrapped in `{"type": "function", ...}`.
 
+    Args:
+        raw: as the row has it.
+        place: of the tool in its list, for the message.
+
+    Returns:
+        With its name.
+
     Raises:
         RowFault: where it has no name.
     """
@@ -170,6 +200,12 @@ def function_of(raw: Any, place: int) -> dict[str, Any]:
 
 def read_tools(listed: Any) -> tuple[ToolShown, ...]:
     """Tools from a list of OpenAI functions.
+
+    Args:
+        listed: as the row has it.
+
+    Returns:
+        In the same order.
 
     Raises:
         RowFault: where it is no list, or one has no name.

@@ -92,6 +92,9 @@ class Job:
 def check_job(job: Job) -> None:
     """Checks what can be checked before the work.
 
+    Args:
+        job: the files and the recipe.
+
     Raises:
         UsageError: for files of another kind, one that is not there, and a wrong recipe.
     """

@@ -105,6 +105,9 @@ def prepared(
         needed: the tools that are called; shifts of low severity pick from them.
         draw: which of the ways in which the shifts may fall.
 
+    Returns:
+        The tools as they are shown, and what carries calls between both.
+
     Raises:
         NotApplicable: where a shift cannot be truthful on these tools.
     """
@@ -139,6 +142,9 @@ def called(conversation: Conversation) -> tuple[str, ...]:
 def check(conversation: Conversation) -> None:
     """Checks that each call that is learned is of a tool on offer, and is what its schema takes.
 
+    Args:
+        conversation: of a row.
+
     Raises:
         RowFault: naming the first call that is not.
     """
@@ -157,6 +163,9 @@ def fault_of(schemas: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
         schemas: of the arguments of each tool on offer, by name.
         name: of the tool that is called.
         arguments: of the call.
+
+    Returns:
+        One sentence.
     """
     if name not in schemas:
         return f"{name} is called, and is no tool on offer"
@@ -233,6 +242,9 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
         conversation: as it goes under shifts of names and texts alone.
         ready: the tools under those shifts.
         before: whose tools these were.
+
+    Returns:
+        The conversation in the words of `before`.
     """
     back = tuple(surface.inverse for surface in reversed(ready.surfaces))
     inverse = Prepared(ready.toolbox, ready.scene)

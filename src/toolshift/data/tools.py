@@ -72,6 +72,9 @@ def distractors(
         shown: the tools on offer.
         rng: which decides.
         count: how many are wanted; there may be fewer.
+
+    Returns:
+        OpenAI functions.
     """
     taken = {str(one["name"]).lower() for one in shown}
     found: list[dict[str, Any]] = []

@@ -32,6 +32,9 @@ class Scale(msgspec.Struct, frozen=True):
         Args:
             signs: what was seen, each once.
             barred: a class that cannot be.
+
+        Returns:
+            Its name.
         """
         held = [self.weights[sign] for sign in ("", *signs) if sign in self.weights]
         sums = [sum(column) for column in zip(*held, strict=True)]

@@ -57,6 +57,11 @@ _TORN = re.compile(r"has to be .+ and it also has to be")
 class Message:
     """A message in prose beside the results that were shown and what the user said.
 
+    Args:
+        text: what the agent said.
+        shown: the results.
+        request: what the user said.
+
     Attributes:
         text: folded, without leaked thoughts.
         states: it states a code, neither negated nor in questions alone, or an identifier.

@@ -124,6 +124,9 @@ def odd_tool(body: dict[str, Any]) -> str:
 
     Args:
         body: of the request, checked.
+
+    Returns:
+        Its name.
     """
     functions = (tool.get("function") or {} for tool in body.get("tools") or ())
     odd = (f for f in functions if not jsonschema_rs.meta.is_valid(f.get("parameters") or {}))

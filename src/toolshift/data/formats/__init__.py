@@ -29,6 +29,12 @@ FORMATS: Registry[Format] = Registry(
 def recognised(row: Mapping[str, Any]) -> Format:
     """The format of a row, by what is in it.
 
+    Args:
+        row: as it was read.
+
+    Returns:
+        What reads and writes such rows.
+
     Raises:
         RowFault: where it is of none that is known.
     """

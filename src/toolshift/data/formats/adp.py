@@ -39,6 +39,12 @@ class ADP:
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row.
 
+        Args:
+            row: as the file has it.
+
+        Returns:
+            What was said.
+
         Raises:
             RowFault: where it cannot be read, or does not list its tools.
         """

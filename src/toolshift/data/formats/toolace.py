@@ -38,6 +38,12 @@ class ToolACE:
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row.
 
+        Args:
+            row: as the file has it.
+
+        Returns:
+            What was said.
+
         Raises:
             RowFault: where it cannot be read.
         """
@@ -163,6 +169,13 @@ def _messages(turn: Mapping[str, Any], place: int, names: list[str]) -> list[Mes
 
 def read_calls(text: str, names: list[str]) -> tuple[Call, ...]:
     """The calls of a text such as `[get_price(item="tea", count=2)]`; none where it is prose.
+
+    Args:
+        text: of the assistant.
+        names: of the tools on offer.
+
+    Returns:
+        In the order of the text.
 
     Raises:
         RowFault: where it is a list of calls of which one cannot be read.

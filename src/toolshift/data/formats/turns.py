@@ -23,6 +23,12 @@ ROLES: dict[str, Role] = {
 def turns_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The turns of a row.
 
+    Args:
+        row: as the file has it.
+
+    Returns:
+        One a message, each with who speaks and what is said.
+
     Raises:
         RowFault: where one has no speaker or no text.
     """

@@ -31,6 +31,12 @@ class XLAM:
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row: a question, and one message of calls.
 
+        Args:
+            row: as the file has it.
+
+        Returns:
+            What was said.
+
         Raises:
             RowFault: where it cannot be read.
         """
@@ -43,6 +49,13 @@ class XLAM:
 
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
         """A row.
+
+        Args:
+            conversation: what to write.
+            row: that it was read from; None where that had another format.
+
+        Returns:
+            The row.
 
         Raises:
             RowFault: where more was said than a question and calls.
