@@ -124,7 +124,8 @@ def rows(source: Path, cwd: Path) -> str:
         str(out),
         cwd=cwd,
     )
-    return hashlib.sha256(out.read_bytes()).hexdigest()[:16]
+    text = re.sub(r"(?<=\w)@1(?=[:+])", "", out.read_text())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def renamed(line: str) -> str:

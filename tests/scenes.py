@@ -11,7 +11,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import OracleAgent
-from toolshift.shifts.registry import compose
+from toolshift.shifts.registry import compose, find_shift
 from toolshift.worlds.registry import find_world
 
 
@@ -23,10 +23,16 @@ def clean_scenes(world: str, count: int, pool: str = "dev") -> Iterator[Scene]:
         yield make_scene(find_world(world), kinds[kind], index, pool=pool)
 
 
+def level(name: str, severity: int) -> int:
+    """A severity that a shift has: the one of a shift of one level."""
+    has = find_shift(name).severities
+    return severity if severity in has else has[0]
+
+
 def shifted(scene: Scene, *stack: tuple[str, int]) -> Scene | None:
     """The scene after some shifts; None where they do not apply."""
     try:
-        return compose(scene, [Applied(name, severity) for name, severity in stack])
+        return compose(scene, [Applied(name, level(name, severity)) for name, severity in stack])
     except NotApplicable:
         return None
 

@@ -25,7 +25,7 @@ SCENES = [
     ("poi/booking/0", "tool_migrated:1"),
     ("poi/booking/0", "redirect:2"),
     ("poi/visit/0", "intent_change:1"),
-    ("poi/booking/0", "tool_gone:1"),
+    ("poi/booking/0", "tool_gone:2"),
     ("retail/refund/0", "identity_erasure:2"),
 ]
 

@@ -333,7 +333,7 @@ def test_foreign_hosts_and_origins_are_refused(version: str) -> None:
         (options(RAW, more=("--json",)), "--json goes with --dry-run"),
         (options(("no-such-program",)), "there is no program 'no-such-program'"),
         (options((sys.executable, "-c", "pass"), more=("--dry-run",)), "has closed the connection"),
-        (options(RAW, "merged_tools:1", more=("--dry-run",)), "merged_tools:1 is not applicable"),
+        (options(RAW, "merged_tools:2", more=("--dry-run",)), "merged_tools:2 is not applicable"),
         (
             options(RAW, more=("--needs", "acts", "--dry-run")),
             "unknown tool 'acts': did you mean act",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.scenes import level
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Severity
 from toolshift.core.tool import JSON, Result, as_openai
@@ -96,7 +97,7 @@ OTHERS = [n for n, s in shifts().items() if n not in MINE and s.preserves == "en
 @pytest.mark.parametrize("name", MINE)
 def test_composes_with_the_other_families(name: str, other: str) -> None:
     for number, (world, kind) in enumerate(CASES[::3]):
-        stack = [Applied(name, 3), Applied(other, SEVERITIES[number % 3])]
+        stack = [Applied(name, 3), Applied(other, level(other, SEVERITIES[number % 3]))]
         try:
             scene = compose(clean(world, kind, POOLS[number % 3], number), stack)
         except NotApplicable:

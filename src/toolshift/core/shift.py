@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -23,6 +24,22 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 class NotApplicable(Exception):
     """A shift cannot be applied truthfully to this scene; the message says why."""
+
+
+def split_version(name: str) -> tuple[str, int]:
+    """A name and the version that it asks for, 0 for none: `redirect@1`.
+
+    What stands behind the @ of a shift from a file is a hash of eight digits and no version.
+    """
+    base, _, version = name.partition("@")
+    if base and version.isdigit() and len(version) < 4:
+        return base, int(version)
+    return name, 0
+
+
+def without_versions(text: str) -> str:
+    """A stack of shifts as text, without their versions: what draws are derived from."""
+    return re.sub(r"@\d{1,3}(?=[:+*]|$)", "", text)
 
 
 @dataclass(frozen=True)
@@ -84,15 +101,26 @@ class Shift:
         return split_version(self.name)[0]
 
 
-def split_version(name: str) -> tuple[str, int]:
-    """A name and the version that it asks for, 0 for none: `redirect@1`.
+def former(name: str, rule: Rule | None = None, version: int = 1) -> Shift:
+    """Registers a former version of a shift, with three severities, as `NAME@VERSION`.
 
-    What stands behind the @ of a shift from a file is a hash of eight digits and no version.
+    Args:
+        name: of the shift, which is registered already.
+        rule: what it did; where only its severities have changed since, what it does.
+        version: the former one.
+
+    Returns:
+        The former version.
     """
-    base, _, version = name.partition("@")
-    if base and version.isdigit() and len(version) < 4:
-        return base, int(version)
-    return name, 0
+    now = declared[name]
+    kept = replace(
+        now,
+        name=f"{name}@{version}",
+        version=version,
+        rule=rule or now.rule,
+        severities=SEVERITIES,
+    )
+    return declared.setdefault(kept.name, kept)
 
 
 declared: dict[str, Shift] = {}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.shift import split_version
 from toolshift.lm.prompt import Layout
 from toolshift.runs.families import stacks_of
 from toolshift.train.scenes import Mix
@@ -96,7 +97,7 @@ class Arm(msgspec.Struct, frozen=True):
         stacks = (
             s for e in self.mix["shifts"] for level in severities for s in stacks_of(e, level)
         )
-        return any(applied.shift in shifts for stack in stacks for applied in stack)
+        return any(split_version(each.shift)[0] in shifts for stack in stacks for each in stack)
 
     def mixed(self, scale: Scale, seed: int) -> Mix:
         """The mix that it is trained on; one that starts from another arm has worlds of its own."""

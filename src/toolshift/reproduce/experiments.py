@@ -44,7 +44,7 @@ HELD_OUT = ("semantic_trap", "format_drift", "tool_migrated")
 """Of tiers 1 and 2: what PAFT trains on, in other wordings, and what no arm of `contrast` meets;
 `distractor_tools` is neither, for `diverse` trains on it."""
 
-RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename:3", "tool_name_noise:3")
+RENAMED = ("identity_erasure:3", "identity_erasure:3", "semantic_rename@1:3", "tool_name_noise:3")
 PAFT_MIX = (*4 * ("symbols",), "SBP:3", "EFP", "EFP", "EFP", "SRP", "limits", "limits")
 """Nearly half renames everything, for reading names is what a small model learns last; mostly in
 lists of another order, for where the order never changes it reads by place."""
@@ -347,7 +347,7 @@ STUDIES: dict[str, Study] = {
                 Arm(
                     "paft-composed",
                     "PAFT with pairs of shifts",
-                    mix=_paft(ALPHA, (*PAFT_MIX, "semantic_rename+transient_error",
+                    mix=_paft(ALPHA, (*PAFT_MIX, "semantic_rename@1+transient_error",
                                    "identity_erasure+redirect")),
                 ),
                 Arm(

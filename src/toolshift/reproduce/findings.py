@@ -8,7 +8,7 @@ from math import isnan, nan
 
 import msgspec
 
-from toolshift.core.shift import TIERS
+from toolshift.core.shift import TIERS, without_versions
 from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval, seed_contrast
 from toolshift.reproduce.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
@@ -169,7 +169,7 @@ def measures_of(report: AgentReport) -> dict[str, float]:
 
 def _mean_accuracy(report: AgentReport, shifts: tuple[str, ...]) -> float:
     """The mean over these shifts; NaN where one of them was not measured."""
-    found = {row.label: row.accuracy.estimate for row in report.shifts}
+    found = {without_versions(row.label): row.accuracy.estimate for row in report.shifts}
     return sum(found.get(name, nan) for name in shifts) / len(shifts)
 
 
@@ -195,7 +195,7 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
     for report in reports:
         causes.update(report.everything.causes)
         for row in report.shifts:
-            shifts[row.label].append(row.accuracy.estimate)
+            shifts[without_versions(row.label)].append(row.accuracy.estimate)
         for row in report.kinds:
             kinds[row.label].append(row.accuracy.estimate)
     records = [stage.record() for stage in stages]

@@ -24,6 +24,7 @@ from toolshift.agents.local import LocalAgent
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
+from toolshift.core.shift import without_versions
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
 from toolshift.lm.checkpoint import training_record
@@ -236,9 +237,12 @@ def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
 def _recipe(arm: Arm, scale: str, seed: int, parent: str) -> str:
     """A hash of what is declared of a training run.
 
-    Defaults are left out, so that a new setting which changes nothing leaves it as it is.
+    Shifts had no versions when the first recipes were hashed, so they stand in it without. Defaults
+    are left out, so that a new setting which changes nothing leaves it as it is.
     """
-    mix = _declared(arm.mixed(SCALES[scale], seed))
+    mixed = arm.mixed(SCALES[scale], seed)
+    shifts = tuple(map(without_versions, mixed.shifts))
+    mix = _declared(msgspec.structs.replace(mixed, shifts=shifts))
     settings = _in_order(_declared(_settings(arm, scale, seed)))
     return _hash(arm.method, mix, settings, arm.amount(SCALES[scale]), arm.decoding, parent)
 
@@ -348,13 +352,19 @@ def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
             Selection(
                 worlds=("poi",),
                 kinds=scale.kinds,
-                shifts=probes,
+                shifts=tuple(map(_first_version, probes)),
                 tasks=scale.tasks,
                 seed=WORLD_SEED,
                 pool=pool,
             )
         )
     )
+
+
+def _first_version(probe: str) -> str:
+    """A stack of shifts, each as in release 0.2.0, in which the first arms were measured."""
+    parts = (part.partition(":") for part in probe.split("+"))
+    return "+".join(f"{name}@1{colon}{severity}" for name, colon, severity in parts)
 
 
 def _hash(*content: Any) -> str:

@@ -187,7 +187,7 @@ class _Inert:
 
 
 def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
-    unsolved = next(filter(None, map(_oracle_fails, scenes)), "")
+    unsolved = next(filter(None, map(oracle_fails, scenes)), "")
     yield _verdict(name, 4, unsolved)
     if unsolved:
         return
@@ -198,7 +198,8 @@ def _check_scenes(name: str, scenes: list[Scene]) -> Iterator[Verdict]:
     yield _verdict(name, 3, f"passed by doing nothing in {_where(idle)}" if idle else "")
 
 
-def _oracle_fails(scene: Scene) -> str:
+def oracle_fails(scene: Scene) -> str:
+    """Where and how the oracle fails in a scene; "" where it solves or rightly refuses it."""
     episode = Episode(scene)
     try:
         OracleAgent().play(episode)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.core.shift import SEVERITIES, TIERS
+from toolshift.core.shift import SEVERITIES, TIERS, split_version
 from toolshift.runs.cell import Stack
 from toolshift.runs.suite import read_arms
 from toolshift.shifts.registry import shifts as registered
@@ -15,23 +15,23 @@ TRAINING_FAMILIES: dict[str, tuple[str, ...]] = {
     "EFP": ("transient_error", "permanent_error", "redirect"),
     "SBP": (
         "identity_erasure",
-        "semantic_rename",
+        "semantic_rename@1",
         "tool_name_noise",
         "parameter_rename",
     ),
-    "SRP": ("description_paraphrase", "query_paraphrase", "schema_noise"),
+    "SRP": ("description_paraphrase", "query_paraphrase@1", "schema_noise"),
     "formats": ("format_drift", "missing_values", "truncation", "verification_change"),
     "midway": ("tool_removed_midway", "tool_added", "tool_migrated"),
-    "graph": ("merged_tools", "split_tools", "reversed_order", "new_precondition"),
+    "graph": ("merged_tools@1", "split_tools", "reversed_order@1", "new_precondition"),
     "limits": (
         "fatal_error",
         "fatal_error_lookalike",
-        "tool_gone",
-        "tool_gone_lookalike",
+        "tool_gone@1",
+        "tool_gone_lookalike@1",
         "no_such_entity",
         "no_such_entity_lookalike",
-        "contradictory_request",
-        "contradictory_request_lookalike",
+        "contradictory_request@1",
+        "contradictory_request_lookalike@1",
     ),
     "symbols": (
         "identity_erasure:3+tool_subset:1",
@@ -41,12 +41,13 @@ TRAINING_FAMILIES: dict[str, tuple[str, ...]] = {
         "tool_name_noise:3+tool_subset:2",
         "parameter_rename:3+tool_subset:1",
     ),
-    "diverse": ("placebo", "tool_subset", "placebo+tool_subset", "distractor_tools+placebo"),
+    "diverse": ("placebo", "tool_subset", "placebo+tool_subset", "distractor_tools@1+placebo"),
 }
 """Perturbations by family. EFP (error feedback), SBP (symbols) and SRP (semantics of descriptions)
 are the three of the paper; `symbols` is SBP at full strength in lists of other order and length, so
 that no place in the list stands for a tool; `limits` pairs each unsolvable scene with a solvable
-one like it; `diverse` leaves names, results and solvability alone."""
+one like it; `diverse` leaves names, results and solvability alone. Where a shift has a later
+version, the families keep the one that the studies were trained on."""
 
 PAFT = ("EFP", "SBP", "SRP", "limits")
 
@@ -69,7 +70,7 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     if name not in TRAINING_FAMILIES:
         known = {*TRAINING_FAMILIES, *TIERS, "all", *registered()}
         for text in entry.partition("*")[0].split("+"):
-            part = text.partition(":")[0]
+            part = split_version(text.partition(":")[0])[0]
             if part in TRAINING_FAMILIES:
                 raise UsageError(
                     f"{part} in {entry} is a family, and + joins shifts: name its shifts "

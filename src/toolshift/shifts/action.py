@@ -38,12 +38,14 @@ def tool_name_noise(scene: Scene, rng: Random, severity: Severity) -> Change:
     tier="perception",
     dimension="action",
     level=1,
+    version=2,
     imitates="Slack Web API: the channels.* and groups.* methods are replaced by conversations.*",
 )
 def semantic_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Give tools other names of the same meaning."""
-    hit = reach(scene, rng, severity, lambda tool: reworded(tool.name, scene) != tool.name)
-    return rename(scene, hit, lambda name: reworded(name, scene))
+    """Give tools other names of the same meaning, of one of many name sets."""
+    other = name_set(scene, rng)
+    hit = reach(scene, rng, severity, lambda tool: other(tool.name) != tool.name)
+    return rename(scene, hit, other)
 
 
 @shift(
@@ -62,6 +64,7 @@ def identity_erasure(scene: Scene, rng: Random, severity: Severity) -> Change:
     tier="perception",
     dimension="action",
     level=1,
+    version=2,
     imitates="Python 3.0: raw_input() is renamed to input(), and the old input() is gone",
 )
 def semantic_trap(scene: Scene, rng: Random, severity: Severity) -> Change:
@@ -77,10 +80,13 @@ def semantic_trap(scene: Scene, rng: Random, severity: Severity) -> Change:
     if len(ring) < 2:
         raise NotApplicable("there is no other tool whose name could mislead")
     rng.shuffle(ring)
-    lent = {tool.name: ring[place - 1].name for place, tool in enumerate(ring)}
-    if scene.task.pool != "train":
-        free = free_names(scene)
-        lent = {name: free(suggestion(other, scene)) for name, other in lent.items()}
+    reworded_name, free = name_set(scene, rng), free_names(scene)
+
+    def suggestion(name: str) -> str:
+        other = reworded_name(name)
+        return free(other if other != name else noisy(name, scene, 1))
+
+    lent = {tool.name: suggestion(ring[place - 1].name) for place, tool in enumerate(ring)}
     return change(Surface(names=lent, channels=dict.fromkeys(lent, ONLY_DESCRIPTION)))
 
 
@@ -169,19 +175,48 @@ def description_removal(scene: Scene, rng: Random, severity: Severity) -> Change
     tier="perception",
     dimension="action",
     level=1,
+    version=2,
     imitates="Google Maps Platform: Place Details (Legacy) stays listed beside Place Details (New)",
 )
 def distractor_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Show further tools like those needed, which answer with data of something else.
+    """Show near twins of needed tools: alike in name and schema; the documentation decides.
 
-    One at severity 1, one for each needed tool at 2, two for each at 3.
+    One at severity 1, one for each needed tool at 2, two for each at 3. Which data a twin has, and
+    so that it is the wrong tool, stands at the end of its description.
     """
     samples = observed(scene)
     likes = reach(scene, rng, 1 if severity == 1 else 2, lambda tool: tool.name in samples)
-    forms = wording.TABLES["distractors"][scene.task.pool]
-    forms = rng.sample(forms, len(forms) if severity > 2 else 1)
+    count = 2 if severity == 3 else 1
     free = free_names(scene)
-    extra = {free(form["name"] % like.name): (like, form) for like in likes for form in forms}
+    extra = {
+        free(name): (like, {"description": text})
+        for like in likes
+        for name, text in zip(
+            twin_names(like.name, scene, rng),
+            rng.sample(wording.TABLES["twins"][scene.task.pool], count),
+            strict=False,
+        )
+    }
+    return beside(scene, rng, extra, samples)
+
+
+def beside(
+    scene: Scene,
+    rng: Random,
+    extra: Mapping[str, tuple[Tool, Mapping[str, str]]],
+    samples: Mapping[str, Result],
+) -> Change:
+    """The change that shows further tools, each like one of the scene, in an order of chance.
+
+    Args:
+        scene: what they are added to.
+        rng: of the order and of their answers.
+        extra: by name, the tool that each is like and the form of its description.
+        samples: what the tools that they are like have answered.
+
+    Returns:
+        The change.
+    """
     tools = tuple(resembling(like, name, form) for name, (like, form) in extra.items())
     answers = {
         tool.name: samples[like.name].with_(fields=tool.returns, notice="", hint=None)
@@ -207,6 +242,8 @@ def tool_subset(scene: Scene, rng: Random, severity: Severity) -> Change:
 
     Of no tier, for nothing that matters is changed: training sets are made diverse with it.
     """
+    if not scene.solvable:
+        raise NotApplicable("what an unsolvable task would have needed cannot be known")
     called = {step.name for step in scene.calls}
     spare = [tool.name for tool in scene.tools if tool.name not in called]
     if not called <= {tool.name for tool in scene.tools}:
@@ -324,10 +361,20 @@ def reworded(name: str, scene: Scene) -> str:
     return wording.reword_name(name, scene.task.pool)
 
 
-def suggestion(name: str, scene: Scene) -> str:
-    """A name that suggests the tool of this name, and is not it."""
-    other = reworded(name, scene)
-    return other if other != name else noisy(name, scene, 1)
+def name_set(scene: Scene, rng: Random) -> Callable[[str], str]:
+    """What gives names in the words of one name set of the scene's pool."""
+    number, pool = rng.randrange(wording.NAME_SETS), scene.task.pool
+    return lambda name: wording.reword_by_set(name, pool, number)
+
+
+def twin_names(name: str, scene: Scene, rng: Random) -> list[str]:
+    """Names that could as well be those of a tool: another verb for the same thing, and so on."""
+    pool = scene.task.pool
+    verb, _, thing = name.partition("_")
+    verbs = wording.verbs_of(verb, pool) if thing else []
+    near = [f"{other}_{thing}" for other in verbs] + [f"{thing}_{other}" for other in verbs]
+    far = [form["name"] % name for form in wording.TABLES["distractors"][pool]]
+    return [*rng.sample(near, len(near)), *rng.sample(far, len(far))]
 
 
 def reworded_params(tool: Tool, scene: Scene) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -111,7 +112,9 @@ def links(tools: list[Tool]) -> Iterator[tuple[Tool, Tool, str]]:
 # -- merged ------------------------------------------------------------------------------------
 
 
-def merge(source: Tool, target: Tool, fact: str, said: Words) -> Rewired:
+def merge(
+    source: Tool, target: Tool, fact: str, said: Words, name: Callable[[str, str], str]
+) -> Rewired:
     """One tool in the place of two: the second's results beside the first's.
 
     Args:
@@ -119,6 +122,7 @@ def merge(source: Tool, target: Tool, fact: str, said: Words) -> Rewired:
         target: the tool that needs a fact of it.
         fact: that is handed on.
         said: words for the new tool.
+        name: makes the name of the new tool from theirs.
 
     Returns:
         A layer that shows one tool for both.
@@ -127,7 +131,7 @@ def merge(source: Tool, target: Tool, fact: str, said: Words) -> Rewired:
     second = f"{target.description[0].lower()}{target.description[1:]}"
     effect = "write" if "write" in (source.effect, target.effect) else "read"
     tool = Tool(
-        said["name"].format(**names),
+        name(source.name, target.name),
         said["text"].format(**names, first=source.description, second=second),
         joined_params(source, target, fact),
         joined_returns(source, target),
@@ -140,6 +144,21 @@ def merge(source: Tool, target: Tool, fact: str, said: Words) -> Rewired:
     return Rewired(gone, ((tool, Join(source, target, fact)),))
 
 
+MAX_NAME = 64
+"""The longest name of a tool that the clients of the large model providers accept."""
+
+
+def short(name: str) -> str:
+    """A name within `MAX_NAME`: words of the middle give way to letters that tell it apart."""
+    if len(name) <= MAX_NAME:
+        return name
+    mark = blake2b(name.encode(), digest_size=2).hexdigest()
+    head, tail = name[: MAX_NAME // 2], name[-(MAX_NAME // 2 - len(mark) - 2) :]
+    head = head.rpartition("_")[0] or head
+    tail = tail.partition("_")[2] or tail
+    return f"{head}_{mark}_{tail}"
+
+
 def _mergeable(source: Tool, target: Tool) -> bool:
     return not (source.many and (target.many or target.effect == "write"))
 
@@ -149,22 +168,42 @@ def _mergeable(source: Tool, target: Tool) -> bool:
     dimension="action",
     level=2,
     order=1,
+    version=2,
+    one_level=True,
     imitates="Search now returns details inline; GET /details is removed.",
 )
 def merged_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Merge tools that were called one after the other into one."""
     said = words("merged", scene, rng)
+    return merged(scene, rng, 1, said, lambda a, b: short(said["name"].format(a=a, b=b)))
+
+
+def merged(
+    scene: Scene, rng: Random, times: int, said: Words, name: Callable[[str, str], str]
+) -> Change:
+    """The change that merges tools so often, first two that the task needs.
+
+    Args:
+        scene: whose tools.
+        rng: of which.
+        times: how often.
+        said: the wording.
+        name: makes the name of a merged tool from those of its parts.
+
+    Returns:
+        The change of all of them together.
+    """
 
     def step(pick: Callable[[Scene], list[Tool]]) -> Step:
         def find(current: Scene) -> Rewired | None:
             pairs = [p for p in links(pick(current)) if _mergeable(p[0], p[1])]
             rng.shuffle(pairs)
-            layers = (merge(*pair, said) for pair in pairs)
+            layers = (merge(*pair, said, name) for pair in pairs)
             return next((layer for layer in layers if holds(current, layer)), None)
 
         return find
 
-    return repeated(scene, severity, step(used), step(lambda s: list(s.tools)), "pair to merge")
+    return repeated(scene, times, step(used), step(lambda s: list(s.tools)), "pair to merge")
 
 
 # -- split -------------------------------------------------------------------------------------
@@ -300,10 +339,17 @@ def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
     tier="reasoning",
     dimension="action",
     level=3,
+    version=2,
+    one_level=True,
     imitates="v3: a case is opened first; lookups take its number.",
 )
 def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Reverse the order of two tools: the first now consumes what the second returns."""
+    return reversals(scene, rng, 1)
+
+
+def reversals(scene: Scene, rng: Random, times: int) -> Change:
+    """The change that reverses the order of two tools so often, first of two that are needed."""
     said = words("reversed", scene, rng)
 
     def candidates(tools: list[Tool]) -> list[tuple[Tool, Tool, str, Field]]:
@@ -324,7 +370,7 @@ def reversed_order(scene: Scene, rng: Random, severity: Severity) -> Change:
         return None
 
     return repeated(
-        scene, severity, lambda s: find(s, True), lambda s: find(s, False), "pair to reverse"
+        scene, times, lambda s: find(s, True), lambda s: find(s, False), "pair to reverse"
     )
 
 

@@ -22,6 +22,7 @@ from toolshift.core.user import Ask
 from toolshift.episode.draw import make_scene, phrase, settle
 from toolshift.episode.truth import solve_in_truth
 from toolshift.shifts.dependency import used
+from toolshift.shifts.oracle_trace import replay
 from toolshift.shifts.rewiring import Rewired
 from toolshift.worlds.registry import find_world
 
@@ -373,14 +374,17 @@ def _bystanders(scene: Scene, rng: Random) -> list[Tool]:
     level=3,
     preserves="nothing",
     order=2,
+    version=2,
+    one_level=True,
     imitates="The endpoint has been withdrawn; there is no replacement.",
 )
 def tool_gone(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """A needed tool is withdrawn after the first call; others go with it as severity rises."""
-    first = scene.calls[0].name
-    later = [tool for tool in indispensable(scene) if tool.name != first]
-    if not later or any(step.name == later[-1].name for step in scene.calls[:1]):
-        raise NotApplicable("no indispensable tool is called after the first call")
+    """A needed tool is withdrawn after the first call, and another one with it."""
+    plays = replay(scene)
+    late = [name for name in plays.needed if plays.first(name).before > 0]
+    later = [tool for tool in indispensable(scene) if tool.name in late]
+    if not later:
+        raise NotApplicable("no indispensable tool is first needed after the first result")
     layer = _withdrawn(scene, later[-1], _bystanders(scene, rng), severity)
     return Change(layer=layer, **unsolvable(scene, "tool_unavailable"))
 
@@ -390,6 +394,8 @@ def tool_gone(scene: Scene, rng: Random, severity: Severity) -> Change:
     dimension="domain",
     level=2,
     order=2,
+    version=2,
+    one_level=True,
     imitates="Housekeeping: endpoints that nobody calls have been withdrawn.",
 )
 def tool_gone_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
@@ -405,14 +411,14 @@ def tool_gone_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change
 # -- demands that contradict each other --------------------------------------------------------
 
 
-def _contradiction(scene: Scene, rng: Random, severity: Severity) -> tuple[Ask, dict[str, Any]]:
+def _contradiction(scene: Scene, rng: Random, count: int) -> tuple[Ask, dict[str, Any]]:
     """The last request with a second value for as many details, and what was wanted first."""
     ask, facts = scene.asks[-1], scene.world.facts
     asked = _sought(scene)
     slots = [s for s, v in ask.goal.items() if s in facts and s in asked and str(v) in ask.text]
-    if len(slots) < severity:
+    if len(slots) < count:
         raise NotApplicable(f"the request has {len(slots)} detail(s) that could contradict")
-    chosen = rng.sample(slots, severity)
+    chosen = rng.sample(slots, count)
     goals = _other_goals(scene, rng)
     doubled: dict[str, Any] = {}
     text = ask.text
@@ -439,11 +445,18 @@ def _sought(scene: Scene) -> set[str]:
     level=3,
     preserves="nothing",
     order=2,
+    version=2,
+    one_level=True,
     imitates="Ticket: the customer insists on two incompatible options.",
 )
 def contradictory_request(scene: Scene, rng: Random, severity: Severity) -> Change:
     """The request states a detail twice, differently; asked, the user confirms both."""
-    ask, doubled = _contradiction(scene, rng, severity)
+    return contradicting(scene, rng, 1)
+
+
+def contradicting(scene: Scene, rng: Random, count: int) -> Change:
+    """The change that states so many details twice, both of which the user confirms."""
+    ask, doubled = _contradiction(scene, rng, count)
     facts = scene.world.facts
     both = {
         slot: f"The {facts[slot].label} has to be {one} and it also has to be {other}."
@@ -459,11 +472,18 @@ def contradictory_request(scene: Scene, rng: Random, severity: Severity) -> Chan
     dimension="query",
     level=2,
     order=2,
+    version=2,
+    one_level=True,
     imitates="Ticket: the customer mistyped one option and corrected it when asked.",
 )
 def contradictory_request_lookalike(scene: Scene, rng: Random, severity: Severity) -> Change:
     """The same double request; asked, the user says which of the two is meant."""
-    ask, doubled = _contradiction(scene, rng, severity)
+    return clearing_up(scene, rng, 1)
+
+
+def clearing_up(scene: Scene, rng: Random, count: int) -> Change:
+    """The change that states so many details twice, of which the user then says which is meant."""
+    ask, doubled = _contradiction(scene, rng, count)
     facts = scene.world.facts
     one = {slot: f"The {facts[slot].label} is {first}." for slot, (first, _) in doubled.items()}
     return Change(asks=(*scene.asks[:-1], replace(ask, replies={**ask.replies, **one})))

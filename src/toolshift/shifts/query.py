@@ -33,12 +33,14 @@ Cut = Callable[[str, str], str]
     tier="perception",
     dimension="query",
     level=1,
+    version=2,
+    one_level=True,
     imitates="An assistant opens in a new market: the same requests arrive in other phrasings",
 )
 def query_paraphrase(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """State the requests in phrasings that are nearer or further, the further the more severe."""
-    pool = scene.task.pool
-    return say(scene, [rephrase(scene, ask, pool, severity, rng) for ask in scene.asks])
+    """State the requests in phrasings of a pool that is held out."""
+    pool, far = scene.task.pool, rng.choice((1, 2, 3))
+    return say(scene, [rephrase(scene, ask, pool, far, rng) for ask in scene.asks])
 
 
 @shift(
@@ -66,55 +68,84 @@ def query_typos(scene: Scene, rng: Random, severity: Severity) -> Change:
     tier="perception",
     dimension="query",
     level=1,
+    version=2,
     imitates="A voice front end passes requests on as spoken: 'at our usual place'",
 )
 def query_ambiguity(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Replace one, two or three values by vague expressions; the user knows them when asked."""
+    return leave_out(scene, rng, severity, vaguely(scene, rng))
 
-    def cut(marked: str, slot: str) -> str:
-        return put_vaguely(marked, slot, scene, "vague", rng)
 
-    return leave_out(scene, rng, severity, cut)
+def vaguely(scene: Scene, rng: Random) -> Cut:
+    """What replaces a value of the scene by a vague expression."""
+    return lambda marked, slot: put_vaguely(marked, slot, scene, "vague", rng)
 
 
 @shift(
     tier="perception",
     dimension="query",
     level=1,
+    version=2,
     imitates="A request form makes its fields optional, and people leave them empty",
 )
 def query_underspecification(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Leave one, two or three values out; the user gives them when asked."""
+    return leave_out(scene, rng, severity, missing(scene, rng))
+
+
+def missing(scene: Scene, rng: Random) -> Cut:
+    """What leaves a value of the scene out."""
 
     def cut(marked: str, slot: str) -> str:
         shorter = _adjunct(slot).sub("", marked, count=1)
         return put_vaguely(shorter, slot, scene, "missing", rng)
 
-    return leave_out(scene, rng, severity, cut)
+    return cut
 
 
 @shift(
     tier="perception",
     dimension="query",
     level=1,
+    version=2,
     imitates="A support desk forwards whole e-mails in place of the subject line",
 )
 def query_redundancy(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Put one, three or five sentences that have nothing to do with it around each request."""
+    """Put one, three or five constraints around each request that sound plausible and bind nothing.
+
+    They are about what no tool deals with, and say so.
+    """
+    return amid(scene, rng, "constraints", 2 * severity - 1)
+
+
+def amid(scene: Scene, rng: Random, table: str, count: int) -> Change:
+    """The change that puts so many sentences of a table around each request.
+
+    Args:
+        scene: as it stands.
+        rng: of the draw.
+        table: of the sentences, by pool.
+        count: how many.
+
+    Returns:
+        The change.
+
+    Raises:
+        NotApplicable: where too few are left that state no value of the task.
+    """
     wanted = [value for ask in scene.asks for value in values(ask.goal)]
     said = " ".join(ask.text for ask in scene.asks)
-    chatter = [
-        idle
-        for idle in wording.TABLES["chatter"][scene.task.pool]
-        if idle not in said and not any(states(idle, value) for value in wanted)
+    idle = [
+        one
+        for one in wording.TABLES[table][scene.task.pool]
+        if one not in said and not any(states(one, value) for value in wanted)
     ]
-    count = 2 * severity - 1
-    if len(chatter) < count:
+    if len(idle) < count:
         raise NotApplicable("too few idle sentences are left that could not be misunderstood")
     texts = []
     for ask in scene.asks:
-        idle = rng.sample(chatter, count)
-        texts.append(" ".join([*idle[count // 2 :], ask.text, *idle[: count // 2]]))
+        chosen = rng.sample(idle, count)
+        texts.append(" ".join([*chosen[count // 2 :], ask.text, *chosen[: count // 2]]))
     return say(scene, texts)
 
 
@@ -248,7 +279,7 @@ def mark(scene: Scene, ask: Ask) -> str:
     return text
 
 
-def leave_out(scene: Scene, rng: Random, count: int, cut: Cut) -> Change:
+def leave_out(scene: Scene, rng: Random, count: int, cut: Cut, fewer: bool = False) -> Change:
     """Cuts as many values out of the requests, each of which the user must then be asked for.
 
     Args:
@@ -256,21 +287,24 @@ def leave_out(scene: Scene, rng: Random, count: int, cut: Cut) -> Change:
         rng: of the draw.
         count: how many values.
         cut: takes a value out of a request's text.
+        fewer: whether one is enough where there are not so many.
 
     Returns:
         The change.
 
     Raises:
-        NotApplicable: where every value is said elsewhere too, or could not be asked for, or
-            where the questions would take more turns than there are.
+        NotApplicable: where there are too few that are said nowhere else and could be asked for,
+            or where the questions would take more turns than there are.
     """
     if scene.rehearsal[-1].turn + count >= Budget().turns:
         raise NotApplicable("the questions would take more turns than there are")
     marked = [mark(scene, ask) for ask in scene.asks]
+    # What a tool tells without being given anything is about the user, who need not be asked.
+    told_by_tools = {f.fact for tool in scene.tools if not tool.needs for f in tool.returns}
     spots = [
         (turn, slot)
         for turn, ask in enumerate(scene.asks)
-        for slot in sorted(set(_SLOT.findall(marked[turn])))
+        for slot in sorted(set(_SLOT.findall(marked[turn])) - told_by_tools)
         if can_be_asked(ask, slot, scene.world.facts)
     ]
     rng.shuffle(spots)
@@ -282,6 +316,8 @@ def leave_out(scene: Scene, rng: Random, count: int, cut: Cut) -> Change:
             marked, left = shorter, left - 1
     if left == count:
         raise NotApplicable("there is no value that only the user could give if it were left out")
+    if left and not fewer:
+        raise NotApplicable(f"of {count} values only {count - left} could be left out")
     return say(scene, fill_all(marked, scene))
 
 

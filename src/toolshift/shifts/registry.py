@@ -22,6 +22,11 @@ from toolshift.core.shift import (
     declared,
     split_version,
 )
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.episode.oracle import OracleAgent
+
+UNPROVEN = "together with the shifts before it, it makes a scene that the oracle cannot solve"
 
 OURS = {
     "tool_name_noise": "toolshift.shifts.action:tool_name_noise",
@@ -77,6 +82,20 @@ OURS = {
     "contradictory_request_lookalike": "toolshift.shifts.domain:contradictory_request_lookalike",
     "no_such_entity": "toolshift.shifts.domain:no_such_entity",
     "no_such_entity_lookalike": "toolshift.shifts.domain:no_such_entity_lookalike",
+    "semantic_rename@1": "toolshift.shifts.former:semantic_rename_1",
+    "semantic_trap@1": "toolshift.shifts.former:semantic_trap_1",
+    "distractor_tools@1": "toolshift.shifts.former:distractor_tools_1",
+    "query_paraphrase@1": "toolshift.shifts.former:query_paraphrase_1",
+    "query_ambiguity@1": "toolshift.shifts.former:query_ambiguity_1",
+    "query_underspecification@1": "toolshift.shifts.former:query_underspecification_1",
+    "query_redundancy@1": "toolshift.shifts.former:query_redundancy_1",
+    "merged_tools@1": "toolshift.shifts.former:merged_tools_1",
+    "reversed_order@1": "toolshift.shifts.former:reversed_order_1",
+    "incomplete_information@1": "toolshift.shifts.former:incomplete_information_1",
+    "tool_gone@1": "toolshift.shifts.former:tool_gone_1",
+    "tool_gone_lookalike@1": "toolshift.shifts.former:tool_gone_lookalike_1",
+    "contradictory_request@1": "toolshift.shifts.former:contradictory_request_1",
+    "contradictory_request_lookalike@1": "toolshift.shifts.former:clear_up_1",
     "*.json": "toolshift.shifts.release.file:find_file_shift",
     "*@*": "toolshift.shifts.release.file:find_file_shift",
 }
@@ -211,7 +230,26 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     for tool in shifted.tools:
         if not tool.channels:
             raise NotApplicable(f"nothing would be left that tells what {tool.name} does")
+    drawn = bool(scene.asks) and scene.world.traceable and not scene.world.counts
+    if drawn and scene.shifts:
+        _prove(shifted)
     return shifted
+
+
+def _prove(scene: Scene) -> None:
+    """Refuses a composition that the oracle neither solves nor rightly refuses.
+
+    One shift by itself is not held against it here: that it breaks no scene is for `toolshift
+    check` to find, and must not pass for a scene that it cannot be applied to.
+    """
+    episode = Episode(scene)
+    try:
+        OracleAgent().play(episode)
+    except Exception as fault:  # of any layer: the composition is what is at fault
+        raise NotApplicable(f"{UNPROVEN} ({described(fault)})") from None
+    verdict = grade(episode)
+    if not (verdict.passed and (verdict.solvable or verdict.right_reason)):
+        raise NotApplicable(UNPROVEN)
 
 
 def check_severity(found: Shift, severity: int) -> Severity:

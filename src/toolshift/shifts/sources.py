@@ -73,17 +73,24 @@ FORGOTTEN = {
     dimension="query",
     level=2,
     order=1,
+    version=2,
+    one_level=True,
     imitates="Saved preferences moved to GET /profile; clients should stop asking for them.",
 )
 def incomplete_information(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """Leave out details that the user does not know; a documented profile tool has them."""
+    """Leave out a detail that the user does not know; a documented profile tool has it."""
+    return forgotten(scene, rng, 1)
+
+
+def forgotten(scene: Scene, rng: Random, count: int) -> Change:
+    """The change that leaves out so many details that only a profile tool has."""
     turn = len(scene.asks) - 1
     ask = scene.asks[turn]
     facts = scene.world.facts
     slots = [s for s, v in ask.goal.items() if isinstance(v, str) and s in facts]
-    if len(slots) < severity:
+    if len(slots) < count:
         raise NotApplicable(f"the request has {len(slots)} detail(s) that could be left out")
-    chosen = rng.sample(slots, severity)
+    chosen = rng.sample(slots, count)
     vague, shrug, name = FORGOTTEN[scene.task.pool]
     goal = {**ask.goal, **{slot: vague.format(facts[slot].label) for slot in chosen}}
     text = reword(scene, turn, goal)

@@ -1,7 +1,7 @@
 """Words by pool: synonyms, noise, opaque names and slips of the finger.
 
 Each pool has generators of its own, so that what a model has met in training cannot turn up in a
-test. The tables are in `perception.toml`.
+test. The tables are in `perception.toml`, and the name sets of tools in `names.toml`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from toolshift.core.world import POOLS
 
 with (Path(__file__).parent / "perception.toml").open("rb") as _file:
     TABLES: dict[str, Any] = tomllib.load(_file)
+with (Path(__file__).parent / "names.toml").open("rb") as _file:
+    NAMES: dict[str, Any] = tomllib.load(_file)
+NAME_SETS = 24
+"""Name sets of a pool: up to four verbs, up to three nouns, and two orders of them."""
 
 
 def _words(file: str) -> list[str]:
@@ -62,6 +66,47 @@ def reword_name(name: str, pool: str) -> str:
     return _PIECE.sub(put, name)
 
 
+def reword_by_set(name: str, pool: str, number: int) -> str:
+    """A tool's name in one of the `NAME_SETS` of a pool: other words, and perhaps the verb last.
+
+    A word of which `names.toml` knows nothing has the one synonym of its pool.
+    """
+    pieces = list(_PIECE.finditer(name))
+
+    def put(piece: re.Match[str]) -> str:
+        tables = ("verbs", "nouns") if piece.start() == pieces[0].start() else ("nouns",)
+        found = _of_set(piece[0], pool, number, tables)
+        return found or synonym(piece[0], pool, tables)
+
+    other = _PIECE.sub(put, name)
+    verb, _, rest = name.partition("_")
+    if number // 12 % 2 and rest and name == name.lower() and other != name:
+        first = _of_set(verb, pool, number, ("verbs", "nouns")) or synonym(
+            verb, pool, ("verbs", "nouns")
+        )
+        return f"{other.removeprefix(first).strip('_')}_{first}"
+    return other
+
+
+def verbs_of(word: str, pool: str) -> list[str]:
+    """The verbs of a pool that say the same; none where the word is not known."""
+    if word in NAMES["verbs"]:
+        return list(NAMES["verbs"][word][pool])
+    other = synonym(word, pool, ("verbs",))
+    return [other] if other != word else []
+
+
+def _of_set(word: str, pool: str, number: int, tables: tuple[str, ...]) -> str:
+    """The word that a name set has for another; "" where it has none."""
+    for table in tables:
+        for stem, plural in _stems(word.lower()):
+            if stem in NAMES[table]:
+                forms = NAMES[table][stem][pool]
+                found = forms[(number if table == "verbs" else number // 4) % len(forms)]
+                return _as_case(_plural(found) if plural else found, word)
+    return ""
+
+
 def reword_param(name: str, pool: str) -> str:
     """A parameter's name in other words; one without a known word gets the pool's ending."""
     other = _PIECE.sub(lambda piece: synonym(piece[0], pool, ("nouns",)), name)
@@ -99,7 +144,7 @@ def _stems(word: str) -> list[tuple[str, bool]]:
 
 
 def _plural(word: str) -> str:
-    if word in TABLES["mass"]["words"]:
+    if word in TABLES["mass"]["words"] or word in NAMES["mass"]["words"]:
         return word
     if word.endswith(("s", "x", "ch", "sh")):
         return word + "es"

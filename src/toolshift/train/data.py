@@ -16,6 +16,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.message import protocol_tools
 from toolshift.core.scene import Scene
+from toolshift.core.shift import without_versions
 from toolshift.core.solver import Known, Solver
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Result, Tool, as_openai
@@ -75,7 +76,7 @@ def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:
         At least one row, the last of which ends the conversation.
     """
     episode, slip = _Recorded(scene), Slip(scene, slips)
-    rng = seeds.rng(scene.task.id, write_stack(scene.shifts), "expert")
+    rng = seeds.rng(scene.task.id, without_versions(write_stack(scene.shifts)), "expert")
     VariedOracle(rng, slip).play(episode)
     if not grade(episode).passed:
         raise UsageError(

@@ -20,6 +20,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.calls import ToolCall
 from toolshift.core.message import REASONS, REFUSE, Reply
 from toolshift.core.scene import Scene
+from toolshift.core.shift import without_versions
 from toolshift.core.tool import Tool, invalid_arguments
 from toolshift.episode.episode import Episode
 from toolshift.runs.cell import write_stack
@@ -126,7 +127,8 @@ class Slip:
     def __init__(self, scene: Scene, share: float) -> None:
         """Decides whether there is to be one (`share` says how likely), and before which call."""
         self.turns: set[int] = set()
-        self.rng = seeds.rng(scene.task.id, write_stack(scene.shifts), "slip")
+        stack = without_versions(write_stack(scene.shifts))
+        self.rng = seeds.rng(scene.task.id, stack, "slip")
         calls = len(scene.calls)
         self._until = self.rng.randrange(calls) if calls and self.rng.random() < share else -1
 

@@ -11,7 +11,7 @@ from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
-from toolshift.core.shift import SEVERITIES, NotApplicable
+from toolshift.core.shift import SEVERITIES, NotApplicable, without_versions
 from toolshift.episode.draw import make_scene
 from toolshift.runs.cell import Stack
 from toolshift.runs.families import PAFT, stacks_of
@@ -267,7 +267,8 @@ def _shifted(scene: Scene, mix: Mix, rank: int, part: int) -> Scene:
         if not _changes_what_is_shown(stack):
             stack, number = _drawn(mix, entry, alone, attempt), alone
         try:
-            return compose(scene, stack, f"{mix.seed}/{mix.pool}/{entry}/{number}")
+            draw = f"{mix.seed}/{mix.pool}/{without_versions(entry)}/{number}"
+            return compose(scene, stack, draw)
         except NotApplicable:
             continue
     return scene
@@ -275,10 +276,11 @@ def _shifted(scene: Scene, mix: Mix, rank: int, part: int) -> Scene:
 
 def _drawn(mix: Mix, entry: str, number: int, attempt: int) -> Stack:
     """The stack of one draw of an entry: its stacks take turns in shuffled rounds."""
-    severity = seeds.rng(mix.seed, "severity", entry, number).choice(mix.severities)
+    name = without_versions(entry)
+    severity = seeds.rng(mix.seed, "severity", name, number).choice(mix.severities)
     stacks = stacks_of(entry, severity)
     turn, place = divmod(number, len(stacks))
-    order = seeds.rng(mix.seed, "stacks", entry, turn).sample(range(len(stacks)), len(stacks))
+    order = seeds.rng(mix.seed, "stacks", name, turn).sample(range(len(stacks)), len(stacks))
     return stacks[order[(place + attempt) % len(stacks)]]
 
 

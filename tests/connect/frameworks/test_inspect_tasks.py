@@ -32,7 +32,7 @@ from toolshift.runs.suite import Selection, select
 
 SHIFTS = (
     "identity_erasure:2,format_drift:3,redirect:2,tool_removed_midway:2,merged_tools:2,"
-    "intent_change:1,rule_update:1,fatal_error:2,contradictory_request:1"
+    "intent_change:1,rule_update:1,fatal_error:2,contradictory_request:2"
 )
 SMALL = {"shifts": SHIFTS, "tasks": 5}
 AGENTS = ("oracle", "memorises_names", "gives_up", "never_refuses")

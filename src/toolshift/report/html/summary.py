@@ -13,6 +13,7 @@ from math import isnan
 from pathlib import Path
 from typing import Literal
 
+from toolshift.core.shift import split_version, without_versions
 from toolshift.measure.diagnosis import (
     CEILING,
     FLOOR,
@@ -105,9 +106,10 @@ def when(row: Measures) -> str:
     """A shift or tier as a clause: "tools are renamed"."""
     said = phrases()
     for table in ("tiers", "shifts"):
-        if row.label in said[table]:
-            return said[table][row.label]
-    parts = [said["shifts"].get(name, shown(words(name))) for name in row.label.split("+")]
+        if without_versions(row.label) in said[table]:
+            return said[table][without_versions(row.label)]
+    names = [split_version(name)[0] for name in row.label.split("+")]
+    parts = [said["shifts"].get(name, shown(words(name))) for name in names]
     if len(parts) > 1:
         return " and ".join(parts)
     return f"{parts[0]} is applied"
