@@ -306,7 +306,7 @@ def test_shifts_that_overlap_run_each_scene_once(toolshift: Run, more: tuple[str
     words = ("run", "--agent", "oracle", "--tasks", "3", *shifts, "--out", "out", "--json")
     code, _, err = toolshift(*words)
     if "+" in more[0]:
-        assert (code, "redirect stands there twice" in err) == (2, True)
+        assert (code, "redirect is given twice" in err) == (2, True)
         return
     assert code == 0
     lines = Path("out/episodes.jsonl").read_text().splitlines()

@@ -145,7 +145,7 @@ def test_a_file_of_one_severity_is_one_shift_at_every_severity(
 
 
 def test_a_shift_is_applied_once() -> None:
-    with pytest.raises(UsageError, match="redirect stands there twice"):
+    with pytest.raises(UsageError, match="redirect is given twice"):
         read_stack("redirect:1+redirect:2")
 
 

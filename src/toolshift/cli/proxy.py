@@ -136,11 +136,7 @@ def _first(fault: BaseException) -> BaseException:
 
 def _shifting(options: ProxyOptions) -> ShiftOptions:
     check_entities(options.pool, 200)
-    stack = tuple(applied for text in options.shifts for applied in read_stack(text))
-    names = [applied.shift for applied in stack]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice:
-        raise UsageError(f"shift {twice} is given twice: once is all that it can be applied")
+    stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
         stack, options.seed, options.pool, options.needed, options.skip, options.may_write
     )

@@ -353,7 +353,7 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
     stacks = [_deepest_first(stack) for stack in product(*choices) if not _repeated(stack)]
     if not stacks:
         twice = _repeated(tuple(choice[0] for choice in choices))
-        raise UsageError(f"shift {text!r}: {twice} stands there twice, and is applied only once")
+        raise UsageError(f"shift {text!r}: {twice} is given twice, and can be applied only once")
     return list(_distinct(Arm(stack, int(limit or 0)) for stack in stacks))
 
 
