@@ -18,6 +18,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import random
 import signal
@@ -32,21 +33,29 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
-EPISODE = ("tests/episode", "tests/core/test_core.py")
-AGENTS = ("tests/strangers/test_causes.py", "tests/agents/test_blind.py")
+FROZEN = "tests/test_frozen_data.py"
 TESTS: dict[str, tuple[str, ...]] = {
-    "episode.episode": (*EPISODE, "tests/runs/test_format_1.py"),
-    "episode.grade": (*EPISODE, "tests/runs/test_format_1.py"),
-    "episode.grading_rules": (*EPISODE,),
-    "episode.causes": ("tests/episode", *AGENTS, "tests/agents/test_planted.py"),
-    "episode.prose": (*EPISODE,),
-    "measure.metrics": ("tests/measure/test_metrics.py",),
-    "measure.statistics": ("tests/measure/test_statistics.py", "tests/measure/test_metrics.py"),
+    "episode.episode": ("tests/episode/test_episode.py", "tests/core/test_core.py"),
+    "episode.grade": ("tests/episode/test_grade.py", FROZEN),
+    "episode.grading_rules": (
+        "tests/episode/test_grading_rules.py",
+        "tests/episode/test_answers.py",
+        "tests/episode/test_grade.py",
+    ),
+    "episode.causes": ("tests/episode/test_causes.py", "tests/agents/test_blind.py"),
+    "episode.prose": ("tests/episode/test_prose.py", "tests/core/test_core.py"),
+    "measure.metrics": ("tests/measure/test_metrics.py", FROZEN),
+    "measure.statistics": ("tests/measure/test_statistics.py", FROZEN),
+    "measure.power": ("tests/measure/test_power.py",),
     "measure.exact": ("tests/measure/test_statistics.py",),
-    "measure.gate": ("tests/measure/test_gate.py",),
-    "measure.gating": ("tests/measure/test_gate.py",),
-    "measure.diagnosis": ("tests/measure/test_metrics.py",),
-    "measure.compare": ("tests/measure/test_compare.py", "tests/runs/test_run_folder.py"),
+    "measure.gate": ("tests/measure/test_gate.py", FROZEN),
+    "measure.gating": ("tests/measure/test_gating.py",),
+    "measure.diagnosis": (
+        "tests/measure/test_diagnosis.py",
+        "tests/measure/test_metrics.py",
+        FROZEN,
+    ),
+    "measure.compare": ("tests/measure/test_compare.py", FROZEN),
 }
 """The tests that concern each module, the quickest first."""
 SLOW = "not simulation and not processes and not lean"
@@ -74,16 +83,85 @@ class Verdict(msgspec.Struct, frozen=True):
     """What became of a mutant: "killed", "survived", "timeout"; a timeout counts as killed."""
 
     name: str
+    module: str
     before: str
     after: str
     outcome: str
     seconds: float
 
+    @property
+    def survived(self) -> bool:
+        """Whether no test noticed."""
+        return self.outcome == "survived"
+
 
 AS_GOOD = ("Eq_Is", "NotEq_IsNot", "Is_Eq", "IsNot_NotEq")
 """Operators left out: whether equal strings are one object is the interpreter's affair."""
-NAMED: tuple[tuple[str, str, str, str], ...] = ()
-EQUIVALENT: dict[str, str] = {}
+NAMED: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "surplus writes allowed",
+        "episode.grade",
+        "return Counter(map(_key, effects_of(steps))) - allowed",
+        "return Counter()",
+    ),
+    (
+        "evidence of another subject accepted",
+        "episode.grading_rules",
+        "return shown and scene.looks_up(step.true)",
+        "return shown",
+    ),
+    (
+        "tied statistics: no exact limits where nearly all tasks are tied",
+        "measure.statistics",
+        "if spread == 0:\n        return inf",
+        "if spread == 0:\n        return 0.0",
+    ),
+    (
+        "tied statistics: values that differ by arithmetic only are not tied",
+        "measure.exact",
+        "np.append(values, added).round(12)",
+        "np.append(values, added)",
+    ),
+    (
+        "tied statistics: tied p values get different corrections",
+        "measure.statistics",
+        "np.maximum.accumulate(factors * adjusted[order])",
+        "factors * adjusted[order]",
+    ),
+    (
+        "gains and losses swapped in drops",
+        "measure.statistics",
+        "return _mean_interval(first - second,",
+        "return _mean_interval(second - first,",
+    ),
+    (
+        "gains and losses swapped in McNemar's test",
+        "measure.statistics",
+        "lost, gained = pairs.count((1, 0)), pairs.count((0, 1))",
+        "lost, gained = pairs.count((0, 1)), pairs.count((1, 0))",
+    ),
+    (
+        "gains and losses swapped in compare",
+        "measure.compare",
+        "change=st.paired_drop(after, before)",
+        "change=st.paired_drop(before, after)",
+    ),
+    (
+        "gains counted as losses in compare",
+        "measure.compare",
+        "if a.grade.passed and not b.grade.passed]",
+        "if b.grade.passed and not a.grade.passed]",
+    ),
+    (
+        "gains counted as losses in the gate",
+        "measure.gate",
+        "_passed(s.before) > _passed(s.after)]",
+        "_passed(s.before) < _passed(s.after)]",
+    ),
+)
+"""Mutants that are always tried: a name, the module, the text and what stands in its place."""
+EQUIVALENT: dict[tuple[str, str], str] = {}
+"""Mutants that change nothing which can be seen: module and changed line, and the reason."""
 
 
 def path_of(module: str) -> Path:
@@ -271,21 +349,50 @@ def named() -> list[Mutant]:
     return found
 
 
+def tally(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
+    """Killed and survived by module, and the percent killed: of all, and of those that matter."""
+    found: dict[str, dict[str, float]] = {}
+    for module in (*dict.fromkeys(each.module for each in verdicts), "all"):
+        those = [each for each in verdicts if module in (each.module, "all")]
+        killed = sum(each.outcome != "survived" for each in those)
+        equal = sum((each.module, each.after) in EQUIVALENT for each in those if each.survived)
+        found[module] = {
+            "mutants": len(those),
+            "killed": killed,
+            "survived": len(those) - killed,
+            "of_these_equivalent": equal,
+            "killed_percent": round(100 * killed / len(those), 1),
+            "killed_percent_of_the_others": round(100 * killed / max(1, len(those) - equal), 1),
+        }
+    return found
+
+
+def trial(mutant: Mutant) -> Verdict:
+    """Runs the tests of a mutant's module against it."""
+    outcome, seconds = run_tests(mutant.module, mutant.source)
+    found = Verdict(
+        mutant.name, mutant.module, mutant.before, mutant.after, outcome, round(seconds, 2)
+    )
+    if found.survived:
+        print(f"  survived: {found.name}: {found.after}", flush=True)
+    return found
+
+
 def main() -> int:
     """Tries the mutants; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("modules", nargs="*", help=f"of {', '.join(TESTS)}")
-    parser.add_argument("--sample", type=int, default=0, help="so many mutants; 0 for all")
+    parser.add_argument("modules", nargs="*", help=f"of {', '.join(TESTS)}; all of them")
+    parser.add_argument("--sample", type=int, default=0, help="so many of them; 0 for all")
     parser.add_argument("--seed", type=int, default=25)
-    parser.add_argument("--json", type=Path, help="write the verdicts here")
-    parser.add_argument("--log", type=Path, help="append each verdict as it is found")
+    parser.add_argument("--json", type=Path, help="write the figures and the survivors here")
     parser.add_argument("--least", type=float, default=85.0, help="percent that must be killed")
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = tempfile.mkdtemp()
     sys.path[:0] = [str(SOURCE), str(ROOT), str(ROOT / "tests")]
     modules = options.modules or list(TESTS)
-    those = named() + chosen(modules, options.sample, options.seed)
+    those = [each for each in named() if each.module in modules]
+    those += chosen(modules, options.sample, options.seed)
     preload()
     verdicts = []
     for module in dict.fromkeys(mutant.module for mutant in those):
@@ -293,20 +400,32 @@ def main() -> int:
         print(f"{module}: its tests take {seconds:.1f} s", flush=True)
         if outcome != "survived":
             raise SystemExit(f"the tests of {module} fail without any mutant")
-        for mutant in those:
-            if mutant.module == module:
-                found, seconds = run_tests(module, mutant.source)
-                verdict = Verdict(
-                    mutant.name, mutant.before, mutant.after, found, round(seconds, 2)
-                )
-                verdicts.append(verdict)
-                if found == "survived":
-                    print(f"  survived: {mutant.name}: {mutant.after}", flush=True)
-                if options.log:
-                    with options.log.open("ab") as log:
-                        log.write(msgspec.json.encode(verdict) + b"\n")
-    print(len(verdicts), sum(v.outcome != "survived" for v in verdicts))
-    return 0
+        verdicts += [trial(mutant) for mutant in those if mutant.module == module]
+    found = tally(verdicts)
+    for module, row in found.items():
+        print(module, row)
+    if options.json:
+        names = {name for name, *_ in NAMED}
+        words = [*options.modules, *(["--sample", str(options.sample)] if options.sample else [])]
+        record = {
+            "command": " ".join(
+                ["python benchmarks/mutation.py", *words, f"--seed {options.seed}"]
+            ),
+            "modules": found,
+            "named": {each.name: each.outcome for each in verdicts if each.name in names},
+            "survived": [
+                {
+                    "mutant": each.name,
+                    "line": each.before,
+                    "changed": each.after,
+                    "equivalent": EQUIVALENT.get((each.module, each.after), ""),
+                }
+                for each in verdicts
+                if each.survived
+            ],
+        }
+        options.json.write_text(json.dumps(record, indent=1) + "\n")
+    return 0 if found["all"]["killed_percent"] >= options.least else 1
 
 
 if __name__ == "__main__":

@@ -113,6 +113,13 @@ def test_a_tool_that_came_in_place_of_another_is_a_way_on() -> None:
     assert cause(FIND, gone, but(FIND, turn=2), REFUSE, end="refused") == "wrong_refusal"
 
 
+def test_tools_that_had_changed_before_are_no_way_on() -> None:
+    names = tuple(tool.name for tool in BOOKING.tools)
+    changed = but(FIND, tools=(*names, "list_times"))
+    last = failing(SLOTS, provoked=True, tools=(*names, "list_times"))
+    assert cause(changed, last, REFUSE, end="refused") == "wrong_refusal"
+
+
 def test_leaving_a_failure_with_a_way_on_for_another_tool_is_no_recovery() -> None:
     stuck = failing(SLOTS, provoked=True, hint="retry")
     guessed = but(BOOK, effects=())
@@ -171,6 +178,21 @@ def test_a_name_of_earlier_in_the_episode_is_memorised() -> None:
     assert cause(but(gone, tools=()), old, WRONG) == "bad_arguments"
 
 
+def test_a_clean_name_that_means_another_tool_now_is_memorised() -> None:
+    """The names of two tools are swapped, so the agent that goes by memory calls the other one."""
+    swap = {"find_place": "get_reviews", "get_reviews": "find_place"}
+    walk = (but(FIND, name="get_reviews"), SLOTS, BOOK, ANSWER)
+    scene = BOOKING.with_(rehearse=lambda _: walk)
+    scene.__dict__["tools"] = tuple(
+        tool.with_(name=swap.get(tool.name, tool.name)) for tool in BOOKING.tools
+    )
+    by_memory = failing(FIND, "invalid_arguments")
+    assert cause(by_memory, WRONG, scene=scene) == "memorised_name"
+    assert cause(*walk[:3], WRONG, scene=scene) == "ignored_result"
+    without_part = failing(but(FIND, name="check_alert"), "invalid_arguments")
+    assert cause(without_part, WRONG, scene=scene) == "wrong_tool"
+
+
 REVIEWS = Step(
     "call",
     1,
@@ -196,6 +218,10 @@ def test_a_surplus_read_of_which_no_use_is_made_is_no_slip() -> None:
     # What was known before the read is no use made of it: a word of the arguments, a short word.
     known = but(REVIEWS, text=REVIEWS.text + " PL-1118 7")
     assert cause(FIND, known, SLOTS, BOOK, WRONG) == "ignored_result"
+    # Three signs are too few to tell where they come from.
+    for short in ("51", "ore"):
+        assert cause(FIND, REVIEWS, SLOTS, BOOK, but(WRONG, said=short)) == "ignored_result"
+    assert cause(FIND, REVIEWS, SLOTS, BOOK, but(WRONG, said="core")) == "wrong_tool"
     # Only a useful call that succeeds goes on.
     stuck = failing(SLOTS, provoked=True)
     assert cause(FIND, REVIEWS, stuck, WRONG) == "wrong_tool"
@@ -215,6 +241,13 @@ def test_a_value_that_had_been_told_and_was_not_taken_is_an_ignored_result() -> 
     assert cause(FIND, guess, WRONG) == "ignored_result"
     assert cause(guess, WRONG) == "bad_arguments"
     assert cause(failing(FIND, provoked=True), guess, WRONG) == "bad_arguments"
+
+
+def test_what_had_been_told_is_the_value_of_that_argument() -> None:
+    """The place had been told, the slot had not."""
+    guess = failing(passing_with(BOOK, slot_id="the-late-one"), "not_found")
+    assert cause(FIND, guess, WRONG) == "bad_arguments"
+    assert cause(FIND, SLOTS, guess, WRONG) == "ignored_result"
 
 
 def test_a_miscopy_is_a_bad_argument_though_it_had_been_told() -> None:
@@ -327,6 +360,12 @@ def test_a_write_that_nobody_asked_for_is_surplus() -> None:
     assert cause(FIND, stop, BOOK, WRONG, scene=forgiven) == "ignored_result"
 
 
+def test_another_write_of_the_kind_that_was_asked_for_is_not_surplus() -> None:
+    other = but(BOOK, effects=(("book_slot", "PL-0007", "S6544", 7),))
+    assert cause(FIND, SLOTS, other, ANSWER) != "surplus_write"
+    assert cause(FIND, SLOTS, other, but(BOOK, turn=4), ANSWER) == "surplus_write"
+
+
 def paged(scene: Scene) -> tuple[list[Step], int]:
     """The oracle's steps, and the call of which it reads further pages."""
     steps = list(scene.rehearsal)
@@ -355,6 +394,10 @@ def _can(kind: str) -> bool:
 
 def test_a_page_that_the_oracle_leaves_is_not_missed() -> None:
     assert cause(FIND, but(SLOTS, hint="page"), BOOK, WRONG) == "ignored_result"
+    # The oracle too was offered a page, and did without.
+    walk = (FIND, but(SLOTS, hint="page"), BOOK, ANSWER)
+    scene = replace(BOOKING, rehearse=lambda _: walk)
+    assert cause(*walk[:3], WRONG, scene=scene) == "ignored_result"
 
 
 # -- what was made good ------------------------------------------------------------------------

@@ -9,10 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from running import Run
 
 from toolshift.agents.catalog import contestants
@@ -20,8 +17,6 @@ from toolshift.api import run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.measure.gate import Family, Gate, judge
-from toolshift.measure.gating import change_interval, decide, more_tasks
-from toolshift.measure.statistics import non_inferiority
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
@@ -129,26 +124,6 @@ def test_few_tasks_are_inconclusive_and_the_number_asked_for_decides(tmp_path: P
     assert f"about {asked:,} more tasks" in gate.sentence
     many = play(tmp_path / "many", "oracle", tasks=20 + asked, shifts=("redirect:2",))
     assert judge(many, many, 5).verdict == "pass"
-
-
-def test_a_change_at_the_margin_asks_for_no_number() -> None:
-    changes = np.array([-1.0] * 5 + [0.0] * 95)
-    assert decide(changes, 0.05) == "inconclusive"
-    assert more_tasks(changes, 0.05) is None
-    assert more_tasks(changes, 0.15) is not None
-    assert more_tasks(np.array([]), 0.05) is None
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.25, 1.0]), min_size=1, max_size=120),
-    st.sampled_from([0.02, 0.05, 0.1, 0.3]),
-)
-def test_the_quick_verdict_is_that_of_the_interval(values: list[float], margin: float) -> None:
-    changes = np.array(values)
-    interval = change_interval(changes)
-    if min(abs(interval.low + margin), abs(interval.high + margin)) > 1e-6:
-        assert decide(changes, margin) == non_inferiority(interval, margin)
 
 
 # -- what is void or missing -------------------------------------------------------------------

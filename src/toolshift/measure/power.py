@@ -99,20 +99,23 @@ def _tasks_needed(passes: Floats, noise: Floats, floor: Floats, level: float) ->
     least, most = 1, passes.size + 1
     while least < most:
         middle = (least + most) // 2
-        drops = np.where(np.arange(passes.size) < middle, passes, noise)
-        if _is_significant(drops, floor, level):
+        lost = np.arange(passes.size) < middle
+        # The placebo arm brings the chance of its own, in place of the clean arm's.
+        beyond = np.where(lost, passes, 0.0) - floor
+        if _is_significant(np.where(lost, passes, noise), beyond[~np.isnan(floor)], level):
             most = middle
         else:
             least = middle + 1
     return least
 
 
-def _is_significant(drops: Floats, floor: Floats, level: float) -> bool:
-    """The rule of `metrics.Arms`: under the level, and beyond the placebo arm at 5%."""
-    if drops.mean() <= 0 or mean_p_value(drops, (-1.0, 1.0)) >= level:
-        return False
-    beyond = (drops - floor)[~np.isnan(floor)]
-    return not beyond.size or (beyond.mean() > 0 and mean_p_value(beyond, (-1.0, 1.0)) < 0.05)
+def _is_significant(drops: Floats, beyond: Floats, level: float) -> bool:
+    """The rule of `metrics.Arms`: a loss under the level, and one against the placebo arm at 5%."""
+    return _is_loss(drops, level) and (not beyond.size or _is_loss(beyond, 0.05))
+
+
+def _is_loss(drops: Floats, level: float) -> bool:
+    return bool(drops.mean() > 0) and mean_p_value(drops, (-1.0, 1.0)) < level
 
 
 def _share_lost(needed: NDArray[np.int64], tasks: int, power: float) -> float:

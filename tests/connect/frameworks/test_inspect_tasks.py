@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import inspect_ai
+import msgspec
 import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import (
@@ -19,11 +20,13 @@ from inspect_ai.model import (
     ModelUsage,
     get_model,
 )
+from inspect_ai.scorer import SampleScore, Score
 from inspect_ai.tool import ToolCall
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
 from toolshift.connect.inspect.registry import react_to, shifted
+from toolshift.connect.inspect.scoring import accuracy, stderr
 from toolshift.core import seed as seeds
 from toolshift.core.tool import JSON
 from toolshift.runs.plan import make_plan
@@ -75,6 +78,9 @@ def test_scripted_agents_get_the_same_grades_and_drops(agent: str, tmp_path: Pat
     named = {
         name: metric.value for score in log.results.scores for name, metric in score.metrics.items()
     }
+    whole = report.agents[0].everything.accuracy
+    assert named["accuracy"] == pytest.approx(whole.estimate)
+    assert named["clean"] == pytest.approx(report.agents[0].clean.accuracy.estimate)
     for row in report.agents[0].tiers:
         assert named[row.label] == pytest.approx(row.accuracy.estimate)
         if row.defined:
@@ -83,6 +89,28 @@ def test_scripted_agents_get_the_same_grades_and_drops(agent: str, tmp_path: Pat
         else:
             assert math.isnan(row.drop.estimate)
             assert f"drop_{row.label}" not in named
+
+
+def test_every_task_weighs_the_same(tmp_path: Path) -> None:
+    """Three samples of one task pass, the one of another fails: half, not three quarters."""
+    ours, _ = run_ours(tmp_path / "ours", "oracle")
+    folder = RunFolder.read(tmp_path / "ours")
+
+    def sample(record: Record, passed: bool) -> SampleScore:
+        verdict = msgspec.structs.replace(record.grade, passed=passed)
+        told = {"grade": msgspec.to_builtins(verdict)}
+        cell = {"cell": msgspec.to_builtins(folder.cell(record))}
+        return SampleScore(score=Score(value=int(passed), metadata=told), sample_metadata=cell)
+
+    by_task: dict[str, list[Record]] = {}
+    for record in ours.values():
+        by_task.setdefault(folder.cell(record).lineage, []).append(record)
+    one, other = list(by_task.values())[:2]
+    passes = [sample(record, True) for record in one[:3]]
+    assert len(passes) == 3
+    assert accuracy()([*passes, sample(other[0], False)]) == 0.5
+    assert stderr()([*passes, sample(other[0], False)]) == pytest.approx(0.5)
+    assert stderr()(passes) == 0
 
 
 def wanders(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:

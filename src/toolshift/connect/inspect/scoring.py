@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import msgspec
@@ -11,21 +12,48 @@ from inspect_ai.scorer import (
     Score,
     Scorer,
     Target,
-    accuracy,
     grouped,
     metric,
     scorer,
-    stderr,
 )
 from inspect_ai.solver import TaskState
 
 from toolshift.connect.inspect.episodes import kept_of, scene_of
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade, regrade
-from toolshift.measure.metrics import Arms, Scored, tier_of
+from toolshift.measure import statistics as st
+from toolshift.measure.metrics import Arms, Scored, scores, tier_of
 from toolshift.runs.cell import Cell
 
-CLUSTER, GROUP = "lineage", "arm"
+GROUP = "arm"
+
+
+@metric  # type: ignore[untyped-decorator]
+def accuracy() -> Metric:
+    """Accuracy as `toolshift run` has it: the mean over tasks of the share of samples that pass.
+
+    Inspect's own takes the mean over samples, which differs where tasks have unequal numbers.
+    """
+
+    def mean_of_tasks(found: list[SampleScore]) -> float:
+        return st.accuracy(_passes(found).values())
+
+    return mean_of_tasks
+
+
+@metric  # type: ignore[untyped-decorator]
+def stderr() -> Metric:
+    """The standard error of `accuracy`, with the task as cluster; 0 for a single task."""
+
+    def of_tasks(found: list[SampleScore]) -> float:
+        means = st.task_means(_passes(found).values())
+        return float(means.std(ddof=1)) / sqrt(means.size) if means.size > 1 else 0.0
+
+    return of_tasks
+
+
+def _passes(found: list[SampleScore]) -> dict[str, list[float]]:
+    return scores(row for row in map(_scored, found) if row is not None)
 
 
 @metric  # type: ignore[untyped-decorator]
@@ -36,8 +64,8 @@ def shift_drop() -> Metric:
     passes under half of the same tasks clean.
     """
 
-    def drops(scores: list[SampleScore]) -> dict[str, float]:
-        arms = Arms(row for row in map(_scored, scores) if row is not None)
+    def drops(samples: list[SampleScore]) -> dict[str, float]:
+        arms = Arms(row for row in map(_scored, samples) if row is not None)
         found: dict[str, float] = {}
         for row in arms.table(_arm_of, "holm"):
             if row.defined:
@@ -66,9 +94,9 @@ def _scored(score: SampleScore) -> Scored | None:
 @scorer(  # type: ignore[untyped-decorator]
     metrics=[
         accuracy(),
-        stderr(cluster=CLUSTER),
+        stderr(),
         grouped(accuracy(), GROUP, all=False),
-        grouped(stderr(cluster=CLUSTER), GROUP, all=False, name_template="{group_name}_stderr"),
+        grouped(stderr(), GROUP, all=False, name_template="{group_name}_stderr"),
         shift_drop(),
     ]
 )
