@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -60,7 +59,7 @@ def print_json(value: object) -> None:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], whole: int = 1
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], whole: int = 1
 ) -> None:
     """Prints a plain table; the first `whole` columns are never broken into lines.
 

@@ -18,7 +18,7 @@ def grouped_attention(
     value: torch.Tensor,
     mask: torch.Tensor,
     scaling: float = 1.0,
-    **_: Any,
+    **_: object,
 ) -> tuple[torch.Tensor, None]:
     """Attention as two matrix products, the heads that share keys folded into the length.
 

@@ -11,9 +11,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolshift.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
 
 Shape = tuple[int, ...]
 _LAYER = re.compile(r"\.\d+\.")
@@ -45,7 +48,7 @@ def check_model(directory: Path) -> None:
         )
 
 
-def load_weights(directory: Path, dtype: Any) -> Any:
+def load_weights(directory: Path, dtype: torch.dtype) -> Any:
     """Loads a causal language model, all of whose weights are in the files.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -326,7 +326,7 @@ def fill_all(marked: list[str], scene: Scene) -> list[str]:
     return [fill(text, ask.goal) for text, ask in zip(marked, scene.asks, strict=False)]
 
 
-def can_be_asked(ask: Ask, slot: str, facts: Any) -> bool:
+def can_be_asked(ask: Ask, slot: str, facts: Mapping[str, Fact]) -> bool:
     """Whether the plain question for a slot gets its value from the user."""
     if slot not in facts or slot in ask.replies or isinstance(ask.goal.get(slot), tuple):
         return False

@@ -76,7 +76,7 @@ class Curves(TrainerCallback):
         state: TrainerState,
         control: TrainerControl,
         logs: Mapping[str, float] | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         """Adds what the trainer has logged; its summary at the end is left out."""
         if state.is_world_process_zero and logs and "loss" in logs:
@@ -112,7 +112,7 @@ class Progress(TrainerCallback):
         self.begun: tuple[float, int, int] | None = None
 
     def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Starts the clock at the first step, after loading."""
         if self.begun is None:
@@ -125,7 +125,7 @@ class Progress(TrainerCallback):
         state: TrainerState,
         control: TrainerControl,
         logs: Mapping[str, float] | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         """Says where the run is, unless it did so a moment ago."""
         if not (state.is_world_process_zero and logs and "loss" in logs and self.begun):
@@ -166,13 +166,13 @@ class Checkpoints(TrainerCallback):
         self.settings, self.out, self.spent = settings, out, spent
 
     def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Refuses steps that the run does not have."""
         check_kept(self.settings, state.max_steps)
 
     def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Asks for a checkpoint where one is due."""
         every, step = self.settings.save_every, state.global_step
@@ -180,7 +180,7 @@ class Checkpoints(TrainerCallback):
             control.should_save = True
 
     def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Completes a checkpoint; removes the regular ones before it, and all after it.
 
@@ -283,7 +283,7 @@ class Stop(TrainerCallback):
                 signal.signal(name, handler)
 
     def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Notes that everything has been loaded."""
         self.begun = True
@@ -295,7 +295,7 @@ class Stop(TrainerCallback):
         print("\nStopping after this step ...", file=sys.stderr, flush=True)
 
     def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Asks for a checkpoint and the end."""
         if self.asked and state.global_step < state.max_steps:

@@ -93,7 +93,7 @@ def environment_class(
         UsageError: where a tool's or a parameter's name is not one that Python could have.
     """
 
-    def reset(self: Any, scene: int, **_: Any) -> None:
+    def reset(self: Any, scene: int, **_: object) -> None:
         """Begins an episode in the scene of a row."""
         self._episode = Episode(scenes[scene])
 

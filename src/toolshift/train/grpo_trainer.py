@@ -60,7 +60,7 @@ class RewardCurves(Curves):
         state: TrainerState,
         control: TrainerControl,
         logs: Mapping[str, float] | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         """Adds what the trainer has logged for a step."""
         if not (state.is_world_process_zero and logs and "reward" in logs):
@@ -101,7 +101,7 @@ class RewardProgress(Progress):
         state: TrainerState,
         control: TrainerControl,
         logs: Mapping[str, float] | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         """Says where the run is, unless it did so a moment ago."""
         if logs and logs.get("reward") is not None:
@@ -183,7 +183,7 @@ def limits_of(settings: GrpoSettings) -> Limits:
     return Limits(settings.turn_tokens, settings.episode_tokens, settings.rollout_batch)
 
 
-def sandbox(earned: Sequence[Earned], log_metric: Any, **_: Any) -> list[float | None]:
+def sandbox(earned: Sequence[Earned], log_metric: Any, **_: object) -> list[float | None]:
     """The reward function: what each episode has earned already; its parts go to the curves."""
     for name in sorted({name for each in earned for name in each.parts}):
         values = [each.parts.get(name, 0.0) for each in earned]
@@ -350,7 +350,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         logits_to_keep: int,
         batch_size: int | None = None,
         compute_entropy: bool = False,
-        **_: Any,
+        **_: object,
     ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
         own = self._own
         if own is None:

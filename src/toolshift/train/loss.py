@@ -112,7 +112,13 @@ def use_plain_attention(model: Any) -> None:
 
 
 def plain_attention(
-    module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float = 1.0, **_: Any
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scaling: float = 1.0,
+    **_: object,
 ) -> tuple[torch.Tensor, None]:
     """Causal attention as two matrix products: on a CPU faster, with its gradient, than fused.
 

@@ -180,7 +180,7 @@ class Order(TrainerCallback):
         self.batches = batches
 
     def on_epoch_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Chooses the order of this pass."""
         self.batches.set_epoch(int(state.epoch or 0))
