@@ -16,7 +16,7 @@ from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, progress
 from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.train.card import Statistics, card, statistics
-from toolshift.train.data import make_rows, shifted_of
+from toolshift.train.data import COUNT, make_rows, shifted_of
 from toolshift.train.rows import check_name, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, check_share
 
@@ -176,7 +176,7 @@ def warn(text: str) -> None:
 
 @click.command()
 @click.option("--out", type=PATH, required=True, help=".jsonl or .parquet.")
-@click.option("--count", default=6050, show_default=True, help="Trajectories.")
+@click.option("--count", default=COUNT, show_default=True, help="Trajectories.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share that is shifted, 0 to 1.")
 @trajectories
 @click.option(

@@ -20,7 +20,7 @@ from typing import Any
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
 from toolshift.core.errors import UsageError, described
-from toolshift.core.message import PROTOCOL_TOOLS, Reply, Turn
+from toolshift.core.message import PROTOCOL_TOOLS, Reply
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, as_openai
 from toolshift.episode.contract import (
@@ -364,8 +364,3 @@ def _bytes_read(scene: Scene, steps: Sequence[Any]) -> int:
             total += tools + so_far
         so_far += len(JSON.encode(message))
     return total
-
-
-def first_turn(cell: Cell) -> Turn:
-    """What an agent sees first in a cell."""
-    return Episode(build(cell)).observation
