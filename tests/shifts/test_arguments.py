@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import jsonschema_rs
@@ -152,7 +152,7 @@ def test_each_weakness_shows_under_its_own_shift_alone(agent: str) -> None:
     ("agent", "name"),
     [
         ("half_memory", "type_change"),
-        ("half_memory", "required_parameter"),
+        ("skims_parameters", "required_parameter"),
         ("half_memory", "default_change"),
         ("half_memory", "tools_by_action"),
         ("half_memory", "stale_tool_list"),
@@ -246,6 +246,13 @@ def test_what_is_required_is_checked_and_not_only_asked_for() -> None:
         assert session.call(step.name, dict(step.given)).ok
 
 
+def test_each_severity_requires_what_the_one_before_does() -> None:
+    for scene in clean_scenes("retail", 11):
+        at = [shifted(scene, ("required_parameter", severity)) for severity in (1, 2, 3)]
+        params = [{(t.name, p.name) for t in s.tools for p in t.params} for s in at if s]
+        assert all(before < after for before, after in pairwise(params))
+
+
 def test_a_value_of_another_result_is_not_accepted() -> None:
     """What came with one thing is not good for another."""
     param = Param("ref", "ref", {"type": "string"})
@@ -293,6 +300,24 @@ def test_lists_of_objects_become_lists_of_texts() -> None:
         assert jsonschema_rs.is_valid(shown.params[0].schema, after)
         assert not jsonschema_rs.is_valid(shown.params[0].schema, before)
         assert tool(items).params[0].schema["items"] == items
+
+
+def test_truth_values_become_words() -> None:
+    heard: list[dict[str, Any]] = []
+
+    def carry(name: str, given: dict[str, Any]) -> Result:
+        heard.append(given)
+        return Result(True, "done")
+
+    toolbox = from_mcp([_mcp("console", {"only_errors": {"type": "boolean", "default": True}}, [])])
+    live = Live(shifted_live(live_scene(toolbox), (Applied("type_change", 3),)), toolbox, carry)
+    schema = toolbox.speak(live.tools()[0])["inputSchema"]["properties"]["only_errors"]
+    assert schema["enum"] == ["on", "off"]
+    for said in schema["enum"]:
+        live.call("console", {"only_errors": said})
+    live.call("console", {})
+    assert heard == [{"only_errors": True}, {"only_errors": False}, {}]
+    assert not live.call("console", {"only_errors": True}).result.ok
 
 
 def test_a_declared_default_changes_and_the_old_one_can_be_passed() -> None:

@@ -47,6 +47,7 @@ KINDS: Registry[Any] = Registry(
         "gives_up": _PLANTED,
         "noisy": _PLANTED,
         "ignores_required": _PLANTED,
+        "skims_parameters": _PLANTED,
         "fixed_types": _PLANTED,
         "fixed_choices": _PLANTED,
         "likest_choices": _PLANTED,

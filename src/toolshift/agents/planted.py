@@ -153,6 +153,27 @@ class IgnoresRequired(PlantedSolver):
         return {name: value for name, value in arguments.items() if name in kept}
 
 
+class SkimsParameters(PlantedSolver):
+    """Overlooks half of the required parameters that are new."""
+
+    def arguments(self, tool: Tool, env: Known) -> dict[str, Any]:
+        arguments = super().arguments(tool, env)
+        clean = self.clean_tool(tool)
+        if clean is None:
+            return arguments
+        known = {param.fact for param in clean.params}
+        task = self.episode.scene.task.id
+        seen = {
+            p.name
+            for p in tool.params
+            if not p.required
+            or p.fact in known
+            or p.given == tool.operation
+            or seeds.derive("skims", task, clean.name, p.fact) % 2
+        }
+        return {name: value for name, value in arguments.items() if name in seen}
+
+
 class FixedTypes(PlantedSolver):
     """Writes every argument in the type that it had in training."""
 
@@ -218,6 +239,7 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "gives_up": (GivesUp, "no_recovery"),
     "noisy": (Noisy, "bad_arguments"),
     "ignores_required": (IgnoresRequired, "bad_arguments"),
+    "skims_parameters": (SkimsParameters, "bad_arguments"),
     "fixed_types": (FixedTypes, "bad_arguments"),
     "fixed_choices": (FixedChoices, "bad_arguments"),
     "likest_choices": (LikestChoices, "bad_arguments"),

@@ -129,23 +129,28 @@ def _said_of(param: Param) -> str:
 def type_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Change the type of parameters: one (1), all of the needed tools (2), all that are shown (3).
 
-    Text comes in an object or a list of one, numbers as text, lists of objects as lists of text.
+    Text comes in an object or a list of one, numbers as text, truth values as words, lists of
+    objects as lists of text.
     """
     plain, of_objects = rng.choice(("object", "list")), ("keys", "json")
     key, wrapped = said("object", scene, rng)
     texts = {kind: said(kind, scene, rng) for kind in ("list", "text", *of_objects)}
     texts["object"] = wrapped
+    yes, no, texts["choice"] = said("truth", scene, rng)
 
     def changed(param: Param) -> tuple[Shape, Schema] | None:
         kind, inner = _kind_of_type(param.schema, plain), param.schema
         if not kind or param.given is not None:
             return None
         field = next(iter(inner["items"]["properties"])) if kind == "keys" else key
-        text = texts[kind].format(text=_said_of(param), key=field).strip()
+        text = texts[kind].format(text=_said_of(param), key=field, yes=yes, no=no).strip()
+        if kind == "choice":
+            schema = {"type": "string", "enum": [yes, no], "description": text}
+            return Shape(kind, choices=((True, yes), (False, no))), schema
         return Shape(kind, field), {**_schema_of(kind, inner, field), "description": text}
 
     def able(tool: Tool) -> list[Param]:
-        found = [p for p in tool.params if p.required and changed(p)]
+        found = [p for p in tool.params if (p.required or severity == 3) and changed(p)]
         return found[:1] if severity == 1 else found
 
     tools = reach(scene, rng, severity, lambda tool: bool(able(tool)))
@@ -159,6 +164,8 @@ def _kind_of_type(schema: Schema, plain: str) -> Any:
         return plain
     if kind in ("number", "integer"):
         return "text"
+    if kind == "boolean":
+        return "choice"
     if kind == "array" and isinstance(items, dict) and items.get("type") == "object":
         known = items.get("properties")
         if not isinstance(known, dict) or not known:
@@ -320,6 +327,8 @@ def _goes_with(value: str, own: dict[str, Any], seen: list[frozenset[str]]) -> b
 )
 def required_parameter(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Require further parameters: documented (1), stated by the user too (2), returned too (3)."""
+    # One choice for the three severities of a task, so that each adds to the one before.
+    rng = seeds.rng(scene.task.id, "required_parameter")
     code, text = said("missed", scene, rng)
     finders = (_documented, _stated, _returned)[:severity]
     layer = Required((), code, text)
