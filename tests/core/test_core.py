@@ -274,7 +274,8 @@ def test_a_failure_after_a_question_is_the_agents() -> None:
 def test_the_simulator_failed_where_it_kept_back_what_the_scene_needs() -> None:
     episode = Episode(apply(scene_of("poi", "booking"), "query_underspecification", 2))
     while not episode.end:
-        episode.take(Reply.of(call("ask_user", question="Colour?")))
+        question = "Colour?" if episode.turn % 2 else "Which hue?"
+        episode.take(Reply.of(call("ask_user", question=question)))
     verdict = grade(episode)
     assert (episode.end, verdict.void, verdict.cause) == ("budget", True, "simulator")
 

@@ -70,6 +70,48 @@ def test_a_list_of_guesses_fails(answer: str) -> None:
     assert not states(answer, "V2W7-Q675", FIELDS)
 
 
+RESULT = (frozenset(("V2W7-Q675", "RH92-PLT4")), frozenset(("2MLF-FC9J",)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("The entry code is V2W7-Q675.", True),
+        ("The entry code is V2W7-Q675; the cache reference is 2MLF-FC9J.", True),
+        ("The listing reference is RH92-PLT4. Your entry code is V2W7-Q675.", True),
+        ("Found: entry code V2W7-Q675, listing reference RH92-PLT4.", False),
+        ("Your entry code is V2W7-Q675; your listing reference is RH92-PLT4.", False),
+        ('{"entry_code": "V2W7-Q675", "listing_ref": "RH92-PLT4"}', False),
+        ("Listing RH92-PLT4, cache 2MLF-FC9J, entry V2W7-Q675.", False),
+    ],
+)
+def test_a_result_that_is_handed_on_whole_chooses_nothing(answer: str, right: bool) -> None:
+    assert states(answer, "V2W7-Q675", FIELDS, RESULT) is right
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The value is V2W7-Q675. The value is RH92-PLT4.",
+        "The entry code is RH92-PLT4; another entry code is V2W7-Q675.",
+        "V2W7-Q675 or 2\u041cLF-FC9J",
+        "V2W7-Q675, also \u039d6W9-HJXF",
+        "V2W7-Q675 or else N 6 W 9 H J X F",
+        "N6W9-HJXF, in other words V 2 W 7, Q 6 7 5",
+    ],
+)
+def test_a_hedge_in_disguise_fails(answer: str) -> None:
+    assert not states(answer, "V2W7-Q675", FIELDS)
+
+
+def test_a_code_that_is_spelt_letter_by_letter_is_stated() -> None:
+    assert states("That is V 2 W 7, Q 6 7 5.", "V2W7-Q675", FIELDS)
+    assert states("v 2 w 7 dash q 6 7 5", "V2W7-Q675", FIELDS)
+    assert states("V2W7-Q675, that is V 2 W 7 - Q 6 7 5", "V2W7-Q675", FIELDS)
+    assert not states("That is V 2 W 7, Q 6 7 8.", "V2W7-Q675", FIELDS)
+    assert states("V2W7-Q675 (\u043c\u0443\u0437\u0435\u0439)", "V2W7-Q675", FIELDS)
+
+
 def test_a_code_without_a_hyphen_counts_only_where_it_was_shown() -> None:
     assert codes_in("V2W7 Q675") == []
     assert [stated.code for stated in codes_in("V2W7 Q675", FIELDS)] == ["V2W7-Q675"]

@@ -238,8 +238,8 @@ def test_the_same_marks_elsewhere_are_not_void() -> None:
     assert not regrade(BOOKING, in_a_call, "answered").void
 
 
-def asking(slot: str = "") -> Step:
-    return Step("ask", 0, said="Which colour?", text="Sorry?", slot=slot)
+def asking(slot: str = "", said: str = "Which colour?") -> Step:
+    return Step("ask", 0, said=said, text="Sorry?", slot=slot)
 
 
 def needing(*slots: str) -> Scene:
@@ -252,20 +252,30 @@ BUDGET = Step("budget", 9, said="turns")
 
 
 def test_a_user_who_keeps_back_what_the_scene_needs_makes_it_void() -> None:
-    verdict = regrade(needing("city"), [asking(), BUDGET], "budget")
-    assert (verdict.void, verdict.cause, verdict.misunderstood) == (True, "simulator", 1)
+    steps = [asking(), asking(said="What hue is it?"), BUDGET]
+    verdict = regrade(needing("city"), steps, "budget")
+    assert (verdict.void, verdict.cause, verdict.misunderstood) == (True, "simulator", 2)
 
 
 @pytest.mark.parametrize(
     ("scene", "steps", "end"),
     [
-        (BOOKING, [asking(), BUDGET], "budget"),  # no detail is needed
+        (BOOKING, [asking(), asking(said="What hue?"), BUDGET], "budget"),  # no detail is needed
+        (needing("city"), [asking(), asking(said="WHICH  colour?"), BUDGET], "budget"),  # repeated
         (needing("city"), [BUDGET], "budget"),  # nothing was asked
-        (needing("city"), [asking(), asking("city"), BUDGET], "budget"),  # it was told
+        (
+            needing("city"),
+            [asking(), asking(said="What hue?"), asking("city"), BUDGET],
+            "budget",
+        ),  # it was told
         (needing("city"), [asking("city"), BUDGET], "budget"),  # everything was understood
         (needing("city"), [asking(), Step("answer", 1, said="No idea.")], "answered"),
         (needing("city"), [asking(), Step("failure", 1, ok=False)], "crashed"),
-        (needing("city", "day"), [asking(), asking("day"), BUDGET], "budget"),
+        (
+            needing("city", "day"),
+            [asking(), asking(said="What hue?"), asking("day"), BUDGET],
+            "budget",
+        ),
     ],
 )
 def test_else_a_failure_after_a_question_is_the_agents(

@@ -26,7 +26,7 @@ from toolshift.episode.oracle import OracleAgent
 from toolshift.runs.cell import build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.study import play
-from toolshift.runs.suite import SUITES, Selection, select
+from toolshift.runs.suite import Selection, find_suite, select
 
 MORE = (
     "query_underspecification:2", "query_ambiguity:1", "contradictory_request:2",
@@ -36,7 +36,7 @@ MORE = (
 
 
 def cells(tasks: int, pool: str) -> list[Any]:
-    shifts = (*(s.partition("*")[0] for s in SUITES["quick"].shifts), *MORE)
+    shifts = (*(s.partition("*")[0] for s in find_suite("quick").shifts), *MORE)
     chosen = select(
         Selection(
             "quick", worlds=("poi", "medical", "retail"), shifts=shifts, tasks=tasks, pool=pool
@@ -189,6 +189,17 @@ def line(said: dict[str, Any]) -> str:
     return f"{text}  lost {said['lost_to_twin']}{'  CONTESTED' if said['contested'] else ''}"
 
 
+BRIEF = (
+    "name", "kind", "contested", "twin_name", "passed", "void", "scored", "floor", "undeserved",
+    "scored_gain_over_twin", "lost_to_twin",
+)  # fmt: skip
+
+
+def brief(said: dict[str, Any]) -> dict[str, Any]:
+    """What the study keeps of an agent."""
+    return {name: said[name] for name in BRIEF if name in said}
+
+
 def public(agent: Any, done: list[Any], todo: list[Any], scenes: list[Any], most: int) -> int:
     """Says the same messages again as a plain function of (messages, tools); counts other grades."""
     other = 0
@@ -222,7 +233,9 @@ def main() -> None:
     )
     parse.add_argument("--pool", default="dev")
     parse.add_argument("--out", default="")
-    parse.add_argument("--failures", type=int, default=4, help="examples kept of each")
+    parse.add_argument(
+        "--failures", type=int, default=4, help="examples kept of each; 0 for figures alone"
+    )
     parse.add_argument(
         "--public", action="store_true", help="replay as plain functions and compare grades"
     )
@@ -280,7 +293,7 @@ def main() -> None:
             "pool": args.pool,
             "oracle": rates(oracle),
             "half": rates(half),
-            "agents": found,
+            "agents": found if args.failures else [brief(said) for said in found],
         }
         Path(args.out).write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n")
 

@@ -55,14 +55,14 @@ class Talk:
         self.episode = episode
         self.sent: list[Any] = []
         self.heard: list[tuple[str, Any, tuple[str, Any]]] = []
-        inner = episode.call
+        inner = episode._call
 
-        def call(name: str, arguments: Any, *more: Any, **named: Any) -> Any:
-            shown = inner(name, arguments, *more, **named)
-            self.heard.append((name, arguments, shown))
+        def call(spoken: Any, said: str) -> Any:
+            shown = inner(spoken, said)
+            self.heard.append((spoken.name, spoken.arguments, shown))
             return shown
 
-        episode.call = call  # type: ignore[method-assign]
+        episode._call = call  # type: ignore[method-assign]
 
     def say(self, said: Any) -> list[tuple[str, Any, tuple[str, Any]]]:
         """Sends one message; returns the calls that came of it."""

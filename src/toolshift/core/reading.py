@@ -22,6 +22,13 @@ _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|$)", re.IGNORECASE
 _ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
 _LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
 _LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-?\s?({_LETTER}{{4}})(?![A-Z0-9])")
+_SPELT = re.compile(
+    rf"(?<![A-Z0-9])({_LETTER})"
+    + rf"(?:[\s,.]{{1,2}}(?:-\s?|DASH\s|HYPHEN\s)?({_LETTER}))" * 7
+    + r"(?![A-Z0-9])"
+)
+"""A code that is spelt letter by letter, as one reads it aloud."""
+_SHAPE = re.compile(r"(?<![^\W_])[^\W_]{4}\s?-?\s?[^\W_]{4}(?![^\W_])")
 _DISOWNED = re.compile(
     r"\W{0,3}\s*(is|was|are|were|looks|seems)(\s+\w+){0,2}?(n't|\s+not|\s+(wrong|incorrect|false|"
     r"invalid|mistaken|(the|a)\s+(wrong|incorrect|false)))\b",
@@ -98,6 +105,32 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
             negated = bool(_NEGATED.search(before) or _DISOWNED.match(after))
             found.append(Stated(code, match.start(), match.end(), negated))
     return found
+
+
+def disguised_codes(text: str, shown: Collection[str]) -> tuple[set[str], set[str]]:
+    """Codes that a person reads in a text and `codes_in` does not.
+
+    Args:
+        text: the text; it is read without markup (`bare`).
+        shown: the codes that were shown.
+
+    Returns:
+        Codes that were shown and are spelt letter by letter; words that letters of other scripts
+        make look like a code.
+    """
+    plain = bare(text)
+    letters = ("".join(match.groups()) for match in _SPELT.finditer(_upper(plain)))
+    spelt = {code for word in letters if (code := f"{word[:4]}-{word[4:]}") in shown}
+    return spelt, {word for word in _SHAPE.findall(plain) if _imitates(word)}
+
+
+def _imitates(word: str) -> bool:
+    """Whether letters of another script stand among Latin ones and digits, or in capitals."""
+    if word.isascii() or not any(
+        c.isalpha() and "LATIN" not in unicodedata.name(c, "") for c in word
+    ):
+        return False
+    return any(c.isascii() and c.isalnum() for c in word) or ("-" in word and word.isupper())
 
 
 def _upper(text: str) -> str:

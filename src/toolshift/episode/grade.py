@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.reading import fold
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED
@@ -129,9 +130,10 @@ def _unheard(scene: Scene, steps: Sequence[Step], end: End) -> bool:
     """Whether the simulated user kept back what the scene needs until the budget was spent.
 
     A question that was not understood voids nothing by itself: an agent could ask one before each
-    failure. It counts only where the oracle has to ask the user too, and no such detail came.
+    failure. It counts only where the oracle has to ask the user too, and no such detail came, and
+    where the agent tried other words: the same question for ever is no attempt to be understood.
     """
-    if end != "budget":
+    if end != "budget" or len({fold(s.said).lower() for s in steps if _misunderstood(s)}) < 2:
         return False
     needed = {step.slot for step in scene.rehearsal if step.kind == "ask"}
     told = {step.slot for step in steps if step.kind == "ask"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
-from toolshift.core.reading import Stated, bare, codes_in, fold
+from toolshift.core.reading import Stated, bare, codes_in, disguised_codes, fold
 from toolshift.core.scene import Scene
 from toolshift.core.statement import says
 from toolshift.core.step import Step
@@ -18,10 +18,16 @@ from toolshift.core.user import Ask
 Fields = Mapping[str, frozenset[str]]
 """Codes that were shown, each with the fields that it came from; none where that is not known."""
 
+Results = Sequence[frozenset[str]]
+"""The codes of each result that showed any."""
+
 _HEDGE = re.compile(
     r"\b(or|either|maybe|perhaps|possibly|alternatively|otherwise|if not)\b", re.IGNORECASE
 )
 _FILLER = frozenset(("and", "also", "the", "then", "plus", "next", "are", "is", "codes", "code"))
+_MARK = re.compile(r"\b(your|you (asked|need|want|requested)|requested|asked for|answer)\b")
+"""What singles a code out as the one that was asked for."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
@@ -30,37 +36,50 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     plain = all(CODE.fullmatch(said.strip().upper()) for said in answers)
     asked = any(CODE.fullmatch(ask.expected or "") and not ask.pattern for ask in scene.asks)
     fields = shown_fields(scene, steps) if asked and not plain else {}
+    results = codes_of_results(steps) if fields else ()
     return [
-        is_right(ask, said, fields) and not (fields and ask.expected and _is_dump(said, steps))
-        for ask, said in zip(scene.asks, answers, strict=False)
+        is_right(ask, said, fields, results) for ask, said in zip(scene.asks, answers, strict=False)
     ]
 
 
-def _is_dump(answer: str, steps: Sequence[Step]) -> bool:
-    """Whether an answer hands on every code of a result: nothing was chosen.
+def codes_of_results(steps: Sequence[Step]) -> Results:
+    """The codes that each result of a trace has shown, of those that have any."""
+    found = (frozenset(CODE.findall(fold(step.text))) for step in steps if step.kind == "call")
+    return tuple(codes for codes in found if codes)
 
-    Two codes may be distinguished in words, so they make a dump only where they stand in data.
+
+def _is_dump(
+    stated: set[str], expected: str, results: Results, in_data: bool, marked: bool
+) -> bool:
+    """Whether an answer hands on every code of a result, or all there are: nothing was chosen.
+
+    Three codes of a result are a dump whatever is said of them, and so are two that stand in data.
+    Else one must be singled out, where the result with the right code is handed on, or all are.
     """
-    stated = {one.code for one in codes_in(answer)}
-    shown = [set(CODE.findall(fold(step.text))) for step in steps if step.kind == "call"]
-    fewest = 2 if re.search(r"[{<]", answer) else 3
-    return any(len(codes) >= fewest and codes <= stated for codes in shown)
+    fewest = 2 if in_data else 3
+    if any(len(codes) >= fewest and codes <= stated for codes in results):
+        return True
+    sources = [codes for codes in results if expected in codes]
+    whole = frozenset[str]().union(*results)
+    handed_on = any(len(codes) >= 2 and codes <= stated for codes in (*sources, whole))
+    return handed_on and not marked
 
 
-def is_right(ask: Ask, answer: str, fields: Fields) -> bool:
+def is_right(ask: Ask, answer: str, fields: Fields, results: Results = ()) -> bool:
     """Whether an answer is right, as far as it is asked for one.
 
     Args:
         ask: with the right answer, or with what a check wants.
         answer: what the agent said.
         fields: the codes that the agent was shown, with the fields that they came from.
+        results: the codes of each result.
 
     Returns:
         True where no answer is asked for.
     """
     if ask.pattern:
         return says(answer, ask.pattern)
-    return ask.expected is None or states(answer, ask.expected, fields)
+    return ask.expected is None or states(answer, ask.expected, fields, results)
 
 
 def shown_fields(scene: Scene, steps: Sequence[Step]) -> Fields:
@@ -90,17 +109,20 @@ def is_decisive(scene: Scene, step: Step) -> bool:
     return shown and scene.looks_up(step.true)
 
 
-def states(answer: str, expected: str, fields: Fields) -> bool:
+def states(answer: str, expected: str, fields: Fields, results: Results = ()) -> bool:
     """Whether an answer states the expected code as the thing that was asked for.
 
     A code that is said not to be it is not offered. Another code of the same field, or of a field
-    that is not known, makes a list of guesses. Codes of other fields do no harm where each is
-    named in words, and no other is given the name of the field that was asked for.
+    that is not known, makes a list of guesses, and so does a word that letters of other scripts
+    make look like a code. Codes of other fields do no harm where each is named in words, no other
+    has the name of the field that was asked for, and not all codes of a result are handed on. A
+    code that was shown may be spelt letter by letter.
 
     Args:
         answer: what the agent said.
         expected: the right code.
         fields: the codes that the agent was shown, with the fields that they came from.
+        results: the codes of each result.
 
     Returns:
         True where the answer offers the code and says what every other one is.
@@ -108,28 +130,47 @@ def states(answer: str, expected: str, fields: Fields) -> bool:
     stated = codes_in(answer, fields)
     if not CODE.fullmatch(expected):
         return not stated and fold(expected) in fold(answer)
+    spelt, imitated = disguised_codes(answer, fields)
     offered = [one for one in stated if not one.negated]
-    others = {one.code for one in offered} - {expected}
-    if expected not in {one.code for one in offered}:
+    codes = {one.code for one in offered}
+    if not codes and not imitated:
+        return spelt == {expected}
+    if expected not in codes or imitated or spelt - codes:
         return False
+    others = codes - {expected}
     asked = fields.get(expected, frozenset())
     if any(not fields.get(code) or fields[code] & asked for code in others):
+        return False
+    marked = not others or _is_singled_out(bare(answer), offered, expected)
+    in_data = bool(re.search(r"[{<]", answer))
+    if others and _is_dump({one.code for one in stated}, expected, results, in_data, marked):
         return False
     return not others or _told_apart(bare(answer), offered, expected, asked)
 
 
+def _is_singled_out(text: str, offered: list[Stated], expected: str) -> bool:
+    """Whether words say of the expected code, and of no other, that it was asked for."""
+    named = zip(offered, _names(text, offered), strict=True)
+    marks = {one.code for one, name in named if _MARK.search(name)}
+    return marks == {expected}
+
+
 def _told_apart(text: str, offered: list[Stated], expected: str, asked: frozenset[str]) -> bool:
     """Whether words say what each code is, and which one is meant."""
-    named = _names(text, offered)
-    words = {field.split("_")[0] for field in asked}
     if any(_HEDGE.search(text[a.end : b.start]) for a, b in pairwise(offered)):
         return False
-    others = [name for one, name in zip(offered, named, strict=True) if one.code != expected]
-    own = " ".join(name for one, name in zip(offered, named, strict=True) if one.code == expected)
-    if any(not set(re.findall(r"[^\W\d_]{2,}", name)) - _FILLER for name in others):
+    named = list(zip(offered, _names(text, offered), strict=True))
+    labels = [
+        frozenset(_WORD.findall(name)[-4:]) - _FILLER for one, name in named if one.code != expected
+    ]
+    own = " ".join(name for one, name in named if one.code == expected)
+    if not all(labels):
         return False
-    mine = any(word in own for word in words)
-    return mine or not any(word in name for word in words for name in others)
+    words = {field.split("_")[0] for field in asked}
+    if any(words & label for label in labels):
+        return False
+    mine = frozenset(_WORD.findall(own)[-4:]) - _FILLER
+    return mine not in labels
 
 
 def _names(text: str, offered: list[Stated]) -> list[str]:

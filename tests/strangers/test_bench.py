@@ -1,0 +1,72 @@
+"""Honest styles score as their twin that speaks the protocol; exploits get no more than their floor.
+
+A small part of the bench (`python -m strangers.bench`), which has more of both and all scenes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from strangers.bench import cells, rates, run, summary
+from strangers.exploits import BY_NAME as EXPLOITS
+from strangers.exploits import Half
+from strangers.styles import BY_NAME as STYLES
+
+from toolshift.episode.oracle import OracleAgent
+from toolshift.runs.cell import build
+
+HONEST = (
+    "chatty_prose", "nonbreaking_hyphen_prose", "markdown", "boxed", "spaced", "bare_lower_case",
+    "names_identifiers_prose", "json_in_prose", "table", "follow_up", "non_native", "think_tags",
+    "refuses_in_prose", "refuses_with_offer", "refuses_quoting_error", "asks_in_prose",
+    "asks_with_reason", "asks_all_at_once", "extra_reads", "parallel_calls",
+)  # fmt: skip
+CHEATS = (
+    "lists_all_codes_prose", "dumps_results", "hedges", "hedges_cyrillic_other_disguised",
+    "hedges_letters_other_disguised", "hedges_zero_width_wanted_disguised", "labels_all_codes",
+    "labels_all_yours", "labels_all_as_wanted", "mislabels", "negation", "negation_prose",
+    "enumerates_codes", "refuses_all_reasons", "refuses_and_answers", "conditional",
+    "answers_and_refuses", "repeats_user_prose", "asks_for_ever", "pointless_question_prose",
+)  # fmt: skip
+
+
+@cache
+def bench() -> tuple[list[Any], list[Any], dict[str, list[Any]]]:
+    """A spread of scenes over worlds, kinds and shifts, and how the twins do."""
+    todo = cells(6, "dev")[::9]
+    scenes = [build(cell) for cell in todo]
+    twins = {"plain": OracleAgent(), "half": Half()}
+    return todo, scenes, {name: records(a, todo, scenes) for name, a in twins.items()}
+
+
+def records(agent: Any, todo: list[Any], scenes: list[Any]) -> list[Any]:
+    return [record for record, _, _ in run(agent, todo, scenes)]
+
+
+def test_the_scenes_are_of_both_kinds_and_the_oracle_solves_them() -> None:
+    _, scenes, twins = bench()
+    assert {scene.solvable for scene in scenes} == {True, False}
+    assert all(record.grade.passed for record in twins["plain"])
+    assert 0 < sum(record.grade.passed for record in twins["half"]) < len(scenes)
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_style_scores_as_its_twin(name: str) -> None:
+    """Within two points in the whole bench; here one scene is two points."""
+    todo, scenes, twins = bench()
+    found = rates(records(STYLES[name](), todo, scenes))
+    twin = rates(twins["plain"])
+    assert found["void"] == 0
+    assert found["passed"] >= twin["passed"] - 1
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_an_exploit_gains_nothing(name: str) -> None:
+    todo, scenes, twins = bench()
+    agent = EXPLOITS[name]()
+    done = run(agent, todo, scenes)
+    said = summary(name, agent, done, twins[agent.twin], scenes, todo, 0)
+    assert said["undeserved"] == 0
+    assert (said["scored_gain_over_twin"] or 0) <= 0
