@@ -169,8 +169,21 @@ def path_of(module: str) -> Path:
     return SOURCE / "toolshift" / (module.replace(".", "/") + ".py")
 
 
-def mutants_of(module: str, seed: int) -> list[Mutant]:
-    """The mutants of a module: at each place one of each kind, chosen by the seed.
+class Site(msgspec.Struct, frozen=True):
+    """A place where a module can be changed in one way or several.
+
+    Attributes:
+        label: MODULE:LINE:COLUMN and the kind of change.
+        choices: operators and which of their places it is, in the order in which they are tried.
+    """
+
+    label: str
+    module: str
+    choices: list[tuple[str, int]]
+
+
+def sites_of(module: str, seed: int) -> list[Site]:
+    """Where a module can be changed; at each place and kind of change one mutant is made.
 
     cosmic-ray replaces a comparison by every other one, and a sum by eleven operations; most of
     these are killed by the same test, and would only make the share of the killed look better.
@@ -191,19 +204,22 @@ def mutants_of(module: str, seed: int) -> list[Mutant]:
         for number, (line, column) in enumerate(starts):
             if not any(first <= (line, column) < end for first, end in idle):
                 places[line, column, kind].append((name, number))
-    found, seen = [], {ast.unparse(ast.parse(source))}
+    found = []
     for (line, column, kind), choices in sorted(places.items()):
         label = f"{module}:{line}:{column} {kind}"
         random.Random(f"{seed} {label}").shuffle(choices)
-        for name, number in choices:
-            changed = _mutate(source, name, number)
-            plain = _plain(changed)
-            if plain is None or plain in seen:
-                continue
-            seen.add(plain)
-            found.append(_described(label, module, source, changed))
-            break
+        found.append(Site(label, module, choices))
     return found
+
+
+def mutant_at(site: Site) -> Mutant | None:
+    """The first change there that is code, and another code than it was; None without one."""
+    source = path_of(site.module).read_text()
+    for name, number in site.choices:
+        changed = _mutate(source, name, number)
+        if _plain(changed) not in (None, _plain(source)):
+            return _described(site.label, site.module, source, changed)
+    return None
 
 
 def _mutate(source: str, name: str, number: int) -> str:
@@ -331,12 +347,12 @@ def preload() -> None:
 
 
 def chosen(modules: Sequence[str], sample: int, seed: int) -> list[Mutant]:
-    """All mutants of some modules, or a seeded sample of them."""
-    every = [mutant for module in modules for mutant in mutants_of(module, seed)]
-    if not sample or sample >= len(every):
-        return every
-    kept = set(random.Random(seed).sample(range(len(every)), sample))
-    return [mutant for number, mutant in enumerate(every) if number in kept]
+    """A mutant for each place in some modules, or for a seeded sample of the places."""
+    every = [site for module in modules for site in sites_of(module, seed)]
+    if sample and sample < len(every):
+        kept = set(random.Random(seed).sample(range(len(every)), sample))
+        every = [site for number, site in enumerate(every) if number in kept]
+    return [mutant for site in every if (mutant := mutant_at(site)) is not None]
 
 
 def named() -> list[Mutant]:

@@ -150,7 +150,7 @@ def test_a_solvable_scene_is_not_passed_by_a_refusal() -> None:
 def test_a_refusal_after_the_evidence_passes() -> None:
     verdict = regrade(unsolvable(), [LOOKUP, REFUSAL], "refused")
     assert (verdict.passed, verdict.refused, verdict.right_reason) == (True, True, True)
-    assert not verdict.solvable
+    assert (verdict.solvable, verdict.calls) == (False, 1)
 
 
 def test_a_refusal_for_another_reason_passes_and_is_told_apart() -> None:
@@ -340,6 +340,9 @@ def test_former_names_of_causes_are_read_as_todays() -> None:
     verdict = regrade(BOOKING, [BUDGET], "budget")
     stored = msgspec.structs.replace(verdict, cause="over_refusal")
     assert stored.cause == "wrong_refusal"
+    assert msgspec.structs.replace(verdict, cause="forced_completion").cause == (
+        "answered_without_evidence"
+    )
     assert verdict.cause == "budget"
 
 
