@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, options
+from toolshift.cli.options import PATH, as_json, options, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
@@ -188,7 +187,8 @@ def warn(text: str) -> None:
 @click.option("--layout", help="How --turns writes them. Default: description-first.")
 @mix
 @as_json
-def data(**options: Any) -> None:
+@taking(DataOptions)
+def data(options: DataOptions) -> None:
     """Write expert trajectories as training data: the oracle in clean and shifted scenes.
 
     Columns are messages and tools, in the OpenAI format, for `toolshift train sft`. Entities and
@@ -198,4 +198,4 @@ def data(**options: Any) -> None:
     toolshift data --out static.jsonl
     toolshift data --out paft.parquet --alpha 0.3 --shift EFP --shift SBP --shift SRP
     """
-    data_command(DataOptions(**options))
+    data_command(options)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from toolshift.cli.data import MixOptions, mix, warn
-from toolshift.cli.options import PATH, Sectioned, as_json
+from toolshift.cli.options import PATH, Sectioned, as_json, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json
@@ -145,11 +144,12 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     "--resume", is_flag=False, flag_value="last", help="Go on, from the last checkpoint or STEP."
 )
 @as_json
-def grpo(**options: Any) -> None:
+@taking(GrpoOptions)
+def grpo(options: GrpoOptions) -> None:
     """Train by GRPO: the model plays scenes, and the grader pays.
 
     \b
     toolshift train grpo --adapter runs/paft --alpha 0 --out runs/rl-static
     toolshift train grpo --adapter runs/paft --alpha 0.3 --shift EFP --shift limits --out runs/rl
     """
-    grpo_command(GrpoOptions(**options))
+    grpo_command(options)

@@ -15,7 +15,7 @@ import msgspec
 from toolshift.cli.data import MixOptions, mix, trajectories, warn
 from toolshift.cli.group import Group
 from toolshift.cli.grpo import grpo
-from toolshift.cli.options import PATH, Option, Sectioned, as_json, options
+from toolshift.cli.options import PATH, Option, Sectioned, as_json, options, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
@@ -246,14 +246,15 @@ def train() -> None:
 )
 @click.option("--seed", type=int, help="Of first weights and order. Default: the preset's.")
 @training
-def sft(**options: Any) -> None:
+@taking(SftOptions)
+def sft(options: SftOptions) -> None:
     """Fine-tune on what the assistant says in the rows of a file.
 
     \b
     toolshift train sft --data static.jsonl --out runs/static
     toolshift train sft --data static.jsonl --show-mask
     """
-    sft_command(SftOptions(**options))
+    sft_command(options)
 
 
 @train.command(cls=Sectioned)
@@ -262,13 +263,14 @@ def sft(**options: Any) -> None:
 @trajectories
 @mix
 @training
-def paft(**options: Any) -> None:
+@taking(PaftOptions)
+def paft(options: PaftOptions) -> None:
     """Fine-tune on the oracle's trajectories, some of them in shifted scenes.
 
     \b
     toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft
     """
-    paft_command(PaftOptions(**options))
+    paft_command(options)
 
 
 train.add_command(grpo)
