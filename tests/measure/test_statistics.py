@@ -1,6 +1,6 @@
 """Statistics against textbook values, scipy, and their own invariants."""
 
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 import pytest
@@ -166,6 +166,71 @@ def test_total_collapse_has_width():
     assert found.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 48)))
     assert (found.estimate, found.high) == (1, 1)
     assert s.drop_p_value(*arms([1] * 48, [0] * 48)) == pytest.approx(2**-47)
+
+
+def broken_now_and_then(
+    rng: np.random.Generator, tasks: int, trials: int, passes: float, broken: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Task means of both arms; a task fails altogether with a chance, and else is as before."""
+    clean = rng.binomial(trials, passes, tasks) / trials
+    shifted = rng.binomial(trials, passes, tasks) / trials
+    return clean, np.where(rng.random(tasks) < broken, 0.0, shifted)
+
+
+@pytest.mark.parametrize("trials", [8, 32])
+def test_many_trials_of_tasks_that_all_held_do_not_rule_out_a_broken_one(trials: int) -> None:
+    """No two differences need be equal: what a broken task would weigh decides."""
+    clean, shifted = broken_now_and_then(np.random.default_rng(2), 50, trials, 0.94, 0.0)
+    assert np.unique(clean - shifted).size > 3
+    found = s.drop_of_means(clean, shifted)
+    assert found.method == "exact"
+    assert found.high > 0.05
+    rate = s.cluster_rate([[mean] for mean in shifted])
+    assert rate.method == "exact"
+    assert rate.low < shifted.mean() - 0.05
+
+
+@pytest.mark.parametrize(("tasks", "trials", "broken"), [(50, 32, 0.02), (20, 8, 0.05)])
+def test_intervals_cover_under_rare_total_breakage(tasks: int, trials: int, broken: float) -> None:
+    """The t interval covers 77% and 89% here (studies/statistics)."""
+    rng, true = np.random.default_rng(5), 0.95 * broken
+    studies = [broken_now_and_then(rng, tasks, trials, 0.95, broken) for _ in range(100)]
+    # An interval holds what its test does not reject; testing one drop is far cheaper.
+    covered = [s.drop_p_of_means(*study, true) >= 0.05 for study in studies]
+    assert np.mean(covered) >= 0.95
+
+
+def test_leverage_is_the_pull_of_one_task_more_in_standard_errors() -> None:
+    values = np.array([0.0, 0.2] * 20)
+    kept = np.sort(np.abs(values - 0.1))[:35].size
+    nearest = values[np.argsort(np.abs(values - 0.1), kind="stable")[:kept]]
+    expected = (1 - 0.1) / 41 / (nearest.std(ddof=1) / np.sqrt(40))
+    assert s.leverage(values, (0.0, 1.0)) == pytest.approx(expected)
+    # Over a wider range one task may pull farther; the farther end counts.
+    assert s.leverage(values, (-1.0, 1.0)) == pytest.approx(expected / 0.9 * 1.1)
+    assert s.leverage(1 - values, (0.0, 1.0)) == pytest.approx(expected)
+
+
+def test_broken_tasks_that_were_seen_are_no_noise() -> None:
+    quiet = np.array([0.0, 0.02] * 25)
+    seen = np.concatenate([quiet[:45], np.ones(5)])
+    assert s.leverage(seen, (-1.0, 1.0)) > s.MAX_LEVERAGE
+    assert s.drop_of_means(seen, np.zeros(50)).method == "exact"
+
+
+def test_leverage_is_infinite_where_the_other_tasks_are_all_equal_or_too_few() -> None:
+    assert s.leverage(np.array([0.1 + 0.2, 0.3] * 20), (-1.0, 1.0)) == inf
+    assert s.leverage(np.array([0.5] * 30 + [0.0, 1.0] * 2), (0.0, 1.0)) == inf
+    assert s.leverage(np.array([0.0, 1.0, 0.5, 0.25, 0.75, 0.4]), (0.0, 1.0)) == inf
+    assert s.leverage(np.array([0.0, 1.0, 0.5, 0.25, 0.75, 0.4, 0.6]), (0.0, 1.0)) < inf
+
+
+def test_accuracy_weighs_every_task_the_same() -> None:
+    assert s.accuracy([[1, 1, 1], [0]]) == 0.5
+    assert s.accuracy([[1], []]) == 1
+    assert isnan(s.accuracy([[]]))
+    assert s.task_means([[1, 0], [], [1]]).tolist() == [0.5, 1]
+    assert s.cluster_rate([[1, 1, 1], [0]]).estimate == 0.5
 
 
 def test_no_difference_at_all_is_uncertain_not_zero_width():

@@ -218,10 +218,9 @@ def leverage(values: ArrayLike, bounds: tuple[float, float]) -> float:
     if seen.size - SET_ASIDE < 2:
         return inf
     nearest = np.argsort(np.abs(seen - np.median(seen)), kind="stable")[: seen.size - SET_ASIDE]
-    # Rounding joins values that differ by arithmetic only, such as 0.1 + 0.2 and 0.3.
-    spread = float(seen[nearest].round(9).std(ddof=1))
+    spread = float(seen[nearest].std(ddof=1))
     furthest = max(bounds[1] - seen.mean(), seen.mean() - bounds[0])
-    if spread == 0:
+    if spread < 1e-9:  # equal but for arithmetic, as 0.1 + 0.2 and 0.3 are
         return inf
     return float(furthest / (seen.size + 1) / (spread / sqrt(seen.size)))
 
