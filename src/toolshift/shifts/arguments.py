@@ -330,12 +330,16 @@ def required_parameter(scene: Scene, rng: Random, severity: Severity) -> Change:
     # One choice for the three severities of a task, so that each adds to the one before.
     rng = seeds.rng(scene.task.id, "required_parameter")
     code, text = said("missed", scene, rng)
-    finders = (_documented, _stated, _returned)[:severity]
+    finders = {
+        _documented: "no tool that the task needs could require a documented value",
+        _stated: "no detail of a request is left that a tool could require too",
+        _returned: "no earlier result has a value that a later tool could require",
+    }
     layer = Required((), code, text)
-    for find in finders:
+    for find, why in list(finders.items())[:severity]:
         more = find(scene, rng, layer)
         if more is None:
-            raise NotApplicable(f"no {find.__name__.strip('_')} value that a tool could require")
+            raise NotApplicable(why)
         layer = replace(layer, requirements=(*layer.requirements, more))
     return Change(layer=layer)
 
@@ -495,7 +499,7 @@ def default_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     needed = [_default(tool, scene, texts, needed=True) for tool in used(scene)]
     able = [one for one in needed if one is not None and _matters(scene, one)]
     if not able:
-        raise NotApplicable("no result of the task would lack anything by default")
+        raise NotApplicable("no parameter has a default, and no result could be cut by default")
     if severity == 1:
         return Change(layer=Defaults((rng.choice(able),)))
     touched = {one.tool for one in able}

@@ -127,7 +127,9 @@ def unit_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Give values that decide in another unit or time zone; the tool's documentation says which."""
     found = list(_candidates(scene, rng))
     if not found:
-        raise NotApplicable("no value of the task has a unit or a time of day")
+        raise NotApplicable(
+            "no value has a unit that is declared or named by its key, or is a time of day"
+        )
     rng.shuffle(found)
     for one in found:
         if not scene.asks or (
