@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from running import Run
 
 from toolshift.core.terminal import print_table
 from toolshift.core.text import one_line, storable, visible
@@ -36,6 +37,22 @@ def test_what_people_write_stays(text: str) -> None:
 def test_a_table_shows_no_control(capsys: pytest.CaptureFixture[str]) -> None:
     print_table("t", ["name"], [["\x1b[31m\u202ePL\x07"]])
     assert "[ESC][31m[U+202E]PL[U+0007]" in capsys.readouterr().out
+
+
+def test_neither_a_report_nor_an_error_shows_one(toolshift: Run, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class Odd:\n    name = 'od\\x1b[31md\\u202e'\n"
+        "    def reply(self, turn):\n        return 'No.'\nodd = Odd()\n"
+    )
+    code, out, err = toolshift(
+        *("run", "--agent", "odd:odd", "--tasks", "2", "--shift", "redirect", "--no-placebo"),
+        *("--out", str(tmp_path / "run")),
+    )
+    assert code == 0, err
+    assert "od[ESC][31md[U+202E]" in out
+    assert not set(out + err) & {"\x1b", "\u202e"}
+    _, _, said = toolshift("report", "no\x1b[2Jrun")
+    assert "no[ESC][2Jrun" in said
 
 
 def test_there_is_one_place_that_does_so() -> None:

@@ -11,6 +11,7 @@ import click
 
 from toolshift.cli.group import toolshift
 from toolshift.core.errors import UsageError
+from toolshift.core.text import visible
 
 __all__ = ["main", "toolshift"]
 
@@ -27,7 +28,7 @@ def main() -> NoReturn:
     except UsageError as wrong:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
             raise
-        click.echo(f"Error: {wrong}", err=True)
+        click.echo(f"Error: {visible(str(wrong))}", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         click.echo("Stopped.", err=True)
@@ -42,5 +43,5 @@ def main() -> NoReturn:
             said = f"{what}. Make it readable or writable, or name another."
         else:
             said = str(fault.strerror or fault)
-        click.echo(f"Error: {said}", err=True)
+        click.echo(f"Error: {visible(said)}", err=True)
         sys.exit(2)

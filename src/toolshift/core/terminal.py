@@ -58,6 +58,11 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.format(JSON.encode(value), indent=2).decode())
 
 
+def marked(text: str) -> str:
+    """Text of others as it may stand in rich's markup: hidden characters named, no markup in it."""
+    return escape(visible(text))
+
+
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], whole: int = 1
 ) -> None:
@@ -73,7 +78,7 @@ def print_table(
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=place < whole)
     for row in rows:
-        table.add_row(*(escape(visible(str(value))) for value in row))
+        table.add_row(*(marked(str(value)) for value in row))
     console().print(table)
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
+from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Tool
 from toolshift.shifts.registry import find_shift
 
@@ -64,7 +65,7 @@ def _about(scene: Scene) -> list[Text]:
             f"[{found.tier}, {found.dimension}]"
         )
         lines.append(f'  as in: "{found.imitates}"')
-    return [Text(line) for line in lines]
+    return [Text(visible(line)) for line in lines]
 
 
 def _rows(table: Table, title: str, left: Sequence[str], right: Sequence[str]) -> None:
@@ -79,7 +80,7 @@ def _rows(table: Table, title: str, left: Sequence[str], right: Sequence[str]) -
 
 def _coloured(line: str, against: str, colour: str) -> Text:
     """A line with the words that are not in the other one coloured."""
-    text = Text()
+    line, against, text = visible(line), visible(against), Text()
     if line == against:
         return text.append(line)
     words, others = _split(line), _split(against)

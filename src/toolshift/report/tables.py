@@ -8,6 +8,7 @@ from math import isnan
 from rich.table import Table
 from rich.text import Text
 
+from toolshift.core.text import visible
 from toolshift.measure.diagnosis import points, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport
@@ -53,7 +54,7 @@ def group_table(rows: Sequence[Measures]) -> Table:
     for row in rows:
         style = None if row.significant or not row.defined else "dim"
         table.add_row(
-            Text(row.label),
+            Text(visible(row.label)),
             str(row.tasks),
             str(row.episodes),
             rate(row.clean),
@@ -90,7 +91,7 @@ def behaviour_table(rows: Sequence[Measures]) -> Table:
         ]
         if trials > 1:
             cells.append(_share(row.pass_hat[trials - 1]) if row.pass_hat else "-")
-        table.add_row(Text(row.label), *cells)
+        table.add_row(Text(visible(row.label)), *cells)
     return table
 
 

@@ -8,11 +8,12 @@ from io import StringIO
 from math import isnan
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from toolshift.core.shift import TIERS
+from toolshift.core.terminal import marked
+from toolshift.core.text import visible
 from toolshift.measure.diagnosis import bounds_of, drop_of, kinds, smallest_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, Skipped, draws_entities
@@ -78,7 +79,7 @@ def print_report(
     agents = [report.agent(agent)] if agent else report.agents
     console.print(_headline(report))
     for line in left_out(report):
-        console.print(Text(line))
+        console.print(Text(visible(line)))
     if not agents:
         console.print("No episode has been run.")
         return
@@ -96,7 +97,7 @@ def print_report(
             Text("More tables: toolshift report RUN --agent NAME, or --table kinds", style="dim")
         )
     for skipped in report.skipped:
-        console.print(Text(_skipped(skipped), style="dim"))
+        console.print(Text(visible(_skipped(skipped)), style="dim"))
     console.print(_footer(report, agents))
 
 
@@ -123,7 +124,7 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Ta
         cells = [_tier_cell(row_of(each.tiers, label), only_distinguishable) for label in labels]
         if refusing:
             cells += [rate(each.everything.refusal_rate), rate(each.everything.wrong_refusal)]
-        table.add_row(escape(name), _accuracy(each.clean), *cells)
+        table.add_row(marked(name), _accuracy(each.clean), *cells)
     return table
 
 
@@ -138,7 +139,7 @@ def _accuracy(row: Measures) -> str:
 def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
     if row is None:
         return "-"
-    strict = f"\n[dim]{escape(said)}[/dim]" if (said := change_all(row)) else ""
+    strict = f"\n[dim]{marked(said)}[/dim]" if (said := change_all(row)) else ""
     if not row.defined:
         kept = row.retention.estimate
         keeps = "" if isnan(kept) else f"\n[dim]keeps {100 * kept:.0f}%[/dim]"
@@ -147,13 +148,13 @@ def _tier_cell(row: Measures | None, only_distinguishable: bool) -> str:
         return f"[dim]n.s.[/dim]{strict}"
     middle, limits = change(row.drop)
     if not row.significant:
-        return f"[dim]{middle}\n{escape(limits)}[/dim]{strict}"
-    return f"[bold]{middle} *[/bold]\n{escape(limits)}{strict}"
+        return f"[dim]{middle}\n{marked(limits)}[/dim]{strict}"
+    return f"[bold]{middle} *[/bold]\n{marked(limits)}{strict}"
 
 
 def _print_group(each: AgentReport, console: Console, grouping: str) -> None:
     rows = groups_of(each, grouping)
-    console.print(f"\n[bold]{escape(each.name)}[/bold]")
+    console.print(f"\n[bold]{marked(each.name)}[/bold]")
     console.print(group_table(rows))
     console.print()
     console.print(behaviour_table([each.clean, *rows]))
@@ -162,7 +163,7 @@ def _print_group(each: AgentReport, console: Console, grouping: str) -> None:
 def _print_agent(
     each: AgentReport, console: Console, only_distinguishable: bool, detailed: bool
 ) -> None:
-    console.print(f"\n[bold]{escape(each.name)}[/bold]")
+    console.print(f"\n[bold]{marked(each.name)}[/bold]")
     if detailed and each.shifts:
         shown = [row for row in each.shifts if row.significant or not only_distinguishable]
         rest = [row for row in each.shifts if row not in shown]
@@ -172,9 +173,9 @@ def _print_agent(
         console.print(behaviour_table([each.clean, *each.tiers]))
         if rest:
             names = ", ".join(row.label for row in rest)
-            console.print(Text(f"not significant: {names}", style="dim"))
+            console.print(Text(visible(f"not significant: {names}"), style="dim"))
     for sentence in each.diagnosis:
-        console.print(f"  {escape(sentence)}", highlight=False)
+        console.print(f"  {marked(sentence)}", highlight=False)
     if len(each.weaknesses) > 1:
         causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in each.weaknesses[:6])
         console.print(f"  Causes of failure: {causes}.", highlight=False)
@@ -221,7 +222,7 @@ def _footer(report: Report, agents: Sequence[AgentReport]) -> Text:
     ]
     for each in agents:
         lines.append(f"{each.name}: {'; '.join(_quality(each))}")
-    return Text("\n".join(["", *lines]), style="dim")
+    return Text(visible("\n".join(["", *lines])), style="dim")
 
 
 def _quality(each: AgentReport) -> list[str]:
