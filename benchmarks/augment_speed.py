@@ -2,7 +2,7 @@
 
     python benchmarks/augment_speed.py [--rows 20000]
 
-Both in one process, in turns, on conversations of about 2.6 KB with a hundred lists of tools; every
+Both in one process, in turns, on conversations of about 2.6 KB with twenty lists of tools; every
 call that is written is validated. `datasets.map` stands beside it where it is installed.
 """
 
@@ -24,13 +24,15 @@ from conversations import arguments, tools
 
 from toolshift.core.tool import JSON
 from toolshift.data.augment import Recipe, augmented
+from toolshift.data.quick import Quick
 
 RECIPE = Recipe(alpha=1.0, shifts=("SBP",))
+QUICK = Quick(RECIPE)
 
 
 def line(seed: int) -> bytes:
-    """A conversation of about 2.6 KB; every hundredth has the same tools."""
-    offered = tools(Random(seed % 100))
+    """A conversation of about 2.6 KB; every twentieth has the same tools."""
+    offered = tools(Random(seed % 20))
     rng = Random(seed)
     said = [{"role": "user", "content": f"Request {seed}: " + "please do what I ask. " * 6}]
     for turn in range(3):
@@ -47,8 +49,11 @@ def line(seed: int) -> bytes:
 
 def rename(raw: bytes) -> bytes:
     """A line renamed, with validation."""
+    found = QUICK.line(raw)
+    if found is not None:
+        return found[0]
     made = augmented(msgspec.json.decode(raw), raw, RECIPE)
-    return b"".join(map(JSON.encode, made.rows))
+    return b"".join(map(JSON.encode, made.rows)) or raw
 
 
 def rate(work: Callable[[bytes], bytes], rows: list[bytes]) -> float:
@@ -65,7 +70,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20000)
     count = parser.parse_args().rows
     rows = [line(seed) for seed in range(count)]
-    for row in rows[:200]:
+    for row in rows[: count // 5]:  # every list of tools is looked at once
         rename(row)
     try:
         import orjson

@@ -21,6 +21,7 @@ from toolshift.data.augment import COLUMN, DEFAULT, Made, Recipe, augmented, che
 from toolshift.data.conversation import RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
+from toolshift.data.quick import Quick
 from toolshift.data.replay import called, check, prepared, replay, undone
 from toolshift.data.tools import ToolIndex
 from toolshift.runs.families import TRAINING_FAMILIES
@@ -147,6 +148,26 @@ def test_the_index_is_the_same_in_any_order() -> None:
         other.add(each)
     assert one.functions == other.functions
     assert len(one.functions) == 20
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, st.sampled_from(["SBP", "SRP", "identity_erasure:3", "EFP"]))
+def test_the_quick_way_says_the_same(seed: int, entry: str) -> None:
+    row = openai(seed)
+    content = json.dumps(row).encode()
+    recipe = Recipe(alpha=0.7, shifts=(entry,), seed=4)
+    quick = Quick(recipe).line(content)
+    slow = augmented(row, content, recipe)
+    if quick is None:
+        return  # left to the other
+    line, shifts = quick
+    assert shifts == slow.shifts
+    assert json.loads(line) == (slow.rows[0] if slow.rows else row)
+
+
+def test_most_lines_take_the_quick_way() -> None:
+    quick = Quick(Recipe(alpha=1.0, shifts=("identity_erasure:3",)))
+    assert all(quick.line(json.dumps(openai(seed)).encode()) for seed in range(20))
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ the order of the rows or the number of workers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from hashlib import blake2b
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
 from random import Random
 from typing import Any
 
@@ -18,7 +19,6 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.scene import Applied
 from toolshift.core.shift import SEVERITIES, NotApplicable
 from toolshift.data.conversation import Conversation, Format, Message, Row, ToolShown, portable
 from toolshift.data.formats import FORMATS, recognised
@@ -123,9 +123,11 @@ def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
     return FORMATS.find(recipe.format) if recipe.format else recognised(row)
 
 
-def due(content: bytes, recipe: Recipe) -> bool:
-    """Whether the row of this content is to be shifted, if a shift can be applied to it."""
-    return seeds.derive(recipe.seed, "due", _digest(content)) < recipe.alpha * 2**64
+def due(digest: str, recipe: Recipe) -> bool:
+    """Whether the row of this hash is to be shifted, if a shift can be applied to it."""
+    # The digest is uniform already; the seed turns it by the golden ratio of 64 bits.
+    turned = (int(digest, 16) + recipe.seed * 0x9E3779B97F4A7C15) % 2**64
+    return turned < recipe.alpha * 2**64
 
 
 def augmented(
@@ -156,21 +158,67 @@ def augmented(
         return {**_further(row), **target.write(portable(part), None)}
 
     as_it_is = () if target is form else (written(conversation),)
-    if not due(content, recipe) or not called(conversation):
+    digest = digest_of(content)
+    if not due(digest, recipe) or not called(conversation):
         return Made(as_it_is)
-    digest = _digest(content)
-    rng = seeds.rng(recipe.seed, "augment", digest)
     reasons: dict[str, str] = {}
-    for entry in rng.sample(recipe.shifts, len(recipe.shifts))[:MAX_TRIES]:
+    for draw in draws(recipe, digest):
         try:
-            label, parts = _apply(entry, conversation, recipe, rng, functions or [])
+            label, parts = _apply(draw, conversation, functions or [])
         except NotApplicable as reason:
-            reasons[entry] = str(reason)
+            reasons[draw.entry] = str(reason)
             continue
-        told = {"shifts": label, "seed": recipe.seed, "from": digest}
-        note = {COLUMN: msgspec.json.encode(told).decode()}
+        note = {COLUMN: told(label, recipe, digest)}
         return Made(tuple({**written(part), **note} for part in parts), label, reasons)
     return Made(as_it_is, "", reasons)
+
+
+def told(label: str, recipe: Recipe, digest: str) -> str:
+    """What the column says of a row: what it went through, the seed, and the hash of its source."""
+    return f'{{"shifts":"{label}","seed":{recipe.seed},"from":"{digest}"}}'
+
+
+class Draw(msgspec.Struct, frozen=True):
+    """One try of an entry.
+
+    Attributes:
+        entry: of the recipe.
+        severity: 1 to 3.
+        stack: of shifts; () for what only a data set can do.
+        number: which of the ways in which the shifts may fall on a list of tools.
+        key: of everything else.
+    """
+
+    entry: str
+    severity: int
+    stack: Stack
+    number: int
+    key: str
+
+    @property
+    def rng(self) -> Random:
+        """For what only a data set can do."""
+        return seeds.rng("draw", self.entry, self.key)
+
+    @property
+    def renames(self) -> bool:
+        """Whether names and texts alone move, so that one draw serves every conversation."""
+        return bool(self.stack) and _all_rename(self.stack)
+
+
+def draws(recipe: Recipe, digest: str) -> Iterator[Draw]:
+    """What is tried on a row, in this order, until something is applicable."""
+    left = list(recipe.shifts)
+    for place in range(min(MAX_TRIES, len(left))):
+        number = seeds.derive(recipe.seed, "draw", digest, place)
+        number, which = divmod(number, len(left))
+        entry = left.pop(which)
+        number, which = divmod(number, len(recipe.severities))
+        severity = recipe.severities[which]
+        own = entry in (DISTRACTORS, ENDINGS)
+        stacks = ((),) if own else stacks_of(entry, severity)
+        number, which = divmod(number, len(stacks))
+        yield Draw(entry, severity, stacks[which], number % DRAWS, f"{recipe.seed} {digest}")
 
 
 def _further(row: Row) -> Row:
@@ -179,40 +227,37 @@ def _further(row: Row) -> Row:
     return {key: value for key, value in row.items() if key not in known}
 
 
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=8).hexdigest()
+def digest_of(content: bytes) -> str:
+    """Of the content of a row; every choice about it is derived from it."""
+    return sha256(content).hexdigest()[:16]
 
 
 def _apply(
-    entry: str,
-    conversation: Conversation,
-    recipe: Recipe,
-    rng: Random,
-    functions: list[dict[str, Any]],
+    draw: Draw, conversation: Conversation, functions: list[dict[str, Any]]
 ) -> tuple[str, list[Conversation]]:
-    """A conversation under one draw of an entry, and what it was.
+    """A conversation under one draw, and what it was.
 
     Raises:
         NotApplicable: where that cannot be.
     """
-    severity = rng.choice(recipe.severities)
-    if entry == DISTRACTORS:
-        return f"{entry}:{severity}", [_with_distractors(conversation, rng, severity, functions)]
-    if entry == ENDINGS:
-        return _another_ending(conversation, rng)
-    stack: Stack = rng.choice(stacks_of(entry, severity))
-    needed = () if all(_renames(each) for each in stack) else called(conversation)
-    ready = prepared(conversation.tools, stack, needed, rng.randrange(DRAWS))
+    if draw.entry == DISTRACTORS:
+        made = _with_distractors(conversation, draw.rng, draw.severity, functions)
+        return f"{draw.entry}:{draw.severity}", [made]
+    if draw.entry == ENDINGS:
+        return _another_ending(conversation, draw.rng)
+    needed = () if draw.renames else called(conversation)
+    ready = prepared(conversation.tools, draw.stack, needed, draw.number)
     parts = replay(conversation, ready)
     if len(parts) == 1 and _same(parts[0], conversation):
         raise NotApplicable("nothing that is shown changes")
-    return write_stack(stack), parts
+    return write_stack(draw.stack), parts
 
 
-def _renames(applied: Applied) -> bool:
-    """Whether a shift is of names and texts alone, so that one draw serves every conversation."""
-    found = find_shift(applied.shift)
-    return found.level == 1 and found.dimension == "action"
+@lru_cache(maxsize=1024)
+def _all_rename(stack: Stack) -> bool:
+    """Whether all shifts are of names and texts alone."""
+    found = [find_shift(applied.shift) for applied in stack]
+    return all(each.level == 1 and each.dimension == "action" for each in found)
 
 
 def _same(one: Conversation, other: Conversation) -> bool:

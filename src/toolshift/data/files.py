@@ -26,6 +26,7 @@ from toolshift.core.files import opened, sound, write
 from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.conversation import Row, RowFault
+from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 
 CHUNK = 512
@@ -245,9 +246,10 @@ class _Done(msgspec.Struct):
 
     lines: int
     out: list[bytes]
-    made: list[tuple[int, str, Made]]
+    made: list[tuple[int, str, dict[str, str], str]]
     faults: list[tuple[int, str]]
     same: int
+    formats: list[str] = []
 
 
 def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterator[_Done]:
@@ -271,30 +273,41 @@ _recipe = Recipe()
 _functions: list[dict[str, Any]] = []
 
 
+_quick = Quick(_recipe)
+
+
 def _begin(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
     """What a worker needs for every chunk."""
-    global _recipe, _functions
-    _recipe, _functions = recipe, functions
+    global _recipe, _functions, _quick
+    _recipe, _functions, _quick = recipe, functions, Quick(recipe)
 
 
 def _work(chunk: list[tuple[int, bytes]]) -> _Done:
     done = _Done(len(chunk), [], [], [], 0)
     for number, line in chunk:
+        content = line.rstrip(b"\r\n")
+        quick = _quick.line(content)
+        if quick is not None:
+            _take(done, number, line, Made(shifts=quick[1]), [quick[0]] if quick[1] else [])
+            continue
         try:
             row = _decoded(line)
             if row is None:
                 continue
-            made = augmented(row, line.rstrip(b"\r\n"), _recipe, _functions)
+            made = augmented(row, content, _recipe, _functions)
+            _take(done, number, line, made, list(map(JSON.encode, made.rows)))
+            done.formats.append(format_of(row, _recipe).name)
         except RowFault as wrong:
             done.faults.append((number, str(wrong)))
-            continue
-        done.same += not made.rows
-        rows = [JSON.encode(each) + b"\n" for each in made.rows]
-        done.out += rows or [line if line.endswith(b"\n") else line + b"\n"]
-        name = format_of(row, _recipe).name
-        told = msgspec.structs.replace(made, rows=made.rows[:1] if made.shifts else ())
-        done.made.append((number, name, told))
     return done
+
+
+def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) -> None:
+    """Notes what became of a line; `rows` is empty where it stays as it is."""
+    done.same += not rows
+    done.out += [row + b"\n" for row in rows] or [line if line.endswith(b"\n") else line + b"\n"]
+    first = rows[0].decode() if made.shifts else ""
+    done.made.append((number, made.shifts, made.reasons, first))
 
 
 def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
@@ -312,15 +325,15 @@ def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
     tally.same += chunk.same
     tally.written += len(chunk.out)
     shifted, skipped, formats = map(Counter, (tally.shifted, tally.skipped, tally.formats))
-    for line, name, made in chunk.made:
-        formats[name] += 1
-        skipped.update(f"{entry}: {_plain(why)}" for entry, why in made.reasons.items())
-        if made.shifts:
-            shifted[made.shifts] += 1
+    formats.update(chunk.formats)
+    formats["openai"] += len(chunk.made) - len(chunk.formats)
+    for line, shifts, reasons, after in chunk.made:
+        skipped.update(f"{entry}: {_plain(why)}" for entry, why in reasons.items())
+        if shifts:
+            shifted[shifts] += 1
             if len(tally.examples) < EXAMPLES:
-                after = JSON.encode(made.rows[0]).decode()
-                tally.examples.append((line, made.shifts, after))
-    tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, formats))
+                tally.examples.append((line, shifts, after))
+    tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, +formats))
 
 
 def _plain(reason: str) -> str:

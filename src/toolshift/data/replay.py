@@ -169,13 +169,17 @@ def fault_of(schemas: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
     """
     if name not in schemas:
         return f"{name} is called, and is no tool on offer"
-    schema = schemas[name]
-    validator = _validator(msgspec.json.encode(schema)) if schema else None
+    validator = validator_of(schemas[name])
     if validator is None or validator.is_valid(arguments):
         return ""
     fault = next(iter(validator.iter_errors(arguments)))
     where = ".".join(map(str, fault.instance_path))
     return f"{name}: {where}: {fault.message}" if where else f"{name}: {fault.message}"
+
+
+def validator_of(schema: Any) -> Any:
+    """What checks arguments; None where a schema takes anything, or cannot be used."""
+    return _validator(msgspec.json.encode(schema)) if schema else None
 
 
 @lru_cache(maxsize=65536)

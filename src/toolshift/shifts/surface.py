@@ -86,8 +86,9 @@ class Surface(Layer):
 
     def spoken(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """How a call below is spoken through this surface."""
-        names = self.params.get(name, NO_NAMES)
-        return self.names.get(name, name), {names.get(k, k): v for k, v in arguments.items()}
+        names = self.params.get(name)
+        said = {names.get(k, k): v for k, v in arguments.items()} if names else dict(arguments)
+        return self.names.get(name, name), said
 
     def speak(self, text: str) -> str:
         """Says a text below in the names as shown; plain words are left alone unless quoted."""
@@ -148,15 +149,21 @@ class Surface(Layer):
 
     def say_params(self, text: str, tool: str) -> str:
         """Renames parameters where they are quoted or given a value; else they are plain words."""
-        names = self.params.get(tool)
-        if not names or not text:
+        pattern = self._quoted_params.get(tool)
+        if pattern is None or not text:
             return text
-        known = "|".join(map(re.escape, names))
-        return re.sub(
-            rf"(?<=[`'\"])(?:{known})(?=[`'\"])|(?<!\w)(?:{known})(?==)",
-            lambda match: names[match[0]],
-            text,
-        )
+        names = self.params[tool]
+        return pattern.sub(lambda match: names[match[0]], text)
+
+    @cached_property
+    def _quoted_params(self) -> dict[str, re.Pattern[str]]:
+        """For a tool, what finds its parameters where they are quoted or given a value."""
+        known = {tool: "|".join(map(re.escape, names)) for tool, names in self.params.items()}
+        return {
+            tool: re.compile(rf"(?<=[`'\"])(?:{any_})(?=[`'\"])|(?<!\w)(?:{any_})(?==)")
+            for tool, any_ in known.items()
+            if any_
+        }
 
     @cached_property
     def _below(self) -> dict[str, str]:
