@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import get_type_hints
 
 import click
 import pytest
@@ -104,6 +106,25 @@ def test_a_command_gets_one_struct_of_its_options() -> None:
     assert seen == [Some(selection=Selection(tasks=3), loud=True)]
     with pytest.raises(AssertionError, match="no field for loudly"):
         taken(loud=True, loudly=True, **given)
+
+
+def each_command(group: click.Group) -> Iterator[click.Command]:
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield from each_command(command) if isinstance(command, click.Group) else [command]
+
+
+@pytest.mark.parametrize("command", list(each_command(toolshift)), ids=lambda each: each.name)
+def test_the_struct_of_a_command_has_a_field_for_each_option(command: click.Command) -> None:
+    action = getattr(command.callback, "__wrapped__", None)
+    if action is None:
+        assert len(command.params) == 1  # such as `artifacts get PATH`
+        return
+    (kind,) = [hint for name, hint in get_type_hints(action).items() if name != "return"]
+    seen: list[object] = []
+    taking(kind)(seen.append)(**{str(param.name): None for param in command.params})
+    assert isinstance(seen[0], kind)
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(toolshift: Run) -> None:

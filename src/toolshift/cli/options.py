@@ -39,13 +39,14 @@ def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callabl
 
 
 def _made(kind: type[Options], given: dict[str, object]) -> Options:
-    hints = get_type_hints(kind)
-    return kind(
-        **{
-            name: _made(of, given) if _is_struct(of) else given.pop(name)
-            for name, of in hints.items()
-        }
-    )
+    """A struct of what is given, which is taken away; a field without an option has its default."""
+    found: dict[str, Any] = {}
+    for name, of in get_type_hints(kind).items():
+        if _is_struct(of):
+            found[name] = _made(of, given)
+        elif name in given:
+            found[name] = given.pop(name)
+    return kind(**found)
 
 
 def _is_struct(kind: object) -> bool:
