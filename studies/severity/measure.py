@@ -126,7 +126,7 @@ def page(results: dict[str, Any]) -> str:
         "ever fewer of the same tasks, and the exact sign test of severity 3 against 1 has",
         f"p <= {CONFIG['level of significance']}. Agents: the planted ones, those held out",
         "(`tests/strangers/held_out_agents.py`), and those of `graded.py`, whose weakness strikes",
-        "by chance at each encounter.",
+        "by chance at each encounter. The level is not adjusted for the number of agents.",
         "",
         "| shift | tasks | the agent that falls furthest | passed at 1, 2, 3 | others that fall |",
         "|---|--:|---|---|---|",

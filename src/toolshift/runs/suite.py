@@ -176,7 +176,7 @@ SUITES: dict[str, Suite] = {
         ),
         Suite(
             "standard@2",
-            "16 tasks of each world, every shift at three severities",
+            "16 tasks of each world, every shift at each of its severities",
             ("poi", "medical", "retail"),
             16,
             ("all",),
