@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.scenes import level
+from tests.scenes import level, proven
 from toolshift.core.scene import Scene, kind_of
 from toolshift.core.shift import SEVERITIES, NotApplicable
 from toolshift.core.tool import JSON, as_openai
@@ -20,7 +20,8 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import wording
-from toolshift.shifts.registry import apply, find_shift
+from toolshift.shifts.registry import apply, find_shift, shifts
+from toolshift.shifts.surface import Surface
 from toolshift.worlds.registry import find_world
 
 ACTION = (
@@ -324,6 +325,27 @@ def test_distractors_answer_with_decoys(pool):
         assert JSON.encode(result.data).decode() not in true
         assert base.asks[0].expected not in JSON.encode(result.data).decode()
     assert session.true_calls == []
+
+
+LONG = "_".join(["fetch", *["quite"] * 8, "details"])
+"""A name as long as those of some foreign tools."""
+
+
+@pytest.mark.parametrize("name", sorted(shifts()))
+def test_names_stay_within_what_clients_accept(name):
+    base = clean("poi", "visit", "dev", 1)
+    names = {tool.name: f"{LONG}{place:02d}" for place, tool in enumerate(base.tools)}
+    assert all(60 < len(long) <= 64 for long in names.values())
+    long = base.with_(layers=(Surface(names=names),))
+    for severity in find_shift(name).severities:
+        scene = tried(long, (name, severity))
+        if scene is None:
+            continue
+        ever = {tool.name for tool in scene.open().tools()}
+        ever |= {step.name for step in scene.calls}
+        assert all(len(each) <= 64 for each in ever), max(ever, key=len)
+        assert len(ever) >= len(scene.tools)
+        assert proven(scene)
 
 
 def test_the_placebo_stays_with_training_phrasings():

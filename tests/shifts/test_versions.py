@@ -135,8 +135,9 @@ def test_a_run_of_before_is_read_as_what_it_was(
     assert toolshift(*run[:-1], "worded@1", "--out", tmp_path / "again")[0] == 0
     code, said, fault = toolshift("compare", tmp_path / "old", tmp_path / "again")
     assert code == 0, fault
-    code, said, _ = toolshift("compare", tmp_path / "old", tmp_path / "new")
+    code, said, notes = toolshift("compare", tmp_path / "old", tmp_path / "new")
     assert "2 scenes" in said
+    assert "worded: the runs have other versions of it, which are not compared" in notes
 
 
 def test_a_shift_of_one_level_is_not_repeated(worded: None) -> None:

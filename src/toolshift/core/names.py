@@ -1,9 +1,13 @@
-"""Names that are not known, with the nearest that are."""
+"""Names: those that are not known, with the nearest that are, and those that are too long."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from hashlib import blake2b
+
+MAX_NAME = 64
+"""The longest name of a tool that the clients of the large model providers accept."""
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -21,3 +25,14 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, names, n=3, cutoff=0.4)
     offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
     return f"unknown {what} {name!r}: {offer}"
+
+
+def short(name: str) -> str:
+    """A name within `MAX_NAME`: the middle gives way to four letters that tell it apart."""
+    if len(name) <= MAX_NAME:
+        return name
+    mark = blake2b(name.encode(), digest_size=2).hexdigest()
+    head, tail = name[: MAX_NAME // 2], name[-(MAX_NAME // 2 - len(mark) - 2) :]
+    head = head.rpartition("_")[0] or head
+    tail = tail.partition("_")[2] or tail
+    return f"{head}_{mark}_{tail}"

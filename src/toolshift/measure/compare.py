@@ -10,6 +10,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
+from toolshift.core.shift import split_version
 from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
@@ -170,9 +171,19 @@ def same_shifts(before: RunFolder, after: RunFolder) -> None:
 def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
     """What differs between two runs beside their agents."""
     old, new = before.manifest.toolshift, after.manifest.toolshift
-    if old == new:
-        return []
-    return [f"{before.path} was run with ToolShift {old} and {after.path} with {new}."]
+    notes = []
+    if old != new:
+        notes.append(f"{before.path} was run with ToolShift {old} and {after.path} with {new}.")
+    first, second = ({*folder.manifest.shifts} for folder in (before, after))
+    moved = {split_version(n)[0] for n in first - second} & {
+        split_version(n)[0] for n in second - first
+    }
+    if moved:
+        notes.append(
+            f"{', '.join(sorted(moved))}: the runs have other versions of it, which are not "
+            "compared. --suite NAME@VERSION runs an earlier one again."
+        )
+    return notes
 
 
 def shifts_as_they_were(folder: RunFolder) -> None:

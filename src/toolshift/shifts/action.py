@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from toolshift.core.layer import Layer, Memory
+from toolshift.core.names import short
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import DESCRIPTION, NAME, Param, Result, Tool
@@ -333,9 +334,9 @@ def free_names(scene: Scene) -> Callable[[str], str]:
     taken = {tool.name for tool in (*scene.open().tools(), *scene.clean.truth.tools)}
 
     def free(name: str) -> str:
-        number, found = 2, name
+        number, found = 2, short(name)
         while found in taken:
-            number, found = number + 1, f"{name}_{number}"
+            number, found = number + 1, short(f"{name}_{number}")
         taken.add(found)
         return found
 

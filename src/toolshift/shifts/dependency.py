@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from toolshift.core.names import short
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Param, Tool
@@ -144,21 +144,6 @@ def merge(
     return Rewired(gone, ((tool, Join(source, target, fact)),))
 
 
-MAX_NAME = 64
-"""The longest name of a tool that the clients of the large model providers accept."""
-
-
-def short(name: str) -> str:
-    """A name within `MAX_NAME`: words of the middle give way to letters that tell it apart."""
-    if len(name) <= MAX_NAME:
-        return name
-    mark = blake2b(name.encode(), digest_size=2).hexdigest()
-    head, tail = name[: MAX_NAME // 2], name[-(MAX_NAME // 2 - len(mark) - 2) :]
-    head = head.rpartition("_")[0] or head
-    tail = tail.partition("_")[2] or tail
-    return f"{head}_{mark}_{tail}"
-
-
 def _mergeable(source: Tool, target: Tool) -> bool:
     return not (source.many and (target.many or target.effect == "write"))
 
@@ -212,7 +197,8 @@ def merged(
 def split_by_handle(tool: Tool, said: Words) -> Rewired:
     """Two tools in the place of one: the first gives a handle, the second takes it."""
     fact = f"{tool.name}{HANDLE}"
-    names = {part: said[part].format(tool=tool.name) for part in ("first", "second", "key")}
+    parts = ("first", "second", "key")
+    names = {part: short(said[part].format(tool=tool.name)) for part in parts}
     texts = {**names, "text": tool.description}
     key = names["key"]
     first = tool.with_(
@@ -241,7 +227,7 @@ def split_by_part(tool: Tool, said: Words) -> Rewired:
     for name, fields in zip((said["first"], said["second"]), parts, strict=True):
         kept = ", ".join(field.path[-1] for field in fields)
         part = tool.with_(
-            name=name.format(tool=tool.name),
+            name=short(name.format(tool=tool.name)),
             description=said["text"].format(text=tool.description, fields=kept),
             returns=fields,
         )
@@ -389,7 +375,7 @@ def guard(tool: Tool, salt: str, said: Words) -> Rewired:
         A layer that shows both.
     """
     fact, key = f"{tool.name}{PERMIT}", said["key"]
-    names = {"tool": tool.name, "grant": said["grant"].format(tool=tool.name)}
+    names = {"tool": tool.name, "grant": short(said["grant"].format(tool=tool.name))}
     schema = {"type": "string", "description": said["says"].format(**names)}
     guarded = tool.with_(
         params=(*tool.params, Param(key, fact, schema)),

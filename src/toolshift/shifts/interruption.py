@@ -10,6 +10,7 @@ from typing import Any
 
 from toolshift.core import seed as seeds
 from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.names import short
 from toolshift.core.scene import Scene, Task
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import DESCRIPTION, Hint, Result, Tool, error
@@ -176,8 +177,9 @@ def _successor(old: str, kind: str, task: Task, taken: set[str]) -> str:
     parts = {"verb": verb, "rest": rest, "affix": table["affixes"][kind]}
     pattern: str = rng.choice(table["patterns"])
     name = pattern.format(**parts, word=rng.choice(UNRELATED)).replace("__", "_").strip("_")
+    name = short(name)
     while name in taken:
-        name += str(len(taken) % 10)
+        name = short(name + str(len(taken) % 10))
     taken.add(name)
     return name
 

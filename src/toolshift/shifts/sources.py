@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from toolshift.core.names import short
 from toolshift.core.scene import Scene, reword
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import DESCRIPTION, Field, Tool
@@ -35,11 +36,11 @@ def conflicting_sources(scene: Scene, rng: Random, severity: Severity) -> Change
         raise NotApplicable("no single lookup brings the answer")
     tool = rng.choice(deciding)
     said = words("sources", scene, rng)
-    names = [f"{tool.name}_{word}" for word in said["copies"]]
+    names = [short(f"{tool.name}_{word}") for word in said["copies"]]
     if severity == 1:
         only = _copy(tool, names[0], tool.name, said)
         return Change(layer=Rewired(frozenset(), ((only, Stale(tool, said["copies"][0])),)))
-    right = said["right"].format(tool=tool.name)
+    right = short(said["right"].format(tool=tool.name))
     live = tool.with_(
         name=right, description=said["text"].format(text=tool.description), authority=1
     )
