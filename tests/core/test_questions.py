@@ -11,6 +11,8 @@ from toolshift.core.fact import Goal
 from toolshift.core.questions import asked_about
 from toolshift.core.user import MORE, Ask
 from toolshift.core.user import answer as user_answers
+from toolshift.episode.draw import make_scene
+from toolshift.train.data import _VariedBackend
 from toolshift.worlds.own.world import _as_fact
 from toolshift.worlds.registry import OURS, find_world
 
@@ -112,3 +114,62 @@ def test_the_wordings_that_the_words_were_tuned_on_stay_understood() -> None:
                 right += asked_about(question, goal, find_world(world).facts)[:1] == (slot,)
     assert asked > 100
     assert right / asked > 0.98
+
+
+@pytest.mark.parametrize(
+    ("world", "goal", "open_slot", "question"),
+    [
+        ("poi", BOOKING, "party_size", "A table for two, three, more?"),
+        ("poi", BOOKING, "slot_time", "At what point in the day should your booking begin?"),
+        ("poi", BOOKING, "city", "In what locality can Quiet Thistle be found?"),
+        ("poi", NEARER, "other_name", "Apart from Quiet Thistle, which venue is in the running?"),
+        ("poi", NEARER, "origin", "Quiet Thistle or Red Lantern, closer to what?"),
+        ("medical", DOSE, "dose", "medication: Ruvolol\ndose_mg: ?"),
+        ("medical", DOSE, "birth_date", 'find_patient(name="Anna Weiss", birth_date=?)'),
+        ("medical", DOSE, "medication", "What's being prescribed here? I've only got the 40 mg."),
+        ("retail", PRODUCT, "other_product", "Name the item that competes with the walnut lamp."),
+        ("retail", PRODUCT, "product_name", "What is the first item, to go with the steel kettle?"),
+    ],
+)
+def test_the_detail_that_the_request_leaves_open_is_understood_in_unusual_words(
+    world: str, goal: Goal, open_slot: str, question: str
+) -> None:
+    said = " ".join(str(value) for slot, value in goal.items() if slot != open_slot)
+    assert asked_about(question, goal, find_world(world).facts, said)[:1] == (open_slot,)
+
+
+@pytest.mark.parametrize(
+    ("world", "goal", "question"),
+    [
+        ("poi", BOOKING, "Do you prefer to sit indoors or on the terrace?"),
+        ("poi", BOOKING, "Do you know what Quiet Thistle charges?"),
+        ("medical", DOSE, "Is the patient pregnant or breastfeeding?"),
+        ("medical", DOSE, "Which pharmacy should the prescription be sent to?"),
+        ("retail", PRODUCT, "How much does the walnut lamp weigh?"),
+        ("retail", PRODUCT, "Was the item damaged?"),
+    ],
+)
+def test_what_no_request_says_gets_no_value_though_a_detail_is_open(
+    world: str, goal: Goal, question: str
+) -> None:
+    for left_open in goal:
+        said = " ".join(str(value) for slot, value in goal.items() if slot != left_open)
+        assert not set(asked_about(question, goal, find_world(world).facts, said)) & set(goal)
+
+
+def test_the_first_of_two_bare_details_is_answered() -> None:
+    facts = find_world("poi").facts
+    goal = {"city": "Berlin", "category": "museum"}
+    assert asked_about("City and kind of place?", goal, facts) == ("city", "category")
+    assert asked_about("Kind of place and city?", goal, facts) == ("category", "city")
+
+
+@pytest.mark.parametrize("world", OURS)
+def test_every_wording_of_the_training_data_is_understood(world: str) -> None:
+    facts = find_world(world).facts
+    for kind in find_world(world).kinds:
+        ask = make_scene(find_world(world), kind, 0).asks[0]
+        for slot in set(ask.goal) & set(facts):
+            for wording in _VariedBackend.wordings:
+                question = wording.format(facts[slot].label)
+                assert asked_about(question, ask.goal, facts, ask.text) == (slot,)

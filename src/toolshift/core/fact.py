@@ -28,16 +28,32 @@ class Fact:
     hints: tuple[str, ...] = ()
 
 
-def read_facts(module: str) -> dict[str, Fact]:
-    """Reads the `facts.toml` beside a module: a world's facts by slot."""
+class Facts(dict[str, Fact]):
+    """A world's facts by slot.
+
+    Attributes:
+        weights: the file of its question classifier; None where it has none.
+    """
+
+    weights: Path | None = None
+
+
+def read_facts(module: str) -> Facts:
+    """Reads the `facts.toml` beside a module, and finds the `questions.npz` beside it."""
     with Path(module).with_name("facts.toml").open("rb") as file:
         table = tomllib.load(file)
-    return {
-        slot: Fact(
-            told["label"],
-            tuple(told["words"]),
-            tuple(told.get("sure", ())),
-            tuple(told.get("hints", ())),
+    facts = Facts(
+        (
+            slot,
+            Fact(
+                told["label"],
+                tuple(told["words"]),
+                tuple(told.get("sure", ())),
+                tuple(told.get("hints", ())),
+            ),
         )
         for slot, told in table.items()
-    }
+    )
+    weights = Path(module).with_name("questions.npz")
+    facts.weights = weights if weights.exists() else None
+    return facts

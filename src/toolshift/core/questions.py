@@ -1,4 +1,8 @@
-"""What a question asks about: its focus decides, and values that are mentioned are context."""
+"""What a question asks about: its focus decides, and values that are mentioned are context.
+
+Where a world has a trained classifier of questions, that decides, and the rule only where it is
+unsure. Elsewhere, as in worlds of one's own, the rule decides by the words of the details.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolshift.core.fact import Fact, Goal
+from toolshift.core.fact import Fact, Facts, Goal
+from toolshift.core.question_classifier import CONFIRMS, GIVEN, read_weights
 
-GIVEN = re.compile(r"⟦(\w+)⟧")
-"""How a value of the goal is written once it has been masked."""
+LEAD = 0.8
+"""By how much a classifier's slot must lead, in log probability; below it the rule decides."""
 
 _MARKUP = re.compile(r"[*`#>]+|(?<!\w)_+|_+(?!\w)")
 _BULLET = re.compile(r"^\s*(?:[-•–]|\(?(?:\d{1,2}|[a-h])[.)])\s+", re.MULTILINE)
@@ -41,11 +46,6 @@ _ASKS = re.compile(
     r"|(?:do|did|could|can|does|is|was)(?: not|n't|nt)|cannot|unable|without|left|have to know"
     r"|no record|neither)\b"
     rf"|^{_BEFORE}{_WH}\b|^{_ITEM}"
-)
-_CONFIRMS = re.compile(
-    r"(?:^|: )(?:so |sorry, |and |just to \w+:? |thanks, )*"
-    r"(?:is|are|was|were|did|do|does|should|shall|am)\b"
-    r"|\b(?:right|correct|yes|isn't it|did you mean|confirm(?:ing)?)\b"
 )
 _POINTS_BACK = re.compile(
     r"\bwhich (?:ones?|is|are|of (?:them|these|those)|applies|counts|should)\b"
@@ -139,7 +139,7 @@ class Reading:
         both = [slot for slot in stated if slot in self.torn and stated.count(slot) > 1]
         if both:
             return Cue(both[0], 4, 0, 0, asked=True, given=True)
-        if not stated or _ASKS_OPENLY.search(clause) or not _CONFIRMS.search(clause):
+        if not stated or _ASKS_OPENLY.search(clause) or not CONFIRMS.search(clause):
             return None
         level: dict[str, int] = {}
         for cue in cues:
@@ -167,7 +167,7 @@ class Reading:
             if best and best.level > 1:
                 return best.slot
             stated = GIVEN.findall(clause)
-            if stated and any(_CONFIRMS.search(one) for one, _ in self.clauses):
+            if stated and any(CONFIRMS.search(one) for one, _ in self.clauses):
                 return max(stated, key=lambda s: (s in self.torn, s in self.likely))
         return ""
 
@@ -190,6 +190,19 @@ def asked_about(
     plain = _label_of(question, goal, vocabulary)
     if plain:
         return (plain,)
+    if not (isinstance(vocabulary, Facts) and vocabulary.weights):
+        return _by_rule(question, goal, vocabulary, said)
+    known = {slot: value for slot, value in goal.items() if slot in vocabulary}
+    guess = read_weights(vocabulary.weights).guess(mask(question, known), _states(known, said))
+    if len(guess.slots) > 1 or guess.lead >= LEAD:
+        return guess.slots
+    return _by_rule(question, goal, vocabulary, said) or guess.slots
+
+
+def _by_rule(
+    question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str
+) -> tuple[str, ...]:
+    """The slots that a question asks about by the words of the vocabulary."""
     reading = read(question, goal, vocabulary, said)
     found: dict[str, int] = {}
     before = ""
@@ -234,12 +247,13 @@ def read(question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str) -
                 asked.append(asks)
     if not any(asked):
         asked = [True] * len(clauses)
+    states = _states(known, said)
     return Reading(
         tuple((clause, _cues(clause, vocabulary)) for clause in clauses),
         tuple(asked),
         frozenset(known),
-        frozenset(slot for slot, value in known.items() if isinstance(value, tuple)),
-        frozenset(slot for slot, value in known.items() if _open(value, said)),
+        frozenset(slot for slot, state in states.items() if state == "torn"),
+        frozenset(slot for slot, state in states.items() if state != "said"),
     )
 
 
@@ -299,9 +313,18 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){joined.removesuffix(chr(92) + 'W+')}(?!\w)")
 
 
-def _open(value: object, said: str) -> bool:
-    """Whether a request leaves a value open: it does not state it, or it states two."""
-    return isinstance(value, tuple) or str(value).lower() not in said.lower()
+def _states(known: Goal, said: str) -> dict[str, str]:
+    """Whether what the user has said leaves a value "open", has "said" it, or is "torn".
+
+    Of two values that contradict, one that was said more often has been confirmed by a reply.
+    """
+    stated = GIVEN.findall(mask(said, known))
+    states = {slot: "said" if slot in stated else "open" for slot in known}
+    for slot, value in known.items():
+        if isinstance(value, tuple):
+            times = {len(GIVEN.findall(mask(said, {slot: one}))) for one in value}
+            states[slot] = "torn" if len(times) == 1 else "said"
+    return states
 
 
 def _label_of(question: str, goal: Goal, vocabulary: Mapping[str, Fact]) -> str:

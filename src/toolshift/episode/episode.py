@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -150,7 +151,8 @@ class Episode:
         """Asks the user; returns his reply."""
         self._still_going()
         ask = self.ask_now
-        reply = user_answers(question, ask, self.scene.world.facts)
+        so_far = replace(ask, text=self._heard())
+        reply = user_answers(question, so_far, self.scene.world.facts)
         torn = isinstance(ask.goal.get(reply.slot), tuple)
         evidence = "contradictory_request" if torn else ""
         self.steps.append(

@@ -1,0 +1,255 @@
+"""Which detail a question asks for, by a linear model over its words that was trained beforehand.
+
+A question is read with its known values masked by their slots, so the model never sees a value. A
+score is the sum of the weights of what the text has: word n-grams, character n-grams of words, and
+for each slot what is known of it and which words stand around its values. Weights are small
+integers, so the same question gets the same score on every machine. They come from
+`studies/strangers/questions/train.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+GIVEN = re.compile(r"⟦(\w+)⟧")
+"""How a value of the goal is written once it has been masked."""
+
+CONFIRMS = re.compile(
+    r"(?:^|: )(?:so |sorry, |and |just to \w+:? |thanks, )*"
+    r"(?:is|are|was|were|did|do|does|should|shall|am)\b"
+    r"|\b(?:right|correct|yes|isn't it|did you mean|confirm(?:ing)?)\b"
+)
+"""Words that ask to confirm a value rather than to state one."""
+
+WORDS = 1 << 13
+"""Rows of weights for what a text has, one column a slot."""
+SPOTS = 1 << 11
+"""Weights for what is known of a slot in a text; all slots share them."""
+
+PART = 1.0
+"""By how much the best slot must lead in a part of a question that has several."""
+APART = 5.0
+"""How far behind the best slot each of several may be in the whole question."""
+
+_TOKEN = re.compile(r"⟦\w+⟧|[\w']+|[?:=|.…/{-]|▪")
+_LETTER = re.compile(r"[^\W\d_]")
+_CUT = re.compile(
+    r"\n|▪|(?<=[.!?;:])\s+|,\s+|\s+(?=(?:and|then|as well as|also)\b)"
+    r"|\s+(?=\((?:[a-e]|i+|\d)\))|(?<=\?)"
+)
+_OPENLY = frozenset(
+    [
+        "which",
+        "what",
+        "what's",
+        "whats",
+        "when",
+        "where",
+        "whereabouts",
+        "who",
+        "who's",
+        "whose",
+        "whom",
+        "how",
+    ]
+)
+_CLOSED = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "did",
+        "do",
+        "does",
+        "should",
+        "shall",
+        "right",
+        "correct",
+        "yes",
+        "confirm",
+        "confirming",
+        "mean",
+        "sure",
+        "verify",
+        "isn't",
+        "ok",
+        "okay",
+        "agree",
+    ]
+)
+_NO_SLOT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a question asks for.
+
+    Attributes:
+        slots: the slots in order; none where the question asks for no detail.
+        lead: by how much the first leads, in units of log probability.
+    """
+
+    slots: tuple[str, ...]
+    lead: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionClassifier:
+    """The weights of a world.
+
+    Attributes:
+        slots: the slots, and "" for no detail.
+        words: int8, of shape (`WORDS`, slots).
+        spots: int16, of shape (`SPOTS`,).
+        scale: what one unit of weight is in log probability.
+    """
+
+    slots: tuple[str, ...]
+    words: NDArray[np.int8]
+    spots: NDArray[np.int16]
+    scale: float
+
+    def guess(self, text: str, states: Mapping[str, str]) -> Guess:
+        """The slots that a question asks for.
+
+        Args:
+            text: the question, masked.
+            states: for each slot that the user knows, whether the request leaves it "open", has
+                "said" it, or is "torn" between two values.
+
+        Returns:
+            One slot, or two where a first part of the question asks for one and the rest for
+            another.
+        """
+        scores = self._scores(text, states)
+        best, lead = self._best(scores)
+        for cut in cuts(text):
+            first, lead_here = self._best(self._scores(text[:cut], states))
+            if first not in states or lead_here < PART or _is_context(first, text, cut, states):
+                continue
+            second, lead_there = self._best(self._scores(text[cut:], states))
+            if second not in states or second == first or lead_there < PART:
+                continue
+            behind = scores.max() - min(scores[self.slots.index(s)] for s in (first, second))
+            if behind * self.scale <= APART:
+                return Guess((first, second), min(lead_here, lead_there))
+        return Guess((best,) if best else (), lead)
+
+    def _best(self, scores: NDArray[np.int64]) -> tuple[str, float]:
+        second, first = np.argsort(scores, kind="stable")[-2:]
+        return self.slots[first], float(scores[first] - scores[second]) * self.scale
+
+    def _scores(self, text: str, states: Mapping[str, str]) -> NDArray[np.int64]:
+        """The score of each slot."""
+        found = tokens(text)
+        rows = buckets(features(found, states), WORDS)
+        of_slots = [
+            self.spots[buckets(spot_features(slot, found, states), SPOTS)].sum(dtype=np.int64)
+            for slot in self.slots
+        ]
+        total: NDArray[np.int64] = self.words[rows].sum(axis=0, dtype=np.int64)
+        return total + np.array(of_slots, dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def read_weights(path: Path) -> QuestionClassifier:
+    """Reads the weights of a world."""
+    with np.load(path) as stored:
+        return QuestionClassifier(
+            tuple(str(slot) for slot in stored["slots"]),
+            stored["words"],
+            stored["spots"],
+            float(stored["scale"]),
+        )
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a masked text, its masks and the marks that matter; numbers look alike."""
+    return [
+        "0" * len(token) if token.isalnum() and any(map(str.isdigit, token)) else token
+        for token in _TOKEN.findall(text)
+    ]
+
+
+def features(found: list[str], states: Mapping[str, str]) -> set[str]:
+    """What a text has: n-grams of its words, with masks by slot and by state, and of letters.
+
+    Args:
+        found: the tokens of the text.
+        states: as for `QuestionClassifier.guess`.
+    """
+    lines = [found]
+    if any(token[0] == "⟦" for token in found):
+        lines.append([f"⟦{states.get(t[1:-1], '')}⟧" if t[0] == "⟦" else t for t in found])
+    names = set(found)
+    for line in lines:
+        edged = ["^", *line, "$"]
+        names |= {f"{a} {b}" for a, b in pairwise(edged)}
+        names |= {f"{a} {b} {c}" for a, b, c in zip(edged, edged[1:], edged[2:], strict=False)}
+    for word in set(found):
+        if word[0] != "⟦" and _LETTER.search(word):
+            names |= _letters(word)
+    return names | {"1: " + " ".join(found[:length]) for length in (1, 2, 3)}
+
+
+def spot_features(slot: str, found: list[str], states: Mapping[str, str]) -> set[str]:
+    """What is known of a slot in a text, and the words around its values."""
+    state = states.get(slot)
+    if state is None:
+        return {"no slot" if slot == _NO_SLOT else "not known"}
+    mask = f"⟦{slot}⟧"
+    given = found.count(mask)
+    left_open = sum(other != "said" for other in states.values())
+    absent = sum(f"⟦{other}⟧" not in found for other in states)
+    aside = min(len(states) - absent - (given > 0), 2)
+    manner = f"{'asks' if _OPENLY & {*found} else ''} {'confirms' if _CLOSED & {*found} else ''}"
+    names = {state, f"{state} given {min(given, 2)} open {min(left_open, 2)}"}
+    names |= {f"{manner} given {min(given, 2)} aside {aside}", f"{manner} {state} {min(given, 2)}"}
+    if not given:
+        return names | {f"{state} absent {min(absent, 3)}"}
+    edged = [*"^^^", *found, *"$$$"]
+    around = ["⟦⟧" if token[0] == "⟦" else token for token in edged]
+    for place, token in enumerate(edged):
+        if token == mask:
+            left, right = around[place - 3 : place], around[place + 1 : place + 4]
+            names |= {f"left {' '.join(left[-n:])}" for n in (1, 2, 3)}
+            names |= {f"right {' '.join(right[:n])}" for n in (1, 2, 3)}
+            names |= {f"between {left[-1]} {right[0]}", f"{state} left {left[-1]}"}
+    return names
+
+
+def buckets(names: Iterable[str], size: int) -> list[int]:
+    """The rows of the weights for features; two that fall into one row count once."""
+    return sorted({zlib.crc32(name.encode()) % size for name in names})
+
+
+def cuts(text: str) -> list[int]:
+    """Where a text may be cut in two with words on both sides."""
+    return [
+        place
+        for place in sorted({spot.start() for spot in _CUT.finditer(text)})
+        if re.search(r"\w", text[:place]) and re.search(r"\w", text[place:])
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _letters(word: str) -> frozenset[str]:
+    edged = f"<{word}>"
+    sizes = (3, 4, 5)
+    return frozenset(edged[i : i + n] for n in sizes for i in range(len(edged) - n + 1))
+
+
+def _is_context(slot: str, text: str, cut: int, states: Mapping[str, str]) -> bool:
+    """Whether a question states a slot's value, and does not ask to confirm it."""
+    given = f"⟦{slot}⟧" in text and states[slot] != "torn"
+    return given and not CONFIRMS.search(text[:cut])
