@@ -8,9 +8,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import run_plan
+from toolshift.api import report_of, run_plan
+from toolshift.connect.pytest_runs import Asked, Played, ShiftResult
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -237,3 +239,36 @@ def test_the_plugin_is_described_and_imports_nothing_heavy(site: pytest.Pytester
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.8, 0.9, ""),
+        (0.79, 0.8, "may be under 80%: 3 void episodes decide"),
+        (0.6, 0.79, "passes 70% (60% with void episodes as failures, 79% as passes)> is under 80%"),
+    ],
+)
+def test_void_episodes_count_against_a_pass_and_for_a_failure(
+    baseline: Path, low: float, high: float, said: str
+) -> None:
+    folder = RunFolder.read(baseline)
+    about = report_of(folder).agents[0]
+    rates = [replace(about.clean.accuracy, estimate=rate) for rate in (0.7, low, high)]
+    measures = replace(
+        about.clean, void=3, accuracy=rates[0], accuracy_all=rates[1], accuracy_best=rates[2]
+    )
+    asked = Asked("oracle")
+    result = ShiftResult("clean", "oracle", measures, baseline, asked, Played(folder, about))
+    if not said:
+        result.assert_accuracy(0.8)
+        return
+    with pytest.raises(AssertionError) as failure:
+        result.assert_accuracy(0.8)
+    assert said in str(failure.value)
+    lenient = ShiftResult(
+        "clean", "oracle", measures, baseline, Asked("oracle", inconclusive="skip"), result._played
+    )
+    wanted = pytest.skip.Exception if "may be" in said else AssertionError
+    with pytest.raises(wanted):
+        lenient.assert_accuracy(0.8)

@@ -89,6 +89,27 @@ def test_a_weakness_fails_its_tier_and_no_other(baseline: RunFolder, tmp_path: P
     assert gate.exit_code() == 1
 
 
+def test_what_fails_now_is_lost_and_what_passes_now_is_gained(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    def breaks(cell: Cell) -> bool:
+        return [each.shift for each in cell.shifts] == ["redirect"] and cell.index < 2
+
+    worse = changed(baseline, tmp_path / "new", lambda cell, r: failed(r) if breaks(cell) else r)
+    broken = {r.episode for r in worse.records() if breaks(worse.cell(r))}
+    lost = family(judge(baseline, worse, 50), "interaction")
+    assert (lost.lost, lost.gained) == (len(broken), 0)
+    assert len(lost.examples) == 5
+    assert set(lost.examples) <= broken
+    assert lost.candidate < lost.baseline == 1
+    assert lost.change.estimate == pytest.approx(lost.candidate - 1)
+    gained = family(judge(worse, baseline, 50), "interaction")
+    assert (gained.lost, gained.gained, gained.examples) == (0, len(broken), [])
+    assert gained.change.estimate == pytest.approx(-lost.change.estimate)
+    by_shift = family(judge(baseline, worse, 50), "redirect")
+    assert (by_shift.gated, by_shift.lost) == (False, len(broken))
+
+
 def test_void_scenes_do_not_hide_what_even_the_best_case_fails(
     baseline: RunFolder, tmp_path: Path
 ) -> None:

@@ -174,6 +174,29 @@ class ShiftResult:
             _inconclusive(said, self._asked.inconclusive)
         raise AssertionError(said)
 
+    def assert_accuracy(self, least: float) -> None:
+        """Fails where the agent passes less than a share, by the gate's rule of void episodes.
+
+        It passes if the share is reached even with void episodes as failures, and fails if it is
+        not even with them as passes. Between these it is inconclusive: it then fails, is skipped
+        or xfails, as the marker's `inconclusive` or the ini option `toolshift_inconclusive` says.
+
+        Args:
+            least: the accuracy that is wanted, between 0 and 1.
+        """
+        __tracebackhide__ = True
+        low, high = self.bounds
+        if low >= least:
+            return
+        said = f"{self!r} is under {least:.0%}\nrun folder: {self.run}"
+        if high >= least:
+            said = (
+                f"{self!r} may be under {least:.0%}: {self.measures.void} void episodes decide\n"
+                f"run folder: {self.run}"
+            )
+            _inconclusive(said, self._asked.inconclusive)
+        raise AssertionError(said)
+
 
 def _inconclusive(said: str, policy: str) -> None:
     __tracebackhide__ = True
