@@ -36,7 +36,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import EpisodeBackend, OracleAgent
-from toolshift.shifts.registry import apply
+from toolshift.shifts.registry import apply, find_shift
 from toolshift.worlds.registry import OURS, find_world
 
 HERE = Path(__file__).parent
@@ -160,7 +160,7 @@ def end_to_end(wordings: Wordings, matcher: Matcher, clean: list[Scene]) -> dict
     total: Counter[str] = Counter()
     for scene in clean:
         for name in SHIFTS:
-            for severity in (1, 2, 3):
+            for severity in find_shift(name).severities:
                 try:
                     shifted = apply(scene, name, severity)
                 except NotApplicable:
