@@ -413,38 +413,40 @@ def main() -> int:
     those = [each for each in named() if each.module in modules]
     those += chosen(modules, options.sample, options.seed)
     preload()
-    verdicts = []
+    verdicts: list[Verdict] = []
     for module in dict.fromkeys(mutant.module for mutant in those):
         outcome, seconds = run_tests(module, path_of(module).read_text())
         print(f"{module}: its tests take {seconds:.1f} s", flush=True)
         if outcome != "survived":
             raise SystemExit(f"the tests of {module} fail without any mutant")
         verdicts += [trial(mutant) for mutant in those if mutant.module == module]
+        if options.json:  # after each module, for a run takes long and may be stopped
+            options.json.write_text(json.dumps(record(verdicts, options), indent=1) + "\n")
     found = tally(verdicts)
     for module, row in found.items():
         print(module, row)
-    if options.json:
-        names = {name for name, *_ in NAMED}
-        words = [*options.modules, *(["--sample", str(options.sample)] if options.sample else [])]
-        record = {
-            "command": " ".join(
-                ["python benchmarks/mutation.py", *words, f"--seed {options.seed}"]
-            ),
-            "modules": found,
-            "named": {each.name: each.outcome for each in verdicts if each.name in names},
-            "survived": [
-                {
-                    "mutant": each.name,
-                    "line": each.before,
-                    "changed": each.after,
-                    "equivalent": EQUIVALENT.get((each.module, each.after), ""),
-                }
-                for each in verdicts
-                if each.survived
-            ],
-        }
-        options.json.write_text(json.dumps(record, indent=1) + "\n")
     return 0 if found["all"]["killed_percent"] >= options.least else 1
+
+
+def record(verdicts: Sequence[Verdict], options: argparse.Namespace) -> dict[str, object]:
+    """The figures and the survivors, with the command that makes them."""
+    words = [*options.modules, *(["--sample", str(options.sample)] if options.sample else [])]
+    names = {name for name, *_ in NAMED}
+    return {
+        "command": " ".join(["python benchmarks/mutation.py", *words, f"--seed {options.seed}"]),
+        "modules": tally(verdicts),
+        "named": {each.name: each.outcome for each in verdicts if each.name in names},
+        "survived": [
+            {
+                "mutant": each.name,
+                "line": each.before,
+                "changed": each.after,
+                "equivalent": EQUIVALENT.get((each.module, each.after), ""),
+            }
+            for each in verdicts
+            if each.survived
+        ],
+    }
 
 
 if __name__ == "__main__":

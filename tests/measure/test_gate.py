@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from math import nan
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,8 @@ from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
-from toolshift.measure.gate import Family, Gate, judge
+from toolshift.measure.gate import Family, Gate, check_options, in_percent, in_points, judge
+from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
@@ -108,6 +110,58 @@ def test_what_fails_now_is_lost_and_what_passes_now_is_gained(
     assert gained.change.estimate == pytest.approx(-lost.change.estimate)
     by_shift = family(judge(baseline, worse, 50), "redirect")
     assert (by_shift.gated, by_shift.lost) == (False, len(broken))
+
+
+@pytest.mark.parametrize(
+    ("by", "families", "shown"),
+    [
+        ("tier", ["clean", "perception", "interaction", "overall"], 2),
+        ("dimension", ["clean", "action", "observation", "overall"], 2),
+        ("shift", ["clean", "identity_erasure", "redirect", "overall"], 0),
+        ("overall", ["clean", "overall"], 2),
+    ],
+)
+def test_what_makes_a_family_can_be_chosen(
+    baseline: RunFolder, by: str, families: list[str], shown: int
+) -> None:
+    gate = judge(baseline, baseline, 5, by=by)
+    assert sorted(each.label for each in gate.families) == sorted(families)
+    assert all(each.gated for each in gate.families)
+    assert len(gate.shifts) == shown
+    assert not any(each.gated for each in gate.shifts)
+    assert (gate.confidence, gate.margin, gate.max_void) == (0.9, 5, 5)
+
+
+@pytest.mark.parametrize("margin", [0.25, 99.9])
+def test_margins_up_to_their_limits_are_taken(margin: float) -> None:
+    check_options(margin)
+
+
+@pytest.mark.parametrize("margin", [0, -1, 0.249, 100])
+def test_margins_beyond_their_limits_are_refused(margin: float) -> None:
+    with pytest.raises(UsageError, match="points of accuracy"):
+        check_options(margin)
+
+
+def test_a_share_given_as_a_margin_is_explained() -> None:
+    with pytest.raises(UsageError, match=r"0.05 is one task in 2,000; for 5 points write 5"):
+        check_options(0.05)
+
+
+@pytest.mark.parametrize(("max_void", "fits"), [(0, True), (100, True), (-1, False), (101, False)])
+def test_the_share_of_void_scenes_is_a_percentage(max_void: float, fits: bool) -> None:
+    if fits:
+        check_options(5, max_void=max_void)
+        return
+    with pytest.raises(UsageError, match="from 0 to 100"):
+        check_options(5, max_void=max_void)
+
+
+def test_changes_and_rates_in_words() -> None:
+    assert in_points(Interval(-0.012, -0.039, 0.014, "exact", 80)) == "-1.2 [-3.9, +1.4]"
+    assert in_points(Interval(0.0, -0.0001, 0.0, "exact", 80)) == "+0.0 [+0.0, +0.0]"
+    assert in_points(Interval(nan, nan, nan, "exact", 0)) == "not known"
+    assert (in_percent(0.756), in_percent(nan)) == ("76%", "")
 
 
 def test_void_scenes_do_not_hide_what_even_the_best_case_fails(
