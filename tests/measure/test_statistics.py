@@ -64,6 +64,8 @@ def test_wilson_without_trials_is_nan_and_bad_counts_are_refused():
     assert isnan(s.wilson(0, 0).estimate)
     with pytest.raises(ValueError, match="successes"):
         s.wilson(4, 3)
+    with pytest.raises(ValueError, match="successes"):
+        s.wilson(-0.5, 3)
 
 
 def test_cluster_rate_is_wilson_for_one_binary_trial():
