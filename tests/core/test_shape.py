@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.core.operations import apart, spoken
 from toolshift.core.shape import Shape, moved
-from toolshift.core.tool import JSON, Field, Operation, Param, Tool
+from toolshift.core.tool import JSON
 
 TEXT = st.text(max_size=8)
 NUMBER = st.integers(-(10**6), 10**6) | st.floats(-(10**4), 10**4).map(lambda x: round(x, 3))
@@ -60,44 +59,3 @@ def test_a_clock_goes_past_midnight() -> None:
     assert moved("from 23:30 to 00:10, 7:15 and 24:00 stay", 60) == (
         "from 00:30 to 01:10, 7:15 and 24:00 stay"
     )
-
-
-# -- tools that do several things --------------------------------------------------------------
-
-FIND = Tool("find", "Find it", (Param("name", "name", {}),), (Field(("id",), "id"),), origin=("f",))
-BUY = Tool("buy", "Buy it", (Param("id", "id", {}),), (Field(("ref",), "ref"),), origin=("b",))
-
-
-def several(nested: bool) -> Tool:
-    own = () if nested else (Param("what", "name", {}, False), Param("id", "id", {}, False))
-    nest = (Param("input", "the input", {}),) if nested else ()
-    return Tool(
-        "do",
-        "Does it",
-        (Param("action", "the action", {}), *nest, *own, Param("page", "page", {}, False)),
-        (),
-        origin=("f", "b"),
-        operations=(
-            Operation("find", FIND, "the action", "the input" * nested, (("name", "name"),)),
-            Operation("buy", BUY, "the action", "the input" * nested, (("id", "id"),)),
-        ),
-    )
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_an_operation_is_a_tool_of_its_own_that_is_called_through_the_shown_one(
-    nested: bool,
-) -> None:
-    find, buy = apart((several(nested),))
-    assert [tool.key for tool in (find, buy)] == ["do find", "do buy"]
-    assert find.yields("id")
-    assert not find.yields("ref")
-    assert set(find.needs) == {"the action", "name"}
-    call = {"action": "find", find.params[1].name: "x", "page": 2}
-    own = {"input": {"name": "x"}} if nested else {"what": "x"}
-    assert spoken(find, call) == {"action": "find", "page": 2, **own}
-
-
-def test_a_tool_that_resembles_one_of_several_has_no_operations() -> None:
-    decoy = several(False).with_(origin=())
-    assert apart((decoy,)) == (decoy,)

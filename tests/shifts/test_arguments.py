@@ -359,21 +359,6 @@ def test_choices_of_live_tools_go_below_as_they_were() -> None:
     assert refused.data["error"]["code"] == "invalid_arguments"
 
 
-def test_a_unit_that_a_key_names_changes_on_live_tools_with_a_note() -> None:
-    outputs = {
-        "type": "object",
-        "properties": {"weight_kg": {"type": "number"}, "price_min": {"type": "number"}},
-    }
-    weigh = {**_mcp("weigh", {"id": {"type": "string"}}), "outputSchema": outputs}
-    toolbox = from_mcp([weigh])
-    scene = shifted_live(live_scene(toolbox), (Applied("unit_change", 2),))
-    fields = toolbox.tools[0].returns
-    live = Live(scene, toolbox, lambda *_: Result(True, {"weight_kg": 1.5, "price_min": 2}, fields))
-    assert live.call("weigh", {"id": "x"}).result.data == {"weight": 150, "price_min": 2}
-    assert "decagrams" in live.tools()[0].description
-    assert "outputSchema" not in toolbox.speak(live.tools()[0])
-
-
 def _mcp(name: str, properties: dict[str, Any], required: list[str] | None = None) -> Any:
     schema = {"type": "object", "properties": properties}
     schema["required"] = list(properties) if required is None else required
