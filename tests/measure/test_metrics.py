@@ -10,6 +10,7 @@ from scipy import stats
 
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
+from toolshift.core.message import Usage
 from toolshift.core.scene import Applied
 from toolshift.episode.grade import Grade
 from toolshift.measure.diagnosis import (
@@ -23,6 +24,7 @@ from toolshift.measure.diagnosis import (
 from toolshift.measure.metrics import ALPHA, Arms, Measures, Scored, tier_of
 from toolshift.report.tables import behaviour_table, group_table
 from toolshift.runs.cell import Cell
+from toolshift.runs.run_folder import Reading
 
 CLEAN = ()
 ERASED = (Applied("identity_erasure", 2),)
@@ -308,3 +310,184 @@ def test_refusals_name_the_tier() -> None:
     row = tier(arms)
     said = diagnose(arms.measure("clean", arms.clean), None, [row], [row], [])
     assert any(f"of 1 unsolvable scene in {row.label} " in sentence for sentence in said)
+
+
+# -- every figure of a group, once -------------------------------------------------------------
+
+
+def graded(**changes: object) -> Grade:
+    return msgspec.structs.replace(GOOD, **changes)
+
+
+def test_every_task_weighs_the_same_in_accuracy() -> None:
+    """Task 0 passes three scenes, task 1 fails its only one."""
+    arms = Arms(
+        rows(CLEAN, (2, GOOD))
+        + rows(ERASED, (1, GOOD), (1, BAD))
+        + rows(ERASED, (1, GOOD), trial=1)
+        + rows(ERASED, (1, GOOD), trial=2)
+    )
+    row = tier(arms)
+    assert (row.episodes, row.tasks, row.accuracy.n) == (4, 2, 2)
+    assert row.accuracy.estimate == 0.5
+    assert row.drop.estimate == 0.5
+    assert row.accuracy_all.estimate == row.accuracy_best.estimate == 0.5
+    # The two scenes have three trials and one: of both only one can be drawn.
+    assert row.pass_hat == [0.5]
+    assert row.flip_rate == 0
+
+
+def test_bounds_count_void_episodes_as_failures_and_as_passes() -> None:
+    row = tier(Arms(rows(CLEAN, (10, GOOD)) + rows(ERASED, (6, GOOD), (2, BAD), (2, VOID))))
+    assert row.accuracy.estimate == pytest.approx(0.75)
+    assert row.bounds == (pytest.approx(0.6), pytest.approx(0.8))
+    assert row.void_matters
+
+
+@pytest.mark.parametrize(("voids", "matters"), [(0, False), (1, False), (2, True)])
+def test_more_than_one_in_fifty_matters(voids: int, matters: bool) -> None:
+    row = tier(Arms(rows(CLEAN, (50, GOOD)) + rows(ERASED, (50 - voids, GOOD), (voids, VOID))))
+    assert row.void_matters is matters
+
+
+def test_what_met_the_shift_is_measured_apart() -> None:
+    missed = graded(met=False)
+    arms = Arms(rows(CLEAN, (8, GOOD)) + rows(ERASED, (1, GOOD), (3, BAD), (4, missed)))
+    row = tier(arms)
+    assert row.met == 0.5
+    assert (row.accuracy_met.estimate, row.accuracy_met.n) == (0.25, 4)
+    assert (row.drop.estimate, row.drop_met.estimate) == (pytest.approx(0.375), 0.75)
+    none = tier(Arms(rows(CLEAN, (8, GOOD)) + rows(ERASED, (8, missed))))
+    assert isnan(none.drop_met.estimate)
+    assert none.met == 0
+
+
+def test_the_clean_group_has_no_drop_and_a_lone_group_no_clean() -> None:
+    arms = Arms(rows(CLEAN, (10, GOOD)))
+    clean = arms.measure("clean", arms.clean)
+    assert not clean.defined
+    assert clean.clean_defined
+    assert isnan(clean.drop_all.estimate)
+    assert clean.tier == clean.dimension == "none"
+    assert clean.p_value != clean.p_value
+    lone = tier(Arms(rows(ERASED, (10, GOOD))))
+    assert (lone.clean.n, lone.retention.n, lone.defined) == (0, 0, False)
+    empty = arms.measure("nothing", [])
+    assert (empty.episodes, empty.tasks, empty.accuracy.n) == (0, 0, 0)
+
+
+def test_rates_of_calls_are_over_all_calls() -> None:
+    one = graded(calls=10, errors=4, provoked=1, oracle_calls=5, exploration=None)
+    two = graded(calls=2, errors=0, provoked=0, oracle_calls=3, exploration=0.25)
+    row = tier(Arms(rows(CLEAN, (2, GOOD)) + rows(ERASED, (1, one), (1, two))))
+    assert row.tool_error_rate == pytest.approx(4 / 12)
+    assert row.own_error_rate == pytest.approx(3 / 12)
+    assert row.chain_length == 6
+    assert row.calls_to_oracle == pytest.approx(12 / 8)
+    assert row.exploration == 0.25
+    idle = graded(calls=0, errors=0, provoked=0, exploration=None, oracle_calls=0)
+    none = tier(Arms(rows(CLEAN, (2, GOOD)) + rows(ERASED, (2, idle))))
+    assert isnan(none.tool_error_rate)
+    assert isnan(none.exploration)
+    assert isnan(none.calls_to_oracle)
+    assert none.chain_length == 0
+
+
+def test_tokens_are_means_and_reading_is_relative_to_the_oracle() -> None:
+    first, second = rows(ERASED, (2, GOOD))
+    change = msgspec.structs.replace
+    read = [
+        change(first, usage=Usage(100, 10), reading=Reading(300, 100)),
+        change(second, usage=Usage(300, 50), reading=Reading(100, 100)),
+    ]
+    row = tier(Arms(rows(CLEAN, (2, GOOD)) + read))
+    assert (row.input_tokens, row.output_tokens, row.reading_to_oracle) == (200, 30, 2)
+
+
+def test_refusals_by_protocol_and_in_prose() -> None:
+    spoken = msgspec.structs.replace(REFUSED, prose=True, right_reason=False)
+    over = msgspec.structs.replace(BAD, refused=True, end="refused", cause="wrong_refusal")
+    cut = msgspec.structs.replace(BAD, end="budget", prose=True)
+    arms = Arms(
+        rows(CLEAN, (10, GOOD))
+        + rows(GONE, (2, REFUSED), (1, spoken), (1, FORCED), (1, over), (3, GOOD), (2, cut))
+    )
+    row = tier(arms)
+    assert row.unsolvable == 4
+    assert row.refusal_rate.estimate == 0.75
+    assert row.right_reason == pytest.approx(2 / 3)
+    assert row.wrong_refusal.estimate == pytest.approx(1 / 6)
+    assert row.refused_by_protocol == pytest.approx(0.3)
+    assert row.refused_in_prose == pytest.approx(0.1)
+    assert row.prose == pytest.approx(1 / 8)  # of the endings that were read
+    assert row.causes == {"memorised_name": 2, "answered_without_evidence": 1, "wrong_refusal": 1}
+    assert next(iter(row.causes)) == "memorised_name"
+    assert row.examples["wrong_refusal"] == "4"
+
+
+def test_questions_that_were_not_understood_are_counted_by_episode() -> None:
+    odd = graded(misunderstood=2)
+    row = tier(Arms(rows(CLEAN, (4, GOOD)) + rows(ERASED, (3, GOOD), (1, odd))))
+    assert row.misunderstood == 1
+
+
+def test_trials_of_scenes_flip_and_pass_together() -> None:
+    arms = Arms(
+        rows(CLEAN, (4, GOOD))
+        + rows(ERASED, (4, GOOD))
+        + rows(ERASED, (3, GOOD), (1, BAD), trial=1)
+        + rows(GONE, (4, REFUSED))
+        + rows(GONE, (4, REFUSED), trial=1)
+    )
+    whole = arms.measure("all", arms.shifted)
+    assert whole.pass_hat == [pytest.approx(15 / 16), pytest.approx(7 / 8)]
+    assert whole.flip_rate == pytest.approx(1 / 8)
+    assert (whole.tier, whole.dimension) == ("composed", "composed")
+
+
+def test_a_table_has_its_labels_in_order_and_its_p_values_adjusted() -> None:
+    arms = Arms(
+        rows(CLEAN, (30, GOOD))
+        + rows(GONE, (22, REFUSED), (8, FORCED))
+        + rows(ERASED, (23, GOOD), (7, BAD))
+    )
+    holm = arms.table(tier_of, "holm")
+    assert [row.label for row in holm] == ["internalization", "perception"]
+    ordered = arms.table(tier_of, "holm", ("perception", "absent", "internalization"))
+    assert [row.label for row in ordered] == ["perception", "internalization"]
+    raw = {label: 2 * 0.5**lost for label, lost in (("internalization", 8), ("perception", 7))}
+    assert holm[0].p_value == pytest.approx(2 * raw["internalization"])
+    assert holm[1].p_value == pytest.approx(max(raw["perception"], 2 * raw["internalization"]))
+    bh = arms.table(tier_of, "bh")
+    assert bh[0].p_value == pytest.approx(min(2 * raw["internalization"], raw["perception"]))
+
+
+def test_the_placebo_arm_is_measured_by_itself_and_never_against_itself() -> None:
+    arms = Arms(rows(CLEAN, (30, GOOD)) + rows(PLACEBO, (20, GOOD), (10, BAD)))
+    row = arms.measure_placebo()
+    assert row is not None
+    assert (row.label, row.beyond_placebo, row.significant) == ("placebo", None, True)
+    quiet = Arms(rows(CLEAN, (30, GOOD)) + rows(PLACEBO, (30, GOOD))).measure_placebo()
+    assert quiet is not None
+    assert not quiet.significant
+    assert Arms(rows(CLEAN, (3, GOOD))).measure_placebo() is None
+
+
+def test_a_gain_must_lie_beyond_the_placebo_on_its_own_side() -> None:
+    arms = Arms(
+        rows(CLEAN, (20, GOOD), (20, BAD))
+        + rows(PLACEBO, (20, GOOD), (20, BAD))
+        + rows(ERASED, (40, GOOD))
+    )
+    row = tier(arms)
+    assert row.drop.estimate == -0.5
+    assert row.beyond_placebo is True
+    assert row.significant
+
+
+def test_a_loss_against_void_clean_episodes_is_weighed_by_what_was_planned() -> None:
+    arms = Arms(rows(CLEAN, (16, GOOD), (4, VOID)) + rows(ERASED, (12, GOOD), (8, VOID)))
+    row = tier(arms)
+    assert row.drop_all.estimate == pytest.approx(0.2)
+    low = Arms(rows(CLEAN, (9, GOOD), (11, VOID)) + rows(ERASED, (9, GOOD), (11, BAD)))
+    assert isnan(tier(low).drop_all.estimate)  # under half with void episodes as failures
