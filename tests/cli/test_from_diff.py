@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,8 @@ import pytest
 from running import Run
 from shifts.test_release import edited, poi, rename
 
+from toolshift.report.html.method import run_command
+from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.files import FILES
 from toolshift.shifts.registry import find_shift
 
@@ -71,6 +77,18 @@ def test_a_run_takes_it_like_any_other_and_is_read_without_it(toolshift: Run, si
     (sides / "monday.json").unlink()
     code, again, fault = toolshift("report", "r", "--json")
     assert (code, again) == (0, told), fault
+
+
+def test_the_command_on_the_page_makes_the_run_again(toolshift: Run, sides: Path) -> None:
+    toolshift("shift", "from-diff", "old.json", "new.json", "--out", "monday.json", "--yes")
+    asked = ("run", "--agent", "oracle", "--kind", "visit", "--shift", "monday.json")
+    assert toolshift(*asked, "--tasks", "2", "--without", "reasoning", "--out", "RUN")[0] == 0
+    said = run_command(RunFolder.read(Path("RUN")).manifest)
+    (sides / "monday.json").unlink()
+    words = [sys.executable, "-m", *shlex.split(said), "--out", "again"]
+    known = {name: value for name, value in os.environ.items() if name != FILES}
+    subprocess.run(words, env=known, check=True, capture_output=True)
+    assert Path("again/plan.jsonl").read_bytes() == Path("RUN/plan.jsonl").read_bytes()
 
 
 def test_it_makes_training_data(toolshift: Run, sides: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from browser import chromium
 from surfing import Surfer, run_into, written
 
-from toolshift.api import report_of
+from toolshift.api import manifest, report_of
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply
@@ -23,7 +23,8 @@ from toolshift.measure.compare import compare
 from toolshift.measure.diagnosis import words
 from toolshift.report.html import write_page
 from toolshift.report.html.figures import safe_json, shown
-from toolshift.report.html.method import selection_options
+from toolshift.report.html.method import run_command, selection_options
+from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 
@@ -348,3 +349,11 @@ def test_the_commands_plan_the_same_run(asked: dict[str, Any]) -> None:
     assert msgspec.structs.replace(select(Selection(**again)), suite="") == msgspec.structs.replace(
         selection, suite=""
     )
+
+
+def test_a_long_command_is_whole() -> None:
+    shifts = ("all", "perception+redirect:1")
+    chosen = select(Selection(shifts=shifts, severities=(1, 2, 3)))
+    said = run_command(manifest(Plan(chosen, {}, ()), [{"name": "mine", "spec": "oracle"}]))
+    assert len(said) > 4000
+    assert said.count("--shift") == len(chosen.arms)

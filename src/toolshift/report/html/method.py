@@ -8,9 +8,12 @@ from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.measure.report import draws_entities
 from toolshift.report.html.figures import shown
-from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import Manifest, RunFolder
 from toolshift.runs.suite import Arm, ResolvedSelection, Selection, find_suite, select
+from toolshift.shifts.registry import find_shift
+
+LONGEST_COMMAND = 100_000
+"""Characters; one that is cut off could not be pasted."""
 
 
 def facts(folder: RunFolder) -> list[tuple[str, str]]:
@@ -58,15 +61,14 @@ def commands(folder: RunFolder) -> list[str]:
 def run_command(manifest: Manifest) -> str:
     """The `toolshift run` that plans the same cells.
 
-    An agent that has no spec is written as its name in capitals: the reader has to say how it is
-    made.
+    An agent that has no spec is written as `<its name>`: the reader has to say how it is made.
     """
     words = ["run"]
     for agent in manifest.agents:
         spec = agent.get("spec")
         words += ["--agent", str(spec) if spec else f"<{agent['name']}>"]
     words += [word for pair in selection_options(manifest.selection) for word in pair]
-    return shown(command(*words, travels=True), 4000)
+    return shown(command(*words, travels=True), LONGEST_COMMAND)
 
 
 def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
@@ -101,7 +103,16 @@ def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
 
 
 def _arm(arm: Arm) -> str:
-    return write_stack(arm.shifts) + (f"*{arm.tasks}" if arm.tasks else "")
+    stack = "+".join(f"{_named(applied.shift)}:{applied.severity}" for applied in arm.shifts)
+    return stack + (f"*{arm.tasks}" if arm.tasks else "")
+
+
+def _named(shift: str) -> str:
+    """A shift as a command names it; one that is made from a file, by its copy in RUN."""
+    try:
+        return f"RUN/{shift}.json" if find_shift(shift).file else shift
+    except UsageError:  # of a plugin, or of a file that has changed
+        return shift
 
 
 def _versions(shifts: dict[str, int]) -> str:
