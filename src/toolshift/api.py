@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,7 @@ import msgspec
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
+from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress
@@ -27,7 +29,7 @@ from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
-from toolshift.runs.run_folder import FORMAT, InMemoryStore, Manifest, RunFolder
+from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.study import episode_id, play, run_cells
 from toolshift.runs.suite import Selection, read_task, select
 
@@ -73,6 +75,7 @@ def evaluate(
     out: str | Path | None = None,
     workers: int = 1,
     concurrency: int | None = None,
+    judge: str = "",
     **options: Any,
 ) -> Evaluation:
     """Measures what happens to an agent when the world moves.
@@ -101,6 +104,7 @@ def evaluate(
         out: a run folder, which makes the run resumable; None keeps everything in memory.
         workers: processes for scripted agents.
         concurrency: episodes at once, for agents that answer turns.
+        judge: a model that reads endings in prose, `chat:MODEL`; the shipped reading where "".
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
     Returns:
@@ -126,7 +130,8 @@ def evaluate(
     )
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, **options)
-    return run_plan(make_plan(select(selection)), those, out, workers)
+    reader = Judge(judge) if judge else None
+    return run_plan(make_plan(select(selection)), those, out, workers, judge=reader)
 
 
 def run_plan(
@@ -135,6 +140,7 @@ def run_plan(
     out: str | Path | None = None,
     workers: int = 1,
     progress: Progress = lambda done, total: None,
+    judge: Judge | None = None,
 ) -> Evaluation:
     """Runs a plan, or what is left of it, and reports.
 
@@ -144,6 +150,7 @@ def run_plan(
         out: a run folder, which is gone on with where it holds a part of this plan; None for none.
         workers: processes for scripted agents.
         progress: told how many episodes are done, and of how many.
+        judge: reads endings in prose; the shipped reading where None.
 
     Returns:
         The report of all episodes of the plan, those of earlier runs included.
@@ -151,6 +158,7 @@ def run_plan(
     Raises:
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
+    those = _with_judge(those, judge, out)
     about = [describe(each) for each in those]
     store: RunFolder | InMemoryStore = InMemoryStore()
     if out is not None:
@@ -182,6 +190,14 @@ def run_plan(
     if isinstance(store, RunFolder):
         save_report(store, report)
     return report
+
+
+def _with_judge(
+    those: list[Contestant], judge: Judge | None, out: str | Path | None
+) -> list[Contestant]:
+    if judge is not None and out is not None:
+        judge.remember(Path(out) / VERDICTS)
+    return [replace(each, judge=judge or each.judge) for each in those]
 
 
 def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:

@@ -17,12 +17,12 @@ CELL = read_task("poi/listing", "identity_erasure:2")
 
 
 class Asks:
-    """Asks what the simulated user cannot understand, until its budget is spent."""
+    """Asks what the simulated user cannot understand, in ever other words."""
 
     name = "asks"
 
     def reply(self, turn: Turn) -> str:
-        return "Zork?"
+        return f"Zork{'k' * len(turn.messages)}?"
 
 
 class Crashes:

@@ -191,6 +191,8 @@ def describe(contestant: Contestant) -> dict[str, Any]:
         value = getattr(agent, name, None)
         if isinstance(value, str | int | float | dict) and value != "":
             said[name] = value
+    if contestant.judge is not None:
+        said["judge"] = contestant.judge.settings
     adapter = getattr(agent, "adapter", None)
     if isinstance(adapter, str | Path):
         said["adapter_sha256"] = _hash_folder(Path(adapter))

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
+from toolshift.episode.prose import ProseReader
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """An agent in a study, and the spec it was made from ("" for an object of the caller's)."""
+    """An agent in a study, and the spec it was made from ("" for an object of the caller's).
+
+    Attributes:
+        judge: reads its prose; None for the shipped reading.
+    """
 
     agent: Agent | ScriptedAgent | OutsideAgent
     spec: str = ""
     concurrency: int = 1
+    judge: ProseReader | None = None
 
     @property
     def name(self) -> str:

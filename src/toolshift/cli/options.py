@@ -62,7 +62,8 @@ HEADINGS = {
     ),
     "Agents": (
         "agent", "agents", "commands", "urls", "baseline_agent", "base_url", "protocol", "max_cost",
-        "price_in", "price_out", "preset", "model", "adapter", "full", "rank", "layout",
+        "price_in", "price_out", "judge", "judge_url", "preset", "model", "adapter", "full",
+        "rank", "layout",
     ),
     "Output": (
         "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
@@ -104,6 +105,15 @@ def options(*those: Option) -> Option:
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+judging = options(
+    click.option(
+        "--judge",
+        default="",
+        metavar="chat:MODEL",
+        help="A model that reads endings in prose, and nothing else (docs/strangers.md).",
+    ),
+    click.option("--judge-url", metavar="URL", help="Its base url, where it is another."),
+)
 entities = options(
     click.option("--seed", default=0, show_default=True, help="Seed of the world (the first one)."),
     click.option(

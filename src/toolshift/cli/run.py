@@ -12,6 +12,7 @@ import click
 
 from toolshift.agents.catalog import contestants
 from toolshift.agents.contestant import Contestant
+from toolshift.agents.judge import Judge
 from toolshift.api import Evaluation, report_of, run_plan, save_report
 from toolshift.cli.options import (
     PATH,
@@ -19,6 +20,7 @@ from toolshift.cli.options import (
     Sectioned,
     as_json,
     at_once,
+    judging,
     model,
     selection,
     taking,
@@ -44,6 +46,7 @@ class RunOptions:
         out: the run folder; a new one, named by the clock, where None.
         estimate: say what the run would cost, and run nothing.
         only_distinguishable: print only what is significant.
+        judge: a model that reads endings in prose; "" for the shipped reading.
     """
 
     agents: tuple[str, ...]
@@ -56,6 +59,8 @@ class RunOptions:
     concurrency: int | None
     estimate: bool
     only_distinguishable: bool
+    judge: str
+    judge_url: str | None
     as_json: bool
 
     @property
@@ -90,6 +95,7 @@ class RunOptions:
 )
 @selection
 @model
+@judging
 @click.option("--out", type=PATH, help="Run folder; resumes the run in it.")
 @at_once
 @click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
@@ -113,7 +119,8 @@ def run(options: RunOptions) -> None:
         return
     those = contestants(list(specs), options.concurrency, **options.model.given())
     path = options.out or new_folder(chosen.suite)
-    report = run_into(path, plan, those, options.workers, resumed=options.out is not None)
+    judge = Judge(options.judge, options.judge_url) if options.judge else None
+    report = run_into(path, plan, those, options.workers, options.out is not None, judge)
     if options.as_json:
         print_json(report)
     else:
@@ -138,7 +145,12 @@ def check_at_once(workers: int, concurrency: int | None) -> None:
 
 
 def run_into(
-    path: Path, plan: Plan, those: list[Contestant], workers: int, resumed: bool
+    path: Path,
+    plan: Plan,
+    those: list[Contestant],
+    workers: int,
+    resumed: bool,
+    judge: Judge | None = None,
 ) -> Evaluation:
     """Runs a plan, or what is left of it; where it is stopped, says how to go on, and ends.
 
@@ -148,6 +160,7 @@ def run_into(
         those: who runs.
         workers: processes for scripted agents.
         resumed: whether the folder was named by the user, who knows how to go on then.
+        judge: reads endings in prose; the shipped reading where None.
 
     Returns:
         The report.
@@ -157,7 +170,7 @@ def run_into(
     """
     try:
         with progress("episodes") as watch:
-            return run_plan(plan, those, path, workers, watch)
+            return run_plan(plan, those, path, workers, watch, judge)
     except (KeyboardInterrupt, BudgetSpent) as stop:
         _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
         sys.exit(2 if isinstance(stop, BudgetSpent) else 130)

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import click
 
+from toolshift.agents.judge import Judge
 from toolshift.api import report_of, save_report
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, judging, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table
 from toolshift.measure.compare import Comparison, Contrast, regrade_run
 from toolshift.measure.compare import compare as compare_runs
 from toolshift.measure.diagnosis import percent, points
 from toolshift.report.words import verdict
-from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.run_folder import VERDICTS, RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +60,29 @@ class RegradeOptions:
 
     run: Path
     write: bool
+    judge: str
+    judge_url: str | None
     as_json: bool
 
 
 @click.command()
 @click.argument("run", type=PATH)
 @click.option("--write", is_flag=True, help="Write the new verdicts into the run folder.")
+@judging
 @as_json
 @taking(RegradeOptions)
 def regrade(options: RegradeOptions) -> None:
-    """Grade stored traces again, and say how many verdicts have changed."""
+    """Grade stored traces again, and say how many verdicts have changed.
+
+    With a judge, what ended an episode in prose is read again; questions stay as they were read.
+    """
     folder, write = RunFolder.read(options.run), options.write
+    judge = Judge(options.judge, options.judge_url) if options.judge else None
+    if judge is not None:
+        judge.remember(folder.path / VERDICTS, write)
     with folder.held() if write else nullcontext():
-        records, changed = regrade_run(folder)
-        if write and changed:
+        records, changed = regrade_run(folder, judge)
+        if write and (changed or judge):
             folder.rewrite(records)
             save_report(folder, report_of(folder))
     if options.as_json:

@@ -27,6 +27,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         effects: the writes that it made, in terms of entities.
         slot: what a question to the user was about; "" where he did not understand it.
         prose: said outside the protocol, and read by `episode.prose.read_prose`.
+        judge: the model that was asked what the prose is (`agents.judge`); "" for none.
         touched: what came back is not what the bare truth would have said.
         evidence: the reason for a refusal that came to light in this step.
         tools: the names on offer after this step, where they changed.
@@ -47,6 +48,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     effects: tuple[tuple[Any, ...], ...] = ()
     slot: str = ""
     prose: bool = False
+    judge: str = ""
     touched: bool = False
     evidence: str = ""
     tools: tuple[str, ...] = ()

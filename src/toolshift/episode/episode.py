@@ -38,7 +38,7 @@ from toolshift.core.tool import (
 from toolshift.core.user import Ask
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
-from toolshift.episode.prose import read_prose
+from toolshift.episode.prose import ProseReader, ProseReading, read_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
@@ -54,9 +54,15 @@ class Episode:
     """One agent in one scene. Scripted agents call its methods; `converse` drives the others."""
 
     def __init__(
-        self, scene: Scene, budget: Budget | None = None, trial: int = 0, live: bool = True
+        self,
+        scene: Scene,
+        budget: Budget | None = None,
+        trial: int = 0,
+        live: bool = True,
+        judge: ProseReader | None = None,
     ) -> None:
         self.scene = scene
+        self._judge = judge
         self.trial = trial
         self.budget = budget or Budget.of(scene)
         self.session = scene.open_live() if live else scene.open()
@@ -151,7 +157,7 @@ class Episode:
         """Asks the user; returns his reply."""
         self._still_going()
         ask = self.ask_now
-        so_far = replace(ask, text=self._heard())
+        so_far = replace(ask, text=heard_in(self.steps, ask))
         reply = user_answers(question, so_far, self.scene.world.facts)
         torn = isinstance(ask.goal.get(reply.slot), tuple)
         evidence = "contradictory_request" if torn else ""
@@ -312,21 +318,17 @@ class Episode:
 
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
-        kind, reason = read_prose(text, shown, self._heard())
-        if kind == "question":
+        heard = heard_in(self.steps, self.ask_now)
+        read = self._judge.read if self._judge else _by_signs
+        reading = read(text, shown, heard)
+        if reading.kind == "question":
             self.ask(text, prose=True)
-        elif kind == "refusal":
-            self.refuse(reason, text, prose=True)
+        elif reading.kind == "refusal":
+            self.refuse(reading.reason, text, prose=True)
         else:
             self.answer(text, prose=True)
-
-    def _heard(self) -> str:
-        """What the user said in this request: the request itself, and replies to questions."""
-        since = next(
-            (n for n in range(len(self.steps), 0, -1) if self.steps[n - 1].kind == "answer"), 0
-        )
-        replies = [step.text for step in self.steps[since:] if step.kind == "ask"]
-        return "\n".join((self.ask_now.text, *replies))
+        if reading.judge:
+            self.steps[-1] = msgspec.structs.replace(self.steps[-1], judge=reading.judge)
 
     def _still_going(self) -> None:
         if self.end:
@@ -345,6 +347,25 @@ class Episode:
 def _spoken(call: Call) -> dict[str, Any] | str:
     """The arguments of a call as a trace keeps them."""
     return call.text if isinstance(call, MalformedCall) else call.arguments
+
+
+def _by_signs(text: str, shown: str, request: str) -> ProseReading:
+    return ProseReading(*read_prose(text, shown, request))
+
+
+def heard_in(steps: Sequence[Step], ask: Ask) -> str:
+    """What the user said in a request.
+
+    Args:
+        steps: so far.
+        ask: the request that is open.
+
+    Returns:
+        The request itself and the replies to questions, one a line.
+    """
+    since = next((n for n in range(len(steps), 0, -1) if steps[n - 1].kind == "answer"), 0)
+    replies = [step.text for step in steps[since:] if step.kind == "ask"]
+    return "\n".join((ask.text, *replies))
 
 
 def _evidence(result: Result, gone: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -13,6 +13,40 @@ from toolshift.core.message import REASONS
 from toolshift.episode.prose_signs import Message
 
 Kind = Literal["question", "refusal", "answer", "none"]
+FAILED = " failed"
+"""Stands behind a judge's name where it gave no reading, and the shipped one was taken."""
+
+
+class ProseReading(msgspec.Struct, frozen=True):
+    """How a message in prose was read.
+
+    Attributes:
+        kind: of the message.
+        reason: of a refusal; "" where none of the four can be read.
+        judge: the model that was asked; "" for the shipped reading.
+    """
+
+    kind: Kind
+    reason: str = ""
+    judge: str = ""
+
+
+class ProseReader(Protocol):
+    """Anything that reads prose in place of the shipped reading."""
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        ...
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides its readings, for a manifest."""
+        ...
+
+    def read(self, text: str, shown: str, request: str) -> ProseReading:
+        """Reads a message beside the results that were shown and what the user said."""
+        ...
 
 
 class Scale(msgspec.Struct, frozen=True):

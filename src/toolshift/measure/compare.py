@@ -10,8 +10,11 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
+from toolshift.core.scene import Scene
 from toolshift.core.shift import split_version
+from toolshift.episode.episode import End, heard_in
 from toolshift.episode.grade import Grade, regrade
+from toolshift.episode.prose import ProseReader
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
@@ -123,11 +126,14 @@ def compare(
     )
 
 
-def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
+def regrade_run(
+    folder: RunFolder, judge: ProseReader | None = None
+) -> tuple[list[Record], list[Regraded]]:
     """Grades the traces of a run again.
 
     Args:
         folder: the run, which stays as it is.
+        judge: reads again what ended an episode in prose; None leaves every ending as it was read.
 
     Returns:
         The records with the new verdicts, and the verdicts that are not as they were.
@@ -139,11 +145,40 @@ def regrade_run(folder: RunFolder) -> tuple[list[Record], list[Regraded]]:
     records, changed = [], []
     for record in folder.records():
         scene = build(folder.cell(record))
-        verdict = regrade(scene, record.steps, record.end)
+        read = reread(scene, record, judge) if judge else record
+        verdict = regrade(scene, read.steps, read.end)
         if verdict != record.grade:
             changed.append(Regraded(record.episode, record.grade, verdict))
-        records.append(msgspec.structs.replace(record, grade=verdict))
+        records.append(msgspec.structs.replace(read, grade=verdict))
     return records, changed
+
+
+def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
+    """Reads again the message in prose that ended an episode.
+
+    Where the judge takes it for what would not have ended it (a question, or an answer to a request
+    that others follow), nobody knows how it would have gone on, so it stays as it was read.
+
+    Args:
+        scene: of the episode.
+        record: the episode.
+        judge: reads the message.
+
+    Returns:
+        The record with the new ending, labelled; as it is where no prose ended it.
+    """
+    if not record.steps or not record.steps[-1].prose or record.end not in ("answered", "refused"):
+        return record
+    *before, last = record.steps
+    asked = sum(step.kind == "answer" for step in before)
+    shown = "\n".join(step.text for step in before if step.kind == "call")
+    reading = judge.read(last.said, shown, heard_in(before, scene.asks[asked]))
+    end: End = "refused" if reading.kind == "refusal" else "answered"
+    if reading.kind == "question" or (end == "answered" and asked + 1 < len(scene.asks)):
+        return record
+    kind, name = ("refuse", reading.reason) if end == "refused" else ("answer", "")
+    ending = msgspec.structs.replace(last, kind=kind, name=name, judge=reading.judge)
+    return msgspec.structs.replace(record, steps=(*before, ending), end=end)
 
 
 def same_shifts(before: RunFolder, after: RunFolder) -> None:

@@ -44,13 +44,15 @@ class Scored(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     reading: Reading = Reading()
     broke: str = ""
+    judges: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, record: Record, cell: Cell) -> Scored:
         """Leaves the steps out."""
         ended = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
         broke = record.steps[-1].said if ended and record.steps else ""
-        return cls(record.episode, cell, record.grade, record.usage, record.reading, broke)
+        judges = tuple(step.judge for step in record.steps if step.judge)
+        return cls(record.episode, cell, record.grade, record.usage, record.reading, broke, judges)
 
 
 class Measures(msgspec.Struct, frozen=True):

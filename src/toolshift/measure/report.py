@@ -12,6 +12,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import BROKEN_SHIFT, JSON
+from toolshift.episode.prose import FAILED
 from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
 from toolshift.measure.metrics import (
     NOTHING,
@@ -30,6 +31,20 @@ from toolshift.runs.run_folder import FORMAT, Record
 from toolshift.shifts.registry import find_shift
 
 
+class Judged(msgspec.Struct, frozen=True):
+    """Messages in prose that a model was asked to read.
+
+    Attributes:
+        judge: the model.
+        messages: how many it read.
+        failed: of how many it gave no reading, so that the shipped one was taken.
+    """
+
+    judge: str
+    messages: int
+    failed: int
+
+
 class AgentReport(msgspec.Struct, frozen=True):
     """What was found out about one agent.
 
@@ -41,6 +56,7 @@ class AgentReport(msgspec.Struct, frozen=True):
         look_alikes: refusals on solvable scenes that look unsolvable.
         noise_floor: the drop of the placebo arm.
         crashed: the episodes that its own code ended; None where there is none.
+        judged: what a judge read of its prose; None where none was asked.
     """
 
     name: str
@@ -66,6 +82,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     output_tokens: int
     cost: float
     crashed: Crashes | None = None
+    judged: Judged | None = None
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -251,7 +268,15 @@ def _about(about: dict[str, Any], rows: list[Scored], complete: bool) -> AgentRe
         output_tokens=sum(row.usage.output_tokens for row in rows),
         cost=round(sum(row.usage.cost for row in rows), 6),
         crashed=crashed,
+        judged=_judged(rows),
     )
+
+
+def _judged(rows: Sequence[Scored]) -> Judged | None:
+    said = [judge for row in rows for judge in row.judges]
+    failed = [judge for judge in said if judge.endswith(FAILED)]
+    names = sorted({judge.removesuffix(FAILED) for judge in said})
+    return Judged(", ".join(names), len(said) - len(failed), len(failed)) if said else None
 
 
 def _crashed(rows: Sequence[Scored]) -> Crashes | None:

@@ -11,6 +11,7 @@ from toolshift.measure.report import AgentReport, Report
 from toolshift.measure.statistics import Interval
 from toolshift.report.html import summary as story
 from toolshift.report.html.figures import LONGEST, share, shown
+from toolshift.report.words import marks_of
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&$])")
 
@@ -43,7 +44,8 @@ def _run(report: Report) -> str:
 
 
 def _agent(each: AgentReport, several: bool) -> str:
-    mark = f" ({each.decoding} decoding)" if each.decoding else ""
+    marks = marks_of(each)
+    mark = f" ({plain(marks)})" if marks else ""
     parts = [f"### {plain(each.name)}{mark}"] if several or mark else []
     parts.append(f"**{plain(story.headline(each, '' if several else each.name), 4000)}**")
     if each.tiers:

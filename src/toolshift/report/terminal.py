@@ -28,6 +28,7 @@ from toolshift.report.tables import (
     row_of,
     shift_table,
 )
+from toolshift.report.words import judged_in_words, marks_of
 
 MAX_DETAILED = 3
 LEGEND = (
@@ -119,7 +120,8 @@ def _tier_table(agents: Sequence[AgentReport], only_distinguishable: bool) -> Ta
         table.add_column("refuses\nunsolv.")
         table.add_column("refuses\nsolv.")
     for each in agents:
-        mark = f"{each.name} ({each.decoding})" if each.decoding else each.name
+        marks = marks_of(each)
+        mark = f"{each.name} ({marks})" if marks else each.name
         name = mark if each.complete else f"{mark} (unfinished)"
         cells = [_tier_cell(row_of(each.tiers, label), only_distinguishable) for label in labels]
         if refusing:
@@ -242,14 +244,23 @@ def _quality(each: AgentReport) -> list[str]:
         said.append(f"flip rate {100 * each.everything.flip_rate:.0f}%")
     if smallest := smallest_loss(each.tiers):
         said.append(f"smallest drop that a tier would show: {smallest}")
+    said += _prose(each)
+    if each.input_tokens:
+        said.append(f"{each.input_tokens:,} tokens in, {each.output_tokens:,} out")
+    if each.cost:
+        said.append(f"${each.cost:.4f}")
+    return said
+
+
+def _prose(each: AgentReport) -> list[str]:
+    """How much ended in prose, and who read it."""
+    said = []
     if each.everything.prose > 0:
         refused = 100 * each.everything.refused_by_protocol, 100 * each.everything.refused_in_prose
         said.append(
             f"{100 * each.everything.prose:.0f}% ended in prose (refused: {refused[0]:.0f}% by "
             f"protocol, {refused[1]:.0f}% in prose)"
         )
-    if each.input_tokens:
-        said.append(f"{each.input_tokens:,} tokens in, {each.output_tokens:,} out")
-    if each.cost:
-        said.append(f"${each.cost:.4f}")
+    if each.judged:
+        said.append(judged_in_words(each.judged))
     return said

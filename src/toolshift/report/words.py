@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolshift.episode.grade import Grade
+from toolshift.measure.report import AgentReport, Judged
 
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
@@ -25,6 +26,20 @@ CAUSES = {
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
+
+
+def marks_of(each: AgentReport) -> str:
+    """What labels the results of an agent: a constraint on decoding, a judge; "" for neither."""
+    judged = f"prose read by {each.judged.judge}" if each.judged else ""
+    return ", ".join(mark for mark in (each.decoding, judged) if mark)
+
+
+def judged_in_words(judged: Judged) -> str:
+    """How much a judge read, and where it failed."""
+    many = "s" if judged.messages != 1 else ""
+    said = f"{judged.messages} message{many} in prose read by the judge {judged.judge}"
+    failed = f"; it failed on {judged.failed} more, which the shipped reading took"
+    return said + failed * bool(judged.failed)
 
 
 def cause_in_words(cause: str) -> str:

@@ -6,6 +6,7 @@
                      a finished run may keep these two compressed, with `.gz` at the end
     timings.jsonl    seconds of each episode
     spent.json       dollars spent, those of dropped episodes included; only where there are any
+    judge.jsonl      verdicts of a judge of prose; only where there was one
     report.json      the report, and report.txt, the same for reading
     NAME@HASH.json   a copy of a shift that was made from a file; only where there is one
 
@@ -50,6 +51,7 @@ from toolshift.shifts.registry import as_stored, file_contents
 
 FORMAT = 2
 """Format 1 named two causes otherwise; `Grade` reads them by their names of today."""
+VERDICTS = "judge.jsonl"
 SYNC_SECONDS = 1.0
 BEGINNINGS = frozenset((".lock", "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
 """All that a run killed before its manifest was written can leave; nothing of worth."""

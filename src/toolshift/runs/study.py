@@ -33,6 +33,7 @@ from toolshift.episode.contract import (
 )
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
+from toolshift.episode.prose import ProseReader
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.pool import in_processes
 from toolshift.runs.run_folder import InMemoryStore, Reading, Record, RunFolder
@@ -100,8 +101,8 @@ def play(
     """
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
-        return _play_scripted(agent, cell, scene)[0]
-    return _conversation(agent, cell, scene, pilot=fresh).run()[0]
+        return _play_scripted(agent, cell, scene, contestant.judge)[0]
+    return _conversation(contestant, cell, scene, pilot=fresh).run()[0]
 
 
 # -- scripted agents ---------------------------------------------------------------------------
@@ -114,12 +115,12 @@ def _scripted(
     todo = ((cell, c) for cell in cells for c in contestants)
     left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
     chunks = iter(lambda: list(islice(left, CHUNK)), [])
-    if workers > 1 and contestants and all(c.spec for c in contestants):
+    if workers > 1 and contestants and all(c.spec and not c.judge for c in contestants):
         jobs = ((c.spec, cell) for chunk in chunks for cell, c in chunk)
         yield from in_processes(_play_chunk, jobs, workers)
         return
     for chunk in chunks:
-        yield [_play_scripted(c.agent, cell) for cell, c in chunk]  # type: ignore[arg-type]
+        yield [_play_scripted(c.agent, cell, judge=c.judge) for cell, c in chunk]  # type: ignore[arg-type]
 
 
 @cache
@@ -132,9 +133,14 @@ def _play_chunk(jobs: list[tuple[str, Cell]]) -> list[Done]:
     return [_play_scripted(_agent(spec), cell) for spec, cell in jobs]
 
 
-def _play_scripted(agent: ScriptedAgent, cell: Cell, scene: Scene | None = None) -> Done:
+def _play_scripted(
+    agent: ScriptedAgent,
+    cell: Cell,
+    scene: Scene | None = None,
+    judge: ProseReader | None = None,
+) -> Done:
     start = time.perf_counter()
-    episode = Episode(scene or build(cell), trial=cell.trial)
+    episode = Episode(scene or build(cell), trial=cell.trial, judge=judge)
     try:
         agent.play(episode)
     except UsageError:
@@ -157,10 +163,11 @@ class _Conversation:
     """One episode of an agent that answers turns."""
 
     def __init__(
-        self, agent: Agent, cell: Cell, scene: Scene | None = None, pilot: bool = False
+        self, contestant: Contestant, cell: Cell, scene: Scene | None = None, pilot: bool = False
     ) -> None:
-        self.agent, self.cell, self.pilot = agent, cell, pilot
-        self.episode = Episode(scene or build(cell), trial=cell.trial)
+        self.agent: Any = contestant.agent
+        self.cell, self.pilot = cell, pilot
+        self.episode = Episode(scene or build(cell), trial=cell.trial, judge=contestant.judge)
         self.start = time.perf_counter()
 
     def run(self, stop: threading.Event | None = None) -> Done:
@@ -190,8 +197,6 @@ class _Conversation:
 class _Visit(_Conversation):
     """One episode of an agent in a program of its own."""
 
-    agent: Any
-
     def run(self, stop: threading.Event | None = None) -> Done:
         try:
             self.agent.drive(self.episode, stop or threading.Event())
@@ -209,11 +214,11 @@ class _Visit(_Conversation):
 
 
 def _conversation(
-    agent: Agent | OutsideAgent, cell: Cell, scene: Scene | None = None, pilot: bool = False
+    contestant: Contestant, cell: Cell, scene: Scene | None = None, pilot: bool = False
 ) -> _Conversation:
-    if isinstance(agent, OutsideAgent):
-        return _Visit(agent, cell, scene, pilot)  # type: ignore[arg-type]
-    return _Conversation(agent, cell, scene, pilot)
+    if isinstance(contestant.agent, OutsideAgent):
+        return _Visit(contestant, cell, scene, pilot)
+    return _Conversation(contestant, cell, scene, pilot)
 
 
 def _first_turn(name: str, fault: BaseException) -> str:
@@ -227,18 +232,17 @@ def _answering(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterat
     agent = contestant.agent
     assert isinstance(agent, Agent | OutsideAgent)
     if isinstance(agent, BatchAgent):
-        return _lockstep(agent, cells, max(1, int(getattr(agent, "batch", 8))), fresh)
-    return _threads(agent, cells, contestant.concurrency, fresh)
+        return _lockstep(contestant, cells, fresh)
+    return _threads(contestant, cells, fresh)
 
 
-def _threads(
-    agent: Agent | OutsideAgent, cells: list[Cell], concurrency: int, fresh: bool
-) -> Iterator[Done]:
+def _threads(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
     """The first episode alone, as it shows whether the agent works; then many at once."""
+    concurrency = contestant.concurrency
     if cells:
-        yield _conversation(agent, cells[0], pilot=fresh).run()
+        yield _conversation(contestant, cells[0], pilot=fresh).run()
     if concurrency == 1:
-        yield from (_conversation(agent, cell).run() for cell in cells[1:])
+        yield from (_conversation(contestant, cell).run() for cell in cells[1:])
         return
     todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
@@ -249,7 +253,7 @@ def _threads(
     def work() -> None:
         while not stop.is_set():
             try:
-                ended.put(_conversation(agent, todo.get_nowait()).run(stop))
+                ended.put(_conversation(contestant, todo.get_nowait()).run(stop))
             except (queue.Empty, _Stopped):
                 return
             except BaseException as fault:  # handed to the main thread, which raises it
@@ -290,15 +294,18 @@ def _collect(
         raise fault
 
 
-def _lockstep(agent: BatchAgent, cells: list[Cell], batch: int, fresh: bool) -> Iterator[Done]:
-    """Steps `batch` episodes together; one that ends makes room for the next.
+def _lockstep(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterator[Done]:
+    """Steps as many episodes together as its `batch`; one that ends makes room for the next.
 
     After the last one the agent's `release()` is called, where it has one.
     """
+    agent = contestant.agent
+    assert isinstance(agent, BatchAgent)
+    batch = max(1, int(getattr(agent, "batch", 8)))
     waiting = iter(cells)
     alive: list[_Conversation] = []
     while True:
-        alive += [_Conversation(agent, c) for c in islice(waiting, batch - len(alive))]
+        alive += [_Conversation(contestant, c) for c in islice(waiting, batch - len(alive))]
         if not alive:
             if isinstance(agent, Releases):
                 agent.release()

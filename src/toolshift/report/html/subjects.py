@@ -13,6 +13,7 @@ from toolshift.core.files import lines
 from toolshift.measure.metrics import is_placebo, tier_of
 from toolshift.measure.report import AgentReport, Report
 from toolshift.report.html.figures import shown
+from toolshift.report.words import marks_of
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder, Timing
 
@@ -74,14 +75,14 @@ def subjects_of(folders: Sequence[Kept], reports: Sequence[Report]) -> list[Subj
         for place, each in enumerate(report.agents):
             name = shown(each.name, 80)
             more = f" ({run_name(folder)})" if len(folders) > 1 else ""
-            decoding = f" [{each.decoding}]" if each.decoding else ""
+            marks = f" [{shown(marks_of(each), 80)}]" if marks_of(each) else ""
             found.append(
                 Subject(
                     run,
                     f"/{run}/agents/{place}",
                     f"r{run}a{place}",
                     each.name,
-                    f"{name}{decoding}{more}",
+                    f"{name}{marks}{more}",
                     each,
                     times.get(each.name, {}),
                 )

@@ -124,6 +124,7 @@ class Pack:
             "provoked": step.provoked,
             "touched": step.touched,
             "prose": step.prose,
+            "judge": self.cut(step.judge),
             "hint": step.hint,
             "evidence": step.evidence.replace("_", " "),
         }

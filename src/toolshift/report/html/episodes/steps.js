@@ -21,7 +21,7 @@ function badges(step) {
     step.failed && step.kind === "call" && badge("failed", step.error ? ["failed: ", brief(step.error)] : "failed"),
     step.provoked && badge("moved", "failure made by the shift"),
     step.touched && !step.provoked && badge("moved", "result changed by the shift"),
-    step.prose && badge("plain", "in prose"),
+    step.prose && badge("plain", step.judge ? ["in prose, read by ", brief(step.judge)] : "in prose"),
     step.evidence && badge("plain", ["shows: ", brief(step.evidence)]),
   ];
 }
