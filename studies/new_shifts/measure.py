@@ -27,7 +27,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
-from toolshift.shifts.registry import compose, find_shift, shifts
+from toolshift.shifts.registry import UNPROVEN, compose, find_shift, shifts
 from toolshift.worlds.registry import OURS, find_world
 
 HERE = Path(__file__).parent
@@ -91,7 +91,7 @@ def measure(count: int) -> dict[str, Any]:
 def prove_pairs(count: int) -> dict[str, Any]:
     """Every pair of one of these with another shift, on some tasks each."""
     clean, others = tasks(11), list(shifts())
-    legal, proven, broken = Counter[str](), 0, list[str]()
+    legal, proven, broken, unsolved = Counter[str](), 0, list[str](), list[str]()
     drawn = 0
     for name, other in product(PLANTED_FOR, others):
         if name == other or (other in PLANTED_FOR and other < name):
@@ -101,8 +101,11 @@ def prove_pairs(count: int) -> dict[str, Any]:
             scene = clean[drawn * 7 % len(clean)]
             levels = find_shift(name).severities, find_shift(other).severities
             pair = [(n, s[drawn % len(s)]) for n, s in zip((name, other), levels, strict=True)]
-            moved = shifted(scene, *pair)
-            if moved is None:
+            try:
+                moved = compose(scene, [Applied(*one) for one in pair])
+            except NotApplicable as reason:
+                if UNPROVEN in str(reason):
+                    unsolved.append(f"{scene.task.lineage} {pair}")
                 continue
             legal[f"{name}+{other}"] += 1
             outcome = verdict("oracle", moved)
@@ -116,6 +119,7 @@ def prove_pairs(count: int) -> dict[str, Any]:
         "pairs": drawn // count,
         "legal_pairs": len(legal),
         "proven": proven,
+        "refused_as_unsolved": unsolved,
         "broken": broken,
     }
 
