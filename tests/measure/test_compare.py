@@ -218,3 +218,14 @@ def test_only_verdicts_that_differ_are_said_to_be_regraded(run: RunFolder, tmp_p
     assert len(changed) == wrong
     assert all(not one.before.passed and one.after.passed for one in changed)
     assert all(record.grade.passed for record in records)
+
+
+def test_only_shifts_that_both_runs_have_in_another_version_are_noted(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    rest = {name: n for name, n in run.manifest.shifts.items() if not name.startswith("redirect")}
+    other = of_version(run, tmp_path / "other", shifts={**rest, "redirect@7": 7, "typos": 1})
+    (note,) = version_notes(run, other)
+    assert note.startswith("redirect: the runs have other versions of it")
+    fewer = of_version(run, tmp_path / "fewer", shifts=rest)
+    assert version_notes(run, fewer) == version_notes(fewer, run) == []

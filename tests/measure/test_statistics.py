@@ -276,7 +276,9 @@ def test_pairs_are_joined_on_keys_and_tasks_without_trials_are_left_out():
     shifted = {"c": [0], "a": [1], "d": [1], "e": [0]}
     found = s.paired_drop(clean, shifted)
     assert (found.n, found.estimate) == (2, 0.5)
-    assert isnan(s.paired_drop({"a": [1]}, {"b": [1]}).estimate)
+    none = s.paired_drop({"a": [1]}, {"b": [1]})
+    assert none.n == 0
+    assert all(map(isnan, (none.estimate, none.low, none.high)))
     assert isnan(s.drop_p_value({}, {}))
 
 
@@ -331,7 +333,8 @@ def test_bootstrap_of_one_task_has_no_limits():
 def test_mcnemar_refuses_repeated_trials_and_is_nan_without_pairs():
     with pytest.raises(ValueError, match="one trial"):
         s.mcnemar({"a": [1, 0]}, {"a": [1]})
-    assert isnan(s.mcnemar({}, {}).p_value)
+    none = s.mcnemar({}, {})
+    assert (none.lost, none.gained, isnan(none.p_value)) == (0, 0, True)
     assert s.mcnemar(*arms([1, 0], [1, 0])).p_value == 1
 
 
