@@ -69,6 +69,49 @@ def test_arguments_that_cannot_be_read_reach_the_agent_as_they_came(arguments: s
     assert carried["function"] == {"name": tools[0]["function"]["name"], "arguments": arguments}
 
 
+def conversing(shifts: str) -> Conversation:
+    toolbox, scene = prepare(open_seat(TASK).tools(), ShiftOptions(read_stack(shifts)))
+    return Conversation(scene, toolbox, Said())
+
+
+def spoken(tool: str, /, **arguments: Any) -> dict[str, Any]:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    call = {"id": "c", "type": "function", "function": function}
+    return {"role": "assistant", "tool_calls": [call]}
+
+
+FIND = {"name": "find_place", "arguments": {"name": "Quiet Thistle", "city": "Vostrand"}}
+
+
+def carried(round_: Any) -> list[dict[str, Any]]:
+    functions = [call["function"] for call in round_.carried]
+    return [{**f, "arguments": json.loads(f["arguments"])} for f in functions]
+
+
+def test_a_call_of_an_action_or_in_another_type_reaches_the_agent_as_its_own() -> None:
+    action = conversing("tools_by_action:3")
+    wanted = spoken("records_api", verb="find_place", **FIND["arguments"])
+    assert carried(action.carry(wanted)) == [FIND]
+    kind = conversing("type_change:3")
+    for shape in (lambda value: [value], lambda value: {"content": value}):
+        said = {name: shape(value) for name, value in FIND["arguments"].items()}
+        found = carried(kind.carry(spoken("find_place", **said)))
+        if found:
+            assert found == [FIND]
+            break
+    else:
+        pytest.fail("neither a list nor an object is taken")
+
+
+def test_a_search_is_answered_without_the_agent_and_the_call_is_its_own() -> None:
+    conversation = conversing("tools_behind_search:2")
+    searched = conversation.carry(spoken("catalog", about="find a place"))
+    assert searched.hidden
+    assert "find_place" in searched.answers["c"]
+    called = spoken("dispatch", entry="find_place", input=FIND["arguments"])
+    assert carried(conversation.carry(called)) == [FIND]
+
+
 def shown_results(server: ScriptedModel) -> list[str]:
     return [m["content"] for m in server.requests[-1]["messages"] if m["role"] == "tool"]
 
