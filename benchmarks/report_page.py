@@ -21,7 +21,7 @@ from pathlib import Path
 from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
 from toolshift.runs.plan import make_plan
-from toolshift.runs.suite import select
+from toolshift.runs.suite import Selection, select
 
 AGENTS = ("oracle", "memorises_names", "never_refuses@0.5", "gives_up")
 MAX_SECONDS, MAX_BYTES, MAX_PAGE = 30.0, 1_000_000_000, 5_000_000
@@ -72,7 +72,7 @@ def main() -> None:
 
 def _run(folder: Path) -> Path:
     """About 22,000 episodes of scripted agents."""
-    run_plan(make_plan(select("standard")), contestants(list(AGENTS)), folder)
+    run_plan(make_plan(select(Selection("standard"))), contestants(list(AGENTS)), folder)
     return folder
 
 

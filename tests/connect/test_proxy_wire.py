@@ -204,8 +204,9 @@ def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
         program(RAW, "schema_noise:1", more=("--trace", str(file))),
         lambda client: ask(client, "secret"),
     )
-    (record,) = [json.loads(line) for line in file.read_text().splitlines()]
+    record, end = [json.loads(line) for line in file.read_text().splitlines()]
     assert record["tool"] == "act"
+    assert end["changes"]["schema_noise:1"]["tools"]
     assert "hunter2" not in file.read_text()
 
 
