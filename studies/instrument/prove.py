@@ -27,7 +27,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
-from toolshift.shifts.registry import compose, shifts
+from toolshift.shifts.registry import compose, find_shift, shifts
 from toolshift.worlds.registry import OURS, find_world
 
 Job = tuple[str, str, int, int, tuple[tuple[str, int], ...]]
@@ -42,15 +42,25 @@ def jobs(tasks: int, pairs: int) -> list[Job]:
         for number in range(tasks):
             place = (world, kinds[number % len(kinds)], number // len(kinds), number % 3)
             found.append((*place, ()))
-            found += [(*place, ((name, sev),)) for name in shifts() for sev in (1, 2, 3)]
+            found += [
+                (*place, ((name, severity),))
+                for name, shift in shifts().items()
+                for severity in shift.severities
+            ]
     for number, (one, other) in enumerate(combinations(shifts(), 2)):
         for again in range(pairs):
             draw = number * pairs + again
             world = OURS[draw % 3]
             kinds = list(find_world(world).kinds)
             place = (world, kinds[draw // 3 % len(kinds)], 100 + again, draw % 3)
-            found.append((*place, ((one, draw % 3 + 1), (other, draw // 3 % 3 + 1))))
+            found.append((*place, (at(one, draw), at(other, draw // 3))))
     return found
+
+
+def at(name: str, turn: int) -> tuple[str, int]:
+    """A shift at its severities in turn."""
+    has = find_shift(name).severities
+    return name, has[turn % len(has)]
 
 
 def idle(scene: Scene) -> Episode:

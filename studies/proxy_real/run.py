@@ -43,7 +43,7 @@ from toolshift.core.errors import UsageError
 from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, Rehearsal
-from toolshift.shifts.registry import shifts
+from toolshift.shifts.registry import find_shift, shifts
 
 HERE = Path(__file__).parent
 PATIENCE = 90
@@ -374,7 +374,8 @@ def measure(options: argparse.Namespace, out: dict[str, Any]) -> None:
             cells = [
                 {"server": name, "shift": shift, "severity": severity, "transport": transport}
                 for shift in options.only or list(shifts())
-                for severity in options.severity
+                for severity in find_shift(shift).severities
+                if severity in options.severity
                 for transport in options.transport
             ]
             left = [row for row in cells if key(row) not in done]

@@ -28,7 +28,7 @@ SHIFTS = {
     "permanent_error": 2,
     "redirect": 2,
     "merged_tools": 2,
-    "reversed_order": 1,
+    "reversed_order": 2,
     "new_precondition": 1,
     "tool_migrated": 2,
     "fatal_error": 2,
