@@ -3,10 +3,10 @@
     python studies/mcp_servers/run.py --servers FOLDER        # see README.md
     python studies/mcp_servers/run.py --table                 # what results.json holds
 
-Through the proxy, each shift at each severity has a session of its own with the official client and
-a server in its first state. A session without any shift is the measure: where a shifted one shows the
-client the same tools and the same results, the proxy must have said that the shift changed nothing,
-and must not have said so anywhere else.
+Through the proxy, each shift at each severity has a session of its own with the official client
+and a server in its first state. A session without any shift is the measure: where a shifted one
+shows the client the same tools and the same results, the proxy must have said that the shift
+changed nothing, and must not have said so anywhere else.
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ WORK: dict[str, dict[str, dict[str, Any]]] = {
         "git_show": {**REPO, "revision": "winter"},
         "git_add": {**REPO, "files": ["menu.txt"]},
     },
+    "git, sentences": {
+        "git_branch": {**REPO, "branch_type": "local"},
+        "git_add": {**REPO, "files": ["menu.txt"]},
+    },
 }
 """What is called of each server; the shifts aim at these tools."""
 
@@ -81,10 +85,10 @@ class Server:
         """The server in its first state."""
         with tempfile.TemporaryDirectory() as made, open(os.devnull, "w") as silence:
             folder, env = Path(made), {}
-            if self.name == "memory":
+            if self.name.startswith("memory"):
                 first_state.memory(folder)
                 env = {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}
-            elif self.name == "git":
+            elif self.name.startswith("git"):
                 first_state.repository(folder)
             yield Target(command=(self.command,), cwd=folder, env=env, errors=silence)
 
@@ -97,6 +101,8 @@ SERVERS = [
         ("git", "mcp-server-git"),
     )
 ]
+SENTENCES = Server("git, sentences", "mcp-server-git", WORK["git, sentences"])
+"""Tools of which no result holds records, so that a format has nothing to drift in."""
 
 
 # -- through the proxy ---------------------------------------------------------------------------
@@ -178,9 +184,7 @@ def proxied(server: Server, listed: list[dict[str, Any]], stack: str) -> dict[st
     }
 
 
-def session_without(
-    server: Server, listed: list[dict[str, Any]], plan: Rehearsal
-) -> list[Any]:
+def session_without(server: Server, listed: list[dict[str, Any]], plan: Rehearsal) -> list[Any]:
     """What a client is shown that makes the same calls without a shift; [] where it cannot."""
     names = {tool["name"] for tool in listed}
     if any(step.name not in names for step in plan.steps):
@@ -201,16 +205,16 @@ def wrong(row: dict[str, Any]) -> str:
     return "; ".join(row["faults"])
 
 
-def through_the_proxy(server: Server) -> list[dict[str, Any]]:
+def through_the_proxy(server: Server, names: list[str]) -> list[dict[str, Any]]:
     """Every shift at every severity."""
     with server.fresh() as target:
         listed = asyncio.run(list_tools(target))
     rows = []
-    for name in shifts():
+    for name in names:
         for arm in read_arms(name, (1, 2, 3)):
             (applied,) = arm.shifts
             stack = f"{applied.shift}:{applied.severity}"
-            row: dict[str, Any] = {"shift": stack}
+            row: dict[str, Any] = {"tools": server.name, "shift": stack}
             try:
                 row |= proxied(server, listed, stack)
             except Exception as fault:
@@ -270,7 +274,9 @@ def versions() -> dict[str, str]:
 
 def print_table(out: dict[str, Any]) -> None:
     """A row a server: the world, then the proxy."""
-    print("| server | tasks | oracle clean / quick suite | memorises_names under perception |", end="")
+    print(
+        "| server | tasks | oracle clean / quick suite | memorises_names under perception |", end=""
+    )
     print(" proxy: apply | change nothing, and say so | crashes |")
     print("|---|---|---|---|---|---|---|")
     for name, found in out["servers"].items():
@@ -296,8 +302,8 @@ def print_table(out: dict[str, Any]) -> None:
     for (shift, why), count in whys.items():
         print(f"- `{shift}` ({count}): {why}")
     idle_rows = [
-        f"{name}: {row['shift']}"
-        for name, found in out["servers"].items()
+        f"{row['tools']}: {row['shift']}"
+        for found in out["servers"].values()
         for row in found["proxy"]
         if row.get("changed nothing")
     ]
@@ -326,7 +332,10 @@ def main() -> None:
     out["about"] = versions()
     for server in SERVERS:
         if server.name in options.only:
-            rows = through_the_proxy(server)
+            rows = through_the_proxy(server, list(shifts()))
+            if server.name == "git":
+                about_results = [n for n, s in shifts().items() if s.dimension == "observation"]
+                rows += through_the_proxy(SENTENCES, about_results)
             out["servers"][server.name] = {"world": as_world(server), "proxy": rows}
             options.out.write_text(json.dumps(out, indent=1) + "\n")
     rows = [row for found in out["servers"].values() for row in found["proxy"]]

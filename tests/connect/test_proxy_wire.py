@@ -205,6 +205,7 @@ def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
         lambda client: ask(client, "secret"),
     )
     record, end = [json.loads(line) for line in file.read_text().splitlines()]
+    assert end["end"]
     assert record["tool"] == "act"
     assert end["changes"]["schema_noise:1"]["tools"]
     assert "hunter2" not in file.read_text()
@@ -388,3 +389,53 @@ def test_a_dry_run_says_what_has_changed_in_a_call(
 ) -> None:
     proxy.main(options(SHOP, shift, more=("--dry-run",)), standalone_mode=False)
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("shift", "tried", "said"),
+    [
+        ("semantic_rename:3", 'get_order {"order_ref": "R-1001"}', '{"order_ref":"R-1001"'),
+        (
+            "parameter_rename:3",
+            'get_order {"order_ref": "R-1001"}',
+            "Changed by: parameter_rename:3",
+        ),
+        ("format_drift:1", 'get_order {"order_ref": "R-1001"}', "Changed by: format_drift:1"),
+        ("format_drift:1", 'read_note {"name": "plain"}', "No shift changed this call"),
+        ("tools_by_action:3", "count_cancelled", "No tool that is shown stands for it alone"),
+        ("format_drift:1", "", "A real call:  count_cancelled {}"),
+    ],
+)
+def test_a_dry_run_shows_a_real_result_before_and_after(
+    shift: str, tried: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--dry-run", *(("--try", tried) if tried else ()))
+    proxy.main(options(SHOP, shift, more=more), standalone_mode=False)
+    assert said in capsys.readouterr().out
+    proxy.main(options(SHOP, shift, more=(*more, "--json")), standalone_mode=False)
+    trial = json.loads(capsys.readouterr().out)["result"]
+    assert trial["tool"] == tried.split(" ")[0] or not tried
+    assert not trial["before"].get("isError")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--try", "act"), "--try goes with --dry-run"),
+        (("--dry-run", "--try", "act {kind}"), "the arguments are no JSON object"),
+        (("--dry-run", "--try", "acts"), "unknown tool 'acts': did you mean act"),
+    ],
+)
+def test_a_call_that_cannot_be_tried_is_said(more: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError) as fault:
+        proxy.main(options(RAW, more=more), standalone_mode=False)
+    assert said in str(fault.value)
+
+
+def test_without_a_reading_tool_the_dry_run_asks_for_a_call(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    server = tmp_path / "writes.py"
+    server.write_text(Path(RAW[1]).read_text().replace('"readOnlyHint": True', '"title": "x"'))
+    proxy.main(options((sys.executable, str(server)), more=("--dry-run",)), standalone_mode=False)
+    assert "no tool that is marked readOnlyHint answered" in capsys.readouterr().out

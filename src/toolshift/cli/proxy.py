@@ -15,23 +15,30 @@ from typing import Any
 
 import anyio
 import click
+import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
+from toolshift.connect.mcp.trial import Trial, try_call
 from toolshift.connect.mcp.web import application
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table
-from toolshift.core.tool import Tool
+from toolshift.core.text import visible
+from toolshift.core.tool import JSON, Tool
 from toolshift.interop.mcp_client import Target, list_tools
+from toolshift.interop.mcp_results import texts_of
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
 from toolshift.shifts.live import altered
 from toolshift.shifts.registry import find_shift
+
+MAX_LINES, MAX_WIDTH = 14, 160
+"""How much of a result a dry run prints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +55,8 @@ class ProxyOptions:
         may_write: let a trap lie over tools that write.
         http: the port to serve on, in place of standard input and output.
         trace: the file to append calls to.
-        dry_run: print the tools before and after, and serve nothing.
+        dry_run: print the tools and one real result before and after, and serve nothing.
+        tried: the call of the dry run, `TOOL {"argument": ...}`.
         as_json: with `dry_run`.
     """
 
@@ -64,6 +72,7 @@ class ProxyOptions:
     http: int | None
     trace: Path | None
     dry_run: bool
+    tried: str
     as_json: bool
 
 
@@ -95,7 +104,18 @@ class ProxyOptions:
     help="Let misleading names lie over tools that write, too.",
 )
 @click.option("--trace", type=PATH, help="Append each call to this file.")
-@click.option("--dry-run", is_flag=True, help="Print the tools before and after; serve nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the tools, and one real result, before and after; serve nothing.",
+)
+@click.option(
+    "--try",
+    "tried",
+    default="",
+    metavar="'TOOL {...}'",
+    help="--dry-run: the call to make; else a tool marked readOnlyHint is called.",
+)
 @as_json
 @taking(ProxyOptions)
 def proxy(options: ProxyOptions) -> None:
@@ -108,8 +128,10 @@ def proxy(options: ProxyOptions) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     shifting, target = _shifting(options), _target(options)
     if options.dry_run:
-        _print_tools(_list(target), shifting, options.as_json)
+        _dry_run(target, shifting, options)
         return
+    if options.tried:
+        raise UsageError("--try goes with --dry-run")
     if options.as_json:
         raise UsageError("--json goes with --dry-run: what is served speaks MCP")
     try:
@@ -222,8 +244,70 @@ def _list(target: Target) -> list[dict[str, Any]]:
         raise UsageError(f"{target.name} did not list its tools: {fault}") from None
 
 
-def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool) -> None:
+def _dry_run(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
+    """Prints what would be shown of the tools, and of one result."""
+    call = _call(options.tried) if options.tried else None
+    listed = _list(target)
+    shown = _print_tools(listed, how, options.as_json)
+    try:
+        trial = asyncio.run(try_call(target, how, call))
+    except BaseExceptionGroup as several:
+        fault = _first(several)
+        if isinstance(fault, UsageError):
+            raise fault from None
+        raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from None
+    except TimeoutError:
+        raise UsageError(f"{target.name}: no answer to a call. Name another with --try") from None
+    if options.as_json:
+        print_json({**shown, "result": trial})
+    else:
+        _print_trial(trial)
 
+
+def _call(text: str) -> tuple[str, dict[str, Any]]:
+    name, _, arguments = text.strip().partition(" ")
+    try:
+        return name, msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except msgspec.MsgspecError as fault:
+        raise UsageError(
+            f"--try {text!r}: the arguments are no JSON object ({fault}). Write it as "
+            """'TOOL {"name": "value"}'"""
+        ) from None
+
+
+def _print_trial(trial: Trial | None) -> None:
+    if trial is None:
+        click.echo(
+            "\nNo real result: no tool that is marked readOnlyHint answered. Name a call with "
+            "--try 'TOOL {...}'; it is really made, twice."
+        )
+        return
+    click.echo(f"\nA real call:  {trial.tool} {_text(trial.arguments)}")
+    click.echo(_quoted(trial.before))
+    if trial.after is None:
+        click.echo("No tool that is shown stands for it alone.")
+        return
+    click.echo(f"is shown as:  {trial.shown_as} {_text(trial.shown_arguments)}")
+    same = _quoted(trial.after) == _quoted(trial.before)
+    click.echo("  (the same result)" if same else _quoted(trial.after))
+    by = ", ".join(trial.by)
+    click.echo(f"Changed by: {by}" if by else "No shift changed this call or its result.")
+
+
+def _text(data: Any) -> str:
+    return JSON.encode(data).decode()
+
+
+def _quoted(answer: dict[str, Any]) -> str:
+    """The texts of an answer, the first lines of them."""
+    lines = "\n".join(texts_of(answer)).splitlines() or ["(no text)"]
+    more = len(lines) - MAX_LINES
+    cut = [*lines[:MAX_LINES], *([f"... {more} more lines"] if more > 0 else [])]
+    return "\n".join(f"  | {visible(line)[:MAX_WIDTH]}" for line in cut)
+
+
+def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool) -> dict[str, Any]:
+    """Prints the tools before and after; as JSON they are returned instead."""
     live, left = shift_tools(listed, how)
     drifted = altered(live.scene, live.toolbox)
     shown = [
@@ -232,8 +316,7 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
     if as_json:
         after = [words for _, words in shown]
         found: dict[str, Any] = {"before": listed, "after": after, "in_use": _in_use(live.scene)}
-        print_json({**found, "not_applicable": left})
-        return
+        return {**found, "not_applicable": left}
     rows = [
         (_stands_for(tool), tool.name, _changes(live.toolbox, tool, words)) for tool, words in shown
     ]
@@ -246,6 +329,7 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
         click.echo(f"{name} is not applicable: {why}")
     if live.moves:
         click.echo("The tools change further while they are used.")
+    return {}
 
 
 def _stands_for(tool: Tool) -> str:

@@ -153,7 +153,16 @@ def world_init(options: InitOptions) -> None:
     tools = dict(source)
     if "openapi" in tools:
         tools.setdefault("base_url", "http://localhost")
-    file = WorldFile(out, "my_world", SYSTEM, tools, None, (), "", lambda place: f"--{place[-1]}")
+    file = WorldFile(
+        out,
+        "my_world",
+        SYSTEM,
+        tools,
+        None,
+        (),
+        "",
+        lambda place: f"--{place[-1]}".replace("_", "-"),
+    )
     listed = find_source(file).listed
     try:
         out.write_text(_skeleton(source, listed))

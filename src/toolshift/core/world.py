@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolshift.core import seed as seeds
 from toolshift.core.fact import Fact, Goal
@@ -127,6 +127,9 @@ class TaskKind:
     draw: Callable[[Any, Random], Goal | None]
 
 
+NameSource = Literal["synonyms", "description"]
+
+
 class World:
     """A domain. Subclasses set the class attributes and `build`; see `worlds/poi.py`.
 
@@ -135,6 +138,7 @@ class World:
     Attributes:
         counts: how many tasks each kind has, where they are given; empty where they are drawn.
         traceable: whether all that a solution says and passes stands in what is shown.
+        names_from: where a rename finds names of the same meaning, the first choice first.
     """
 
     name: str
@@ -145,6 +149,7 @@ class World:
     kinds: Mapping[str, TaskKind]
     counts: Mapping[str, int] = {}
     traceable: bool = True
+    names_from: tuple[NameSource, ...] = ("synonyms",)
 
     def build(self, seed: int, size: int, pool: str) -> Any:
         """Generates the entities: `size` of them, named by the generator of the pool.

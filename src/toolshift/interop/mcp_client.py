@@ -275,7 +275,7 @@ async def list_tools(target: Target) -> list[dict[str, Any]]:
     """
     async with target.open() as streams, anyio.create_task_group() as group:
         upstream = Upstream(streams, target.name)
-        await group.start(upstream.wire.run, _decline, _ignore)
+        await group.start(upstream.wire.run, decline, ignore)
         try:
             tools, _ = await upstream.tools(await greet(upstream))
         except MCPError as fault:
@@ -314,11 +314,12 @@ async def greet(upstream: Upstream) -> dict[str, Any]:
     return {}
 
 
-async def _decline(context: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+async def decline(context: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Answers a server's questions while no client is there: pings alone."""
     if method == "ping":
         return {}
-    raise MCPError(-32601, f"{method} is not answered while tools are only listed")
+    raise MCPError(-32601, f"{method} is not answered while tools are only looked at")
 
 
-async def _ignore(context: Any, method: str, params: Mapping[str, Any] | None) -> None:
-    return None
+async def ignore(context: Any, method: str, params: Mapping[str, Any] | None) -> None:
+    """Hears a server's notices, and does nothing."""

@@ -17,6 +17,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import DESCRIPTION, NAME, Param, Result, Tool
 from toolshift.shifts import wording
+from toolshift.shifts.described_names import described_names
 from toolshift.shifts.surface import Surface
 
 ONLY_NAME, ONLY_DESCRIPTION = frozenset((NAME,)), frozenset((DESCRIPTION,))
@@ -44,9 +45,9 @@ def tool_name_noise(scene: Scene, rng: Random, severity: Severity) -> Change:
 )
 def semantic_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Give tools other names of the same meaning, of one of many name sets."""
-    other = name_set(scene, rng)
-    hit = reach(scene, rng, severity, lambda tool: other(tool.name) != tool.name)
-    return rename(scene, hit, other)
+    names = same_meaning(scene, name_set(scene, rng))
+    hit = reach(scene, rng, severity, lambda tool: tool.name in names)
+    return rename(scene, hit, names.__getitem__)
 
 
 @shift(
@@ -376,6 +377,25 @@ def twin_names(name: str, scene: Scene, rng: Random) -> list[str]:
     near = [f"{other}_{thing}" for other in verbs] + [f"{thing}_{other}" for other in verbs]
     far = [form["name"] % name for form in wording.TABLES["distractors"][pool]]
     return [*rng.sample(near, len(near)), *rng.sample(far, len(far))]
+
+
+def same_meaning(scene: Scene, other: Callable[[str], str]) -> dict[str, str]:
+    """For each tool that has one, another name of the same meaning.
+
+    Args:
+        scene: whose world says where such names come from.
+        other: gives a name in synonyms, or the same one where it knows none.
+
+    Returns:
+        The new name by the old.
+    """
+    synonyms = {tool.name: other(tool.name) for tool in scene.tools}
+    known = {name: new for name, new in synonyms.items() if new != name}
+    if scene.world.names_from == ("synonyms",):
+        return known
+    described = described_names(scene.tools, scene.task.pool)
+    described_first = scene.world.names_from[0] == "description"
+    return known | described if described_first else described | known
 
 
 def reworded_params(tool: Tool, scene: Scene) -> Mapping[str, str]:

@@ -54,6 +54,7 @@ class LiveWorld(World):
     """The world of tools that are not ours: no entities, no tasks, no facts that a user knows."""
 
     name = "live"
+    names_from = ("description", "synonyms")
     system = ""
     facts = {}
     tools = ()

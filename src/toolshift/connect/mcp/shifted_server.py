@@ -121,7 +121,7 @@ class ShiftedTools:
         self._turn = threading.Lock()
         self._limiter = anyio.CapacityLimiter(MAX_AT_ONCE)
 
-    async def _shown(self, params: Mapping[str, Any]) -> Live:
+    async def shown(self, params: Mapping[str, Any]) -> Live:
         """The shifted interface, made when first needed and kept up with the server."""
         async with self._building:
             live = self._live
@@ -172,7 +172,7 @@ class ShiftedTools:
         Raises:
             MCPError: as the server answered, or where a shift does not apply to its tools.
         """
-        live = await self._shown(params)
+        live = await self.shown(params)
         with self._turn:
             tools = [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
         page = {**self._page, "ttlMs": 0} if "ttlMs" in self._page else self._page
@@ -196,7 +196,7 @@ class ShiftedTools:
         begun = time.perf_counter()
         if not self.how.stack:
             return await self._plain_call(params, begun), False
-        live = await self._shown(params)
+        live = await self.shown(params)
         call = _Call(params)
         spoken = await anyio.to_thread.run_sync(self._speak, live, call, limiter=self._limiter)
         try:

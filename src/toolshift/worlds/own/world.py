@@ -110,6 +110,7 @@ class OwnWorld(World):
     """
 
     traceable = False
+    names_from = ("synonyms", "description")
     actions: Mapping[str, Any] = {}
 
     def __init__(self, file: WorldFile) -> None:
