@@ -44,7 +44,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/episode/test_answers.py",
         "tests/episode/test_grade.py",
     ),
-    "episode.causes": ("tests/episode/test_causes.py", "tests/agents/test_blind.py"),
+    "episode.causes": ("tests/episode/test_causes.py",),
     "episode.prose": ("tests/episode/test_prose.py", "tests/core/test_core.py"),
     "measure.metrics": ("tests/measure/test_metrics.py", FROZEN),
     "measure.statistics": ("tests/measure/test_statistics.py", FROZEN),

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from scenes import shifted
 
+from toolshift.core.layer import Layer, Memory
 from toolshift.core.message import Reply, ToolCall, Usage
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
+from toolshift.core.tool import BROKEN_SHIFT, Tool
 from toolshift.episode.budget import Budget
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over, messages
@@ -342,3 +344,43 @@ def test_a_rule_comes_with_the_turn_of_the_user() -> None:
     episode.answer("R46R-SB73")
     assert [m["role"] for m in messages(scene, episode.steps)][-2:] == ["system", "user"]
     assert messages(scene, episode.steps)[-2]["content"] == scene.asks[1].notice
+
+
+# -- tools that change between requests --------------------------------------------------------
+
+
+class Later(Layer):
+    """Withdraws a tool once the first request has been answered; or breaks down then."""
+
+    breaks = False
+
+    def phase(self, memory: Memory) -> int:
+        return int(memory["asks"])
+
+    def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
+        if memory["asks"] and self.breaks:
+            raise KeyError("no such tool")
+        return tools[1:] if memory["asks"] else tools
+
+
+class Breaks(Later):
+    breaks = True
+
+
+def test_the_tools_are_looked_at_again_when_the_user_goes_on() -> None:
+    scene = scene_of("look_then_book").with_(layers=(Later(),))
+    episode = Episode(scene)
+    before = episode.tools
+    episode.answer("R46R-SB73")
+    assert episode.tools == before[1:]
+    _, result = episode.call(before[0].name, {})
+    assert result.data["error"]["code"] == "unknown_tool"
+
+
+def test_a_layer_that_breaks_down_between_requests_ends_the_episode() -> None:
+    scene = scene_of("look_then_book").with_(layers=(Breaks(),))
+    episode = Episode(scene, Budget(9, 9))  # the scene's own needs a rehearsal
+    with pytest.raises(Over):
+        episode.answer("R46R-SB73")
+    assert (episode.end, episode.steps[-1].name) == ("infrastructure", BROKEN_SHIFT)
+    assert "no such tool" in episode.steps[-1].said

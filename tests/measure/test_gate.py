@@ -77,6 +77,7 @@ def test_the_same_agent_passes_in_every_family(baseline: RunFolder) -> None:
         "clean", "perception", "interaction", "overall",
     ]  # fmt: skip
     assert {each.verdict for each in gate.families} == {"pass"}
+    assert all(each.sentence.startswith("pass: +0.0 [") for each in gate.families)
     assert gate.verdict == "pass"
     assert gate.exit_code() == 0
 
@@ -84,11 +85,33 @@ def test_the_same_agent_passes_in_every_family(baseline: RunFolder) -> None:
 def test_a_weakness_fails_its_tier_and_no_other(baseline: RunFolder, tmp_path: Path) -> None:
     gate = judge(baseline, play(tmp_path / "new", "memorises_names"), 5)
     assert family(gate, "perception").verdict == "fail"
+    assert family(gate, "perception").sentence == (
+        "fail: -100.0 [-100.0, -92.6] points, so it is worse by more than 5"
+    )
     assert family(gate, "clean").verdict == "pass"
     assert gate.verdict == "fail"
     assert "perception" in gate.sentence
     assert "clean" not in gate.sentence
     assert gate.exit_code() == 1
+
+
+def test_a_change_at_the_margin_is_said_to_need_another_one(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    every = [cell.lineage for cell in baseline.plan.cells if not cell.shifts]
+    lost = set(every[:4])  # five in a hundred
+    worse = changed(
+        baseline,
+        tmp_path / "new",
+        lambda cell, r: failed(r) if cell.lineage in lost and not cell.shifts else r,
+    )
+    clean = family(judge(baseline, worse, 5), "clean")
+    assert (clean.verdict, clean.more_tasks) == ("inconclusive", None)
+    assert clean.sentence.endswith("in reach would decide; choose another margin")
+    wider = family(judge(baseline, worse, 8), "clean")
+    assert wider.verdict == "inconclusive"
+    assert wider.more_tasks is not None
+    assert f"about {wider.more_tasks:,} more tasks would decide" in wider.sentence
 
 
 def test_what_fails_now_is_lost_and_what_passes_now_is_gained(
