@@ -30,6 +30,8 @@ def test_one_name_stands_for_a_list_of_one() -> None:
         ({"worlds": ["medicine"]}, "did you mean medical"),
         ({"without": "perceptions"}, "unknown shift"),
         ({"tasks": "ten"}, "tasks: Expected"),
+        ({"workers": 0}, "at least 1"),
+        ({"concurrency": -1}, "at least 1"),
     ],
 )
 def test_a_wrong_argument_is_named(asked: dict[str, object], said: str) -> None:

@@ -128,10 +128,25 @@ def evaluate(
         size=size,
         placebo=placebo,
     )
+    check_at_once(workers, concurrency)
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, **options)
     reader = Judge(judge) if judge else None
     return run_plan(make_plan(select(selection)), those, out, workers, judge=reader)
+
+
+def check_at_once(workers: int, concurrency: int | None) -> None:
+    """Checks how much is asked to be run at once.
+
+    Args:
+        workers: processes.
+        concurrency: episodes at once; None for the agent's own number.
+
+    Raises:
+        UsageError: where that is nothing.
+    """
+    if workers < 1 or (concurrency is not None and concurrency < 1):
+        raise UsageError("workers and concurrency must be at least 1")
 
 
 def run_plan(

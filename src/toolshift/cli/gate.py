@@ -10,6 +10,7 @@ from typing import Literal
 import click
 
 from toolshift.agents.catalog import contestants
+from toolshift.api import check_at_once
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -19,7 +20,7 @@ from toolshift.cli.options import (
     model,
     taking,
 )
-from toolshift.cli.run import check_at_once, new_folder, run_into
+from toolshift.cli.run import new_folder, run_into
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table

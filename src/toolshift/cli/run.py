@@ -13,7 +13,7 @@ import click
 from toolshift.agents.catalog import contestants
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge
-from toolshift.api import Evaluation, report_of, run_plan, save_report
+from toolshift.api import Evaluation, check_at_once, report_of, run_plan, save_report
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -128,20 +128,6 @@ def run(options: RunOptions) -> None:
         click.echo(f"\nRun folder: {path}")
     if _say_faults(report, path):
         sys.exit(1)
-
-
-def check_at_once(workers: int, concurrency: int | None) -> None:
-    """Checks how much is asked to be run at once.
-
-    Args:
-        workers: processes.
-        concurrency: episodes at once; None for the agent's own number.
-
-    Raises:
-        UsageError: where that is nothing.
-    """
-    if workers < 1 or (concurrency is not None and concurrency < 1):
-        raise UsageError("workers and concurrency must be at least 1")
 
 
 def run_into(

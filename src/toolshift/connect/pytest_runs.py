@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from toolshift.agents.catalog import contestants, describe
-from toolshift.api import run_plan
+from toolshift.api import check_at_once, run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold
 from toolshift.core.names import unknown
@@ -238,6 +238,7 @@ def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
         options=own,
     )
     check_options(asked.margin, asked.by, asked.max_void)
+    check_at_once(asked.workers, asked.concurrency)
     if asked.inconclusive not in INCONCLUSIVE:
         raise UsageError(unknown("inconclusive", str(asked.inconclusive), INCONCLUSIVE))
     return asked
