@@ -187,6 +187,9 @@ def features(found: list[str], states: Mapping[str, str]) -> set[str]:
     Args:
         found: the tokens of the text.
         states: as for `QuestionClassifier.guess`.
+
+    Returns:
+        Their names, each once.
     """
     lines = [found]
     if any(token[0] == "⟦" for token in found):
