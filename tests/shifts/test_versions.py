@@ -82,7 +82,7 @@ def test_the_only_version_goes_by_its_name_alone() -> None:
     assert find_shift("worded@1") is find_shift("worded")
     assert read_stack("worded@1:3") == (Applied("worded", 3),)
     assert apply(_scene(), "worded@1", 2).shifts == (Applied("worded", 2),)
-    with pytest.raises(UsageError, match=r"'worded@7': the versions of worded are 1$"):
+    with pytest.raises(UsageError, match=r"'worded@7': versions of worded: 1$"):
         find_shift("worded@7")
 
 
@@ -93,7 +93,7 @@ def test_a_name_alone_is_the_version_of_today() -> None:
     assert "worded" in shifts()
     assert "worded@1" not in shifts()
     assert _last_words(apply(_scene(), "worded", 2))[0] == "v2"
-    with pytest.raises(UsageError, match=r"the versions of worded are 1, 2$"):
+    with pytest.raises(UsageError, match=r"versions of worded: 1, 2$"):
         find_shift("worded@3")
     assert not select(
         Selection("standard@2", without=("worded",), shifts=("worded", "worded@1"))

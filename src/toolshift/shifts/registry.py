@@ -162,7 +162,7 @@ def find_shift(name: str) -> Shift:
     if today.version != version:
         kept = [split_version(each)[1] for each in SHIFTS.names() if each.startswith(f"{base}@")]
         there = ", ".join(map(str, sorted({*kept, today.version})))
-        raise UsageError(f"unknown shift {name!r}: the versions of {base} are {there}")
+        raise UsageError(f"unknown shift {name!r}: versions of {base}: {there}")
     return today
 
 
