@@ -162,7 +162,24 @@ NAMED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 """Mutants that are always tried: a name, the module, the text and what stands in its place."""
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        "episode.grade",
+        'if last is not None and last.kind >= "failure" and last.name == BROKEN_SHIFT:',
+    ): "the only later kind is a refusal, whose name is one of four reasons",
+    (
+        "measure.exact",
+        "width = 1 % sqrt(float(masses @ (gaps / (1 - saddle * gaps)) ** 2) + saddle**-2)",
+    ): "another contour through the same saddle, with the same integral",
+    (
+        "measure.exact",
+        "points, counts = np.unique(np.append(values, added).round( 11), return_counts=True)",
+    ): "values that differ by arithmetic only are joined as well",
+    (
+        "measure.power",
+        "if missing(1.0) <= 0:",
+    ): "the power is never the wanted one to the last digit",
+}
 """Mutants that change nothing which can be seen: module and changed line, and the reason."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from measure.test_metrics import BAD, CLEAN, ERASED, FORCED, GONE, GOOD, REFUSED, VOID, rows
+from made_up import BAD, CLEAN, ERASED, FORCED, GONE, GOOD, REFUSED, VOID, rows
 
 from toolshift.measure import diagnosis as d
 from toolshift.measure.metrics import Arms, Measures, tier_of

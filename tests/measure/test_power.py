@@ -57,6 +57,7 @@ def test_more_power_and_a_stricter_level_ask_for_more() -> None:
     assert smallest_drop(clean, clean, NONE, 0.01) > usual
     assert smallest_drop(clean, clean, NONE, 0.05, power=0.9) > usual
     assert smallest_drop(passing(80), passing(80), NONE, 0.05) < usual
+    assert smallest_drop(passing(400), passing(400), NONE, 0.05) < usual / 5
 
 
 def test_a_placebo_that_loses_as_well_asks_for_more() -> None:
