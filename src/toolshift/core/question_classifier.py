@@ -35,7 +35,7 @@ WORDS = 1 << 13
 SPOTS = 1 << 11
 """Weights for what is known of a slot in a text; all slots share them."""
 
-PART = 1.0
+PART = 0.8
 """By how much the best slot must lead in a part of a question that has several."""
 APART = 5.0
 """How far behind the best slot each of several may be in the whole question."""
@@ -137,7 +137,10 @@ class QuestionClassifier:
             first, lead_here = self._best(self._scores(text[:cut], states))
             if first not in states or lead_here < PART or _is_context(first, text, cut, states):
                 continue
-            second, lead_there = self._best(self._scores(text[cut:], states))
+            rest = self._scores(text[cut:], states)
+            second = self._best(rest)[0]
+            beside = [self.slots.index(s) for s in self.slots if s not in states or s == first]
+            lead_there = float(rest.max() - rest[beside].max()) * self.scale
             if second not in states or second == first or lead_there < PART:
                 continue
             behind = scores.max() - min(scores[self.slots.index(s)] for s in (first, second))
