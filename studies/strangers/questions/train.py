@@ -3,8 +3,8 @@
 Writes `questions.npz` beside each of our worlds' `facts.toml`. It learns from questions that are
 made of `phrases_*.txt` (many manners of asking, by details in many words, with the values of tasks)
 and from the wordings of `FILES`, which are development data. Same seed, same file.
-``--leave-out held_out_2.json`` trains without one file and scores on it instead of writing anything:
-an estimate of how others' wordings are understood.
+``--leave-out held_out_2.json`` trains without one file and scores on it instead of writing
+anything: an estimate of how others' wordings are understood.
 """
 
 from __future__ import annotations
