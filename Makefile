@@ -48,7 +48,7 @@ bench: setup  ## speed of the hot path, coverage of the intervals
 # A folder of its own: the tool brings 19 packages that nothing else needs.
 mutants: setup  ## changes what grades and measures in one place at a time; tests must notice
 	$(BIN)/pip install --quiet --upgrade --target build/mutants cosmic-ray==8.7.0
-	$(BIN)/python benchmarks/mutation.py --sample 150 --json studies/mutation/results.json
+	$(BIN)/python benchmarks/mutation.py --sample 130 --json studies/mutation/results.json
 
 docs: setup  ## the documentation as pages, with an API reference; links are checked
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
