@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 MODULES = (
-    "episode.grade", "episode.prose", "measure.statistics", "measure.metrics", "measure.compare", "measure.gate",
-    "measure.diagnosis", "measure.report",
+    "episode.grade", "episode.prose", "measure.statistics", "measure.metrics", "measure.compare",
+    "measure.gate", "measure.diagnosis", "measure.report",
 )  # fmt: skip
 
 
