@@ -114,7 +114,7 @@ def test_markdown_shows_names_as_they_stand() -> None:
     assert "<img" not in page.replace(r"\<img", "")
     assert "\n# heading" not in page
     assert r"a\|b\`c\`\<img src=x\> \# heading \[x\]\(y\) \@someone" in page
-    assert "toolshift trace runs/ new EPISODE" in page
+    assert "toolshift trace 'runs/ new ' EPISODE" in page
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     widths = {len(row.replace(r"\|", "").split("|")) for row in rows}
     assert widths == {11}

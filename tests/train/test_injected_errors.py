@@ -59,7 +59,7 @@ def test_a_slip_never_reaches_a_tool():
             wrong = make(episode, tool, dict(scene.calls[0].arguments), rng)
             if wrong is None:
                 continue
-            episode._take_call(wrong, "")
+            episode.take_call(wrong)
             assert not episode.steps[-1].ok
             assert not episode.steps[-1].provoked
         assert not episode.session.true_calls
