@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from pathlib import Path
@@ -13,6 +14,9 @@ from running import Run, runner, write_agent
 # A job in the background ignores Ctrl-C, and its children inherit that; the tests send it to them.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tables are as wide as COLUMNS says, which differs from shell to shell.
+os.environ.pop("COLUMNS", None)
 
 # How long a case takes says more of the machine than of the code.
 hypothesis.settings.register_profile("toolshift", deadline=None)
