@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolshift.core.message import Reply, Turn, Usage
     from toolshift.core.scene import Scene
     from toolshift.core.shift import Change, NotApplicable, shift
-    from toolshift.core.tool import Field, Param, Tool, ToolFailure
+    from toolshift.core.tool import Field, Hint, Param, Result, Tool, ToolFailure
     from toolshift.core.world import Request, TaskKind, World
     from toolshift.data.dataset import augment
     from toolshift.episode.budget import Budget
@@ -48,7 +48,9 @@ _HOME = {
     "NotApplicable": "core.shift",
     "shift": "core.shift",
     "Field": "core.tool",
+    "Hint": "core.tool",
     "Param": "core.tool",
+    "Result": "core.tool",
     "Tool": "core.tool",
     "ToolFailure": "core.tool",
     "Request": "core.world",
@@ -77,12 +79,14 @@ __all__ = [
     "Fact",
     "Field",
     "Grade",
+    "Hint",
     "Layer",
     "NotApplicable",
     "Param",
     "Reply",
     "Report",
     "Request",
+    "Result",
     "Scene",
     "TaskKind",
     "Tool",

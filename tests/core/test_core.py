@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from toolshift.agents.planted import planted
 from toolshift.core import seed as seeds
 from toolshift.core.calls import ToolCall
+from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn
 from toolshift.core.reading import codes_in
 from toolshift.core.scene import Applied, Scene
-from toolshift.core.shift import NotApplicable
+from toolshift.core.shift import NotApplicable, shift
 from toolshift.core.step import Step
 from toolshift.core.user import MORE
 from toolshift.core.user import answer as user_answers
@@ -325,3 +326,13 @@ def test_a_long_list_of_codes_is_read_in_linear_time() -> None:
     start = time.perf_counter()
     assert len(codes_in(text, {})) == 20_000
     assert time.perf_counter() - start < 5  # minutes, where each code looks at all before it
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "near"),
+    [("tier", "interactoin", "interaction"), ("preserves", "end state", "end_state")],
+)
+def test_a_shift_is_declared_by_known_words(what: str, value: str, near: str) -> None:
+    said = {"tier": "interaction", "dimension": "action", "level": 2, "imitates": "none"}
+    with pytest.raises(UsageError, match=near):
+        shift(**{**said, what: value})

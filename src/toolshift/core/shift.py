@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import Layer
+from toolshift.core.names import unknown
 from toolshift.core.scene import Outcome, Scene, Task
 from toolshift.core.user import Ask
 from toolshift.core.world import Truth, World
@@ -158,9 +159,18 @@ def shift(
         A decorator, which returns the function as it was.
 
     Raises:
-        UsageError: where another module has a shift of this name.
+        UsageError: where another module has a shift of this name, and for a tier, dimension, level
+            or `preserves` that there is not.
     """
     own = name
+    for what, value, known in (
+        ("tier", tier, get_args(Tier)),
+        ("dimension", dimension, get_args(Dimension)),
+        ("preserves", preserves, get_args(Preserves)),
+        ("level", str(level), ("1", "2", "3")),
+    ):
+        if value not in known:
+            raise UsageError(f"a shift that is declared here: {unknown(what, str(value), known)}")
 
     def register(rule: Rule) -> Rule:
         name = own or rule.__name__
