@@ -32,7 +32,7 @@ def test_trace_lists_the_failures_first(run: Path, capsys: pytest.CaptureFixture
     trace.main([str(run)], standalone_mode=False)
     text = capsys.readouterr().out
     assert failed[0].episode in text
-    assert "memorised name" in text
+    assert "memorised" in text  # where the table is narrow the name stands on two lines
 
 
 def test_trace_marks_the_guilty_step(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
