@@ -95,7 +95,11 @@ def print_report(
         console.print(Text(f"\n{BEHAVIOUR}", style="dim"))
     if len(agents) > MAX_DETAILED:
         console.print(
-            Text("More tables: toolshift report RUN --agent NAME, or --table kinds", style="dim")
+            Text(
+                "An episode: toolshift trace RUN ID. More tables: toolshift report RUN --agent NAME, "
+                "or --table kinds",
+                style="dim",
+            )
         )
     for skipped in report.skipped:
         console.print(Text(visible(_skipped(skipped)), style="dim"))
