@@ -96,8 +96,8 @@ def print_report(
     if len(agents) > MAX_DETAILED:
         console.print(
             Text(
-                "An episode: toolshift trace RUN ID. More tables: toolshift report RUN --agent NAME, "
-                "or --table kinds",
+                "An episode: toolshift trace RUN ID. More tables: toolshift report RUN "
+                "--agent NAME, or --table kinds",
                 style="dim",
             )
         )
