@@ -241,6 +241,14 @@ def test_bad_rows_are_named_and_the_rest_goes_on(source: Path) -> None:
     assert not source.with_name("strict.jsonl").exists()
 
 
+def test_of_a_file_that_cannot_be_read_nothing_is_left(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text("[1]\n{broken\n")
+    with pytest.raises(UsageError, match=r"none of its rows could be read; line 1: no JSON object"):
+        augment_file(Job(source, tmp_path / "out.jsonl", Recipe()))
+    assert [each.name for each in tmp_path.iterdir()] == ["in.jsonl"]
+
+
 @pytest.mark.parametrize("name", ["out.jsonl.gz", "out.parquet"])
 def test_compressed_and_parquet(source: Path, name: str) -> None:
     pytest.importorskip("pyarrow")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,7 +18,6 @@ from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
 from toolshift.data.files import Job, Tally, augment_file, previews
-from toolshift.data.formats import FORMATS
 
 MOST_SHOWN = 12
 
@@ -94,12 +92,6 @@ def augment(options: AugmentOptions) -> None:
         tally = augment_file(job, watch)
     card = write_card(job, tally, command(*sys.argv[1:], travels=True))
     _print(job, tally, card, options.as_json)
-    if not tally.rows:
-        raise UsageError(f"{options.source}: no row could be read; known: {', '.join(_names())}")
-
-
-def _names() -> Sequence[str]:
-    return FORMATS.names()
 
 
 def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:

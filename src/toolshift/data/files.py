@@ -11,6 +11,7 @@ import hashlib
 import multiprocessing
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -148,8 +149,12 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
             os.fsync(file.fileno())
             write(note, JSON.encode(_Note(_key(job), done, file.tell(), tally)))
             watch(done, total)
+    note.unlink(missing_ok=True)
+    if not tally.rows:
+        draft.unlink()
+        first = "".join(f"; line {line}: {why}" for line, why in tally.faults[:1])
+        raise UsageError(f"{job.source}: none of its rows could be read{first}")
     _finish(job, draft)
-    note.unlink()
     return tally
 
 
@@ -261,7 +266,7 @@ def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterat
         yield from map(_work, chunks)
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(job.workers, _begin, (job.recipe, functions)) as pool:
+    with context.Pool(job.workers, _begin_process, (job.recipe, functions)) as pool:
         yield from pool.imap(_work, _bounded(chunks))
 
 
@@ -280,6 +285,12 @@ def _begin(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
     """What a worker needs for every chunk."""
     global _recipe, _functions, _quick
     _recipe, _functions, _quick = recipe, functions, Quick(recipe)
+
+
+def _begin_process(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
+    """Likewise in a process of its own, which Ctrl-C stops by way of the first one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _begin(recipe, functions)
 
 
 def _work(chunk: list[tuple[int, bytes]]) -> _Done:

@@ -463,7 +463,9 @@ def _arguments(call: Call, true: Tool, shown: Tool) -> dict[str, Any]:
     lost = [name for name in call.arguments if name in declared and name not in names]
     needed = [p.name for p in shown.params if p.required and p.fact not in facts]
     if lost or needed:
-        raise NotApplicable(f"{shown.name} cannot be told {(lost or needed)[0]}")
+        name = (lost or needed)[0]
+        what = "takes no longer" if lost else "requires now"
+        raise NotApplicable(f"{name} is what {shown.name} {what}")
     return {names.get(name, name): value for name, value in call.arguments.items()}
 
 

@@ -27,7 +27,7 @@ _SENTENCE = re.compile(r"[\n;:(]|\.(?:\s|$)")
 
 
 def described_names(tools: Iterable[Tool], pool: str) -> dict[str, str]:
-    """New names for tools, each told apart from the others.
+    """New names for tools, no two of them the same.
 
     Args:
         tools: as they are shown.

@@ -145,7 +145,7 @@ def _partly(release: Release, name: str, route: Route) -> list[str]:
 
 
 def _not_carried(route: Route, old: Param, new: Param) -> list[str]:
-    """What may be said for a new parameter that the old tool cannot be told, and the reverse."""
+    """What may be said for a new parameter that the old tool cannot take, and the reverse."""
     said = []
     renamed = route.values.get(old.name, {})
     back = {now: was for was, now in renamed.items()}

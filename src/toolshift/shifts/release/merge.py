@@ -1,4 +1,4 @@
-"""Several old tools that became one: told apart by a choice, or called by their names.
+"""Several old tools that became one: a choice says which, or their names do.
 
 A **discriminator** is a parameter whose choices are what the names of the old tools said:
 `tab_list`, `tab_new` and `tab_close` became `tabs(action: list | new | close)`. A **dispatcher**
