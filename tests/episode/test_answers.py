@@ -64,6 +64,9 @@ def test_a_right_answer_passes_however_it_is_written(answer: str) -> None:
         "It is not V2W7-Q675.",
         "The entry code isn't V2W7-Q675.",
         "\u0412\u0445W7-Q675",
+        "The listing reference is RH92-PLT4; if that does not work, try the entry code V2W7-Q675.",
+        "Use the listing reference RH92-PLT4; as a fallback use the entry code V2W7-Q675.",
+        "Try the listing reference RH92-PLT4 first, then the entry code V2W7-Q675.",
     ],
 )
 def test_a_list_of_guesses_fails(answer: str) -> None:

@@ -22,8 +22,12 @@ Results = Sequence[frozenset[str]]
 """The codes of each result that showed any."""
 
 _HEDGE = re.compile(
-    r"\b(or|either|maybe|perhaps|possibly|alternatively|otherwise|if not)\b", re.IGNORECASE
+    r"\b(or|either|maybe|perhaps|possibly|alternatively|otherwise|if (not|that|this|it)|fall ?back"
+    r"|try)\b",
+    re.IGNORECASE,
 )
+_ATTEMPT = re.compile(r"\btry\W", re.IGNORECASE)
+"""Before the first of several codes: it is offered as a guess."""
 _FILLER = frozenset(("and", "also", "the", "then", "plus", "next", "are", "is", "codes", "code"))
 _MARK = re.compile(r"\b(your|you (asked|need|want|requested)|requested|asked for|answer)\b")
 """What singles a code out as the one that was asked for."""
@@ -158,6 +162,8 @@ def _is_singled_out(text: str, offered: list[Stated], expected: str) -> bool:
 def _told_apart(text: str, offered: list[Stated], expected: str, asked: frozenset[str]) -> bool:
     """Whether words say what each code is, and which one is meant."""
     if any(_HEDGE.search(text[a.end : b.start]) for a, b in pairwise(offered)):
+        return False
+    if _ATTEMPT.search(text[: offered[0].start]):
         return False
     named = list(zip(offered, _names(text, offered), strict=True))
     labels = [
