@@ -33,6 +33,7 @@ import scipy
 from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+from toolshift.core.files import pack
 from toolshift.measure.gating import decide, more_tasks
 from toolshift.measure.statistics import drop_p_of_means
 
@@ -351,8 +352,8 @@ def main() -> int:
         }
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(record, indent=1) + "\n")
-        lines = options.json.with_suffix(".rows.jsonl")
-        lines.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        lines = options.json.with_suffix(".rows.jsonl.gz")
+        lines.write_bytes(pack(b"".join(msgspec.json.encode(row) + b"\n" for row in rows)))
     return 0 if all(row.ok for row in rows) else 1
 
 

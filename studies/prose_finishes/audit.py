@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from toolshift.core import seed as seeds
+from toolshift.core.files import read_bytes, stored
 from toolshift.core.message import REASONS
 from toolshift.episode.prose import read_prose
 
@@ -31,7 +32,7 @@ Reading = dict[str, str]
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """The records of a JSON Lines file."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in read_bytes(stored(path)).splitlines()]
 
 
 def read(finish: str, shown: str, request: str = "") -> Reading:

@@ -129,3 +129,4 @@ def test_the_plot_shows_every_arm_under_every_shift():
     drawn = accuracy_by_shift(Findings("s", "Why?", "small", True, arms, {}, {}, []))
     for said in ("first", "second", "redirect", "as trained", "interaction"):
         assert f">{said}<" in drawn
+    assert "; arm: first" not in drawn, "a sentence a mark makes the file several times as large"

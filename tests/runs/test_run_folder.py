@@ -182,16 +182,14 @@ def test_a_changed_agent_of_ones_own_is_noticed(toolshift: Run, tmp_path: Path) 
 
 @pytest.fixture
 def packed(out: Path) -> tuple[Path, str]:
-    """A finished run with its plan and episodes compressed, and the name of the first one."""
-    log = out / "episodes.jsonl"
-    content = log.read_bytes()
-    assert pack(content) == pack(content)
-    (out / "episodes.jsonl.gz").write_bytes(pack(content))
-    log.unlink()
-    plan = out / "plan.jsonl"
-    (out / "plan.jsonl.gz").write_bytes(pack(plan.read_bytes()))
-    plan.unlink()
-    return out, json.loads(content.splitlines()[0])["episode"]
+    """A finished run whose files of lines are compressed, and the name of its first episode."""
+    first = json.loads((out / "episodes.jsonl").read_bytes().splitlines()[0])["episode"]
+    for name in ("episodes.jsonl", "timings.jsonl", "plan.jsonl"):
+        content = (out / name).read_bytes()
+        assert pack(content) == pack(content)
+        (out / f"{name}.gz").write_bytes(pack(content))
+        (out / name).unlink()
+    return out, first
 
 
 def test_compressed_episodes_are_read(toolshift: Run, packed: tuple[Path, str]) -> None:
@@ -230,6 +228,7 @@ def test_a_compressed_run_can_go_on(toolshift: Run, packed: tuple[Path, str]) ->
     assert toolshift(*ORACLE)[0] == 0
     assert list(RunFolder.read(out).records()) == records
     assert folder.episodes.name == "episodes.jsonl"
+    assert not (out / "timings.jsonl.gz").exists(), "a second file beside it would hide these times"
 
 
 def test_a_damaged_compressed_run_is_named(toolshift: Run, packed: tuple[Path, str]) -> None:

@@ -2,9 +2,9 @@
 
     manifest.json    what was run: versions, agents, suite, seeds, the hash of the plan
     plan.jsonl       the cells, and those that were not applicable
-    episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock;
-                     a finished run may keep these two compressed, with `.gz` at the end
-    timings.jsonl    seconds of each episode
+    episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock
+    timings.jsonl    seconds of each episode;
+                     a finished run may keep these three compressed, with `.gz` at the end
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     judge.jsonl      verdicts of a judge of prose; only where there was one
     report.json      the report, and report.txt, the same for reading
@@ -352,15 +352,16 @@ class RunFolder:
 
     def _open(self) -> None:
         self._take()
-        episodes, packed = self.path / "episodes.jsonl", self.episodes
-        if packed != episodes:  # lines are appended, so it is kept plain from here on
-            write(episodes, read_bytes(packed))
-            packed.unlink()
-        for name in ("episodes.jsonl", "timings.jsonl"):
-            cut_torn_line(self.path / name)
+        episodes, timings = self.path / "episodes.jsonl", self.path / "timings.jsonl"
+        for path in (episodes, timings):
+            packed = stored(path)
+            if packed != path:  # lines are appended, so it is kept plain from here on
+                write(path, read_bytes(packed))
+                packed.unlink()
+            cut_torn_line(path)
         self.done = {named.episode for named in lines(episodes, _Named)}
         self._episodes = episodes.open("ab")
-        self._timings = (self.path / "timings.jsonl").open("ab")
+        self._timings = timings.open("ab")
 
     def _take(self) -> None:
         if self._lock is None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sklearn.metrics import cohen_kappa_score
 
+from toolshift.core.files import read_bytes, stored
 from toolshift.core.message import CODE
 from toolshift.core.reading import codes_in
 from toolshift.episode.prose import read_prose
@@ -25,7 +26,7 @@ HERE = Path(__file__).parent
 
 def lines(name: str) -> list[dict[str, Any]]:
     """The records of a JSON Lines file of this folder."""
-    return [json.loads(line) for line in (HERE / name).read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in read_bytes(stored(HERE / name)).splitlines()]
 
 
 def read(case: dict[str, Any]) -> tuple[str, str, str]:
@@ -84,7 +85,7 @@ def main() -> None:
     options = parser.parse_args()
     for line in (HERE / "SHA256SUMS").read_text("utf-8").splitlines():
         digest, name = line.split()
-        assert hashlib.sha256((HERE / name).read_bytes()).hexdigest() == digest, name
+        assert hashlib.sha256(read_bytes(stored(HERE / name))).hexdigest() == digest, name
     if options.held_out:
         results = {"heldout_2": measure("heldout_2")}
         (HERE / "results_2.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")

@@ -21,6 +21,7 @@ from measure import HERE, kappa, lines
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from toolshift.core.files import read_bytes, stored
 from toolshift.episode.prose_signs import Message
 
 WEIGHTS = HERE.parents[2] / "src/toolshift/episode/prose_weights.json"
@@ -48,8 +49,7 @@ def cases() -> list[dict[str, Any]]:
         ):
             found.append({**case, "kind": label["kind"], "reason": label["reason"]})
     older = [
-        (OLDER / name).read_text("utf-8").splitlines()
-        for name in ("sample.jsonl", "labels_a.jsonl")
+        read_bytes(stored(OLDER / name)).splitlines() for name in ("sample.jsonl", "labels_a.jsonl")
     ]
     for case, label in zip(*(map(json.loads, part) for part in older), strict=True):
         family = f"older_{case['source']}"

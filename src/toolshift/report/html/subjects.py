@@ -9,7 +9,7 @@ from statistics import median, quantiles
 
 import msgspec
 
-from toolshift.core.files import lines
+from toolshift.core.files import lines, stored
 from toolshift.measure.metrics import is_placebo, tier_of
 from toolshift.measure.report import AgentReport, Report
 from toolshift.report.html.figures import shown
@@ -97,7 +97,7 @@ def run_name(folder: RunFolder) -> str:
 
 def durations(folder: Kept) -> dict[str, dict[str, Duration]]:
     """How long episodes took, by agent and tier; empty where the times are not there."""
-    path = folder.path / "timings.jsonl"
+    path = stored(folder.path / "timings.jsonl")
     if not path.exists():
         return {}
     took = {timing.episode: timing.seconds for timing in lines(path, Timing, torn=True)}
