@@ -353,3 +353,24 @@ def test_a_split_is_carried_by_the_value_of_the_task(tmp_path: Path) -> None:
     scene = compose(make_scene(doors, "doors", 0), [Applied(find_shift(path).name, 2)])
     assert called(scene) == [("lock_door", {"room": "12"})]
     assert Episode(scene).call("open_door", {"room": "12"})[1].ok
+
+
+# -- splits ----------------------------------------------------------------------------------------
+
+
+def test_a_tool_that_became_several_is_found_by_its_choices(tmp_path: Path) -> None:
+    found = between(tmp_path, merged_tabs(), TABS)
+    tools = {"window_tab_list": "list", "window_tab_open": "open", "window_tab_close": "close"}
+    assert found.answers.split == {"window_tabs": Several("action", tools)}
+    assert (found.questions, found.answers.removed, found.answers.added) == ((), [], [])
+    kept = between(tmp_path, merged_tabs(), [*TABS, merged_tabs()[0]])
+    assert kept.answers.split == {}, "nothing is gone"
+
+
+def test_what_was_guessed_is_said(tmp_path: Path) -> None:
+    old = [tool("find_page", "Finds pages that match a query.", query=TEXT)]
+    new = [tool("page_lookup", "Looks up pages that match what is asked.", query=TEXT)]
+    (open_,) = between(tmp_path, old, new).questions
+    taken = between(tmp_path, old, new, accept=True)
+    assert taken.guessed == (open_,)
+    assert taken.answers.renamed == {"find_page": "page_lookup"}

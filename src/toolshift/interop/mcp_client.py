@@ -261,11 +261,15 @@ class Upstream:
         return headers
 
 
-async def list_tools(target: Target) -> list[dict[str, Any]]:
-    """The tools of a server, as a client without capabilities of its own is offered them.
+async def list_tools(
+    target: Target, capabilities: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The tools of a server, as a client of these capabilities is offered them.
 
     Args:
         target: where the server is.
+        capabilities: what the client says it can do; None for nothing. Some servers show more
+            tools to a client that can do more.
 
     Returns:
         The tools as JSON, in the order of the server.
@@ -277,18 +281,21 @@ async def list_tools(target: Target) -> list[dict[str, Any]]:
         upstream = Upstream(streams, target.name)
         await group.start(upstream.wire.run, decline, ignore)
         try:
-            tools, _ = await upstream.tools(await greet(upstream))
+            tools, _ = await upstream.tools(await greet(upstream, capabilities))
         except MCPError as fault:
             raise UsageError(f"{target.name} did not list its tools: {fault.message}") from None
         group.cancel_scope.cancel()
     return tools
 
 
-async def greet(upstream: Upstream) -> dict[str, Any]:
+async def greet(
+    upstream: Upstream, capabilities: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Shakes hands in whichever era the server lives; returns the `_meta` of later requests.
 
     Args:
         upstream: the connection, on which nothing was sent yet.
+        capabilities: of the client; None for none.
 
     Returns:
         Empty in the older era.
@@ -299,7 +306,7 @@ async def greet(upstream: Upstream) -> dict[str, Any]:
     about = {"name": "toolshift", "version": "0"}
     hello = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,
-        "capabilities": {},
+        "capabilities": dict(capabilities or {}),
         "clientInfo": about,
     }
     try:
@@ -307,7 +314,10 @@ async def greet(upstream: Upstream) -> dict[str, Any]:
     except MCPError as fault:
         if fault.code == CLOSED:
             raise
-        meta = {PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION, CLIENT_CAPABILITIES_META_KEY: {}}
+        meta = {
+            PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION,
+            CLIENT_CAPABILITIES_META_KEY: dict(capabilities or {}),
+        }
         await upstream.ask("server/discover", {"_meta": meta})
         return meta
     await upstream.notify("notifications/initialized", None)

@@ -1,4 +1,4 @@
-"""Several old tools that became one: a choice says which, or their names do.
+"""Several old tools that became one, or one that became several: a choice says which.
 
 A **discriminator** is a parameter whose choices are what the names of the old tools said:
 `tab_list`, `tab_new` and `tab_close` became `tabs(action: list | new | close)`. A **dispatcher**
@@ -37,18 +37,43 @@ def proposed_merges(before: Toolbox, after: Toolbox, given: Answers) -> dict[str
     Returns:
         For each new tool, what it stands for.
     """
+    gone, come = _unsettled(before, after, given)
+    found = dict(_by_choice(gone, come, before))
+    gone = {n: s for n, s in gone.items() if all(n not in f.tools.values() for f in found.values())}
+    if not found:
+        found |= _dispatched(gone, come, before)
+    return found
+
+
+def _unsettled(
+    before: Toolbox, after: Toolbox, given: Answers
+) -> tuple[dict[str, Source], dict[str, Source]]:
+    """The old tools that are gone, and the new ones, of which no answer speaks."""
     told = {*given.removed, *given.split}
     told |= {old for one in given.merged.values() for old in one.tools.values()}
     told |= {old for old, new in given.renamed.items() if new != UNDECIDED}
     gone = {n: s for n, s in before.sources.items() if n not in after.sources and n not in told}
     taken = {*given.added, *given.merged, *given.renamed.values()}
     taken |= {new for one in given.split.values() for new in one.tools}
-    come = {name: each for name, each in after.sources.items() if name not in taken}
-    found = dict(_by_choice(gone, come, before))
-    gone = {n: s for n, s in gone.items() if all(n not in f.tools.values() for f in found.values())}
-    if not found:
-        found |= _dispatched(gone, come, before)
-    return found
+    return gone, {name: each for name, each in after.sources.items() if name not in taken}
+
+
+def proposed_splits(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:
+    """The old tools that seem to have become several new ones: merges, read backwards.
+
+    Args:
+        before: the old tools.
+        after: the new ones.
+        given: answers that are known, merges among them; what they speak of is left alone.
+
+    Returns:
+        For each old tool, what it became.
+    """
+    gone, come = _unsettled(before, after, given)
+    found = _by_choice(come, gone, after)
+    return {
+        old: Several(one.by, {new: value for value, new in one.tools.items()}) for old, one in found
+    }
 
 
 # -- discriminators --------------------------------------------------------------------------------

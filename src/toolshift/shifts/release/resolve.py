@@ -22,7 +22,7 @@ from toolshift.shifts.release.match import (
     pair,
     weights_of,
 )
-from toolshift.shifts.release.merge import proposed_merges
+from toolshift.shifts.release.merge import proposed_merges, proposed_splits
 
 Path = tuple[str, ...]
 
@@ -51,10 +51,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Settled:
-    """The whole mapping, `UNDECIDED` where there is a question."""
+    """The whole mapping, `UNDECIDED` where there is a question.
+
+    Attributes:
+        answers: the mapping.
+        questions: what is still to be asked.
+        guessed: what would have been asked, had not the likeliest been taken.
+    """
 
     answers: Answers
     questions: tuple[Question, ...]
+    guessed: tuple[Question, ...] = ()
 
 
 @dataclass
@@ -63,6 +70,7 @@ class _Draft:
 
     accept: bool
     questions: list[Question] = field(default_factory=list)
+    guessed: list[Question] = field(default_factory=list)
 
     def match(
         self,
@@ -85,15 +93,15 @@ class _Draft:
         come = {new: one for new, one in news.items() if new not in taken}
         for guess in pair(gone, come, alike):
             clashing = clash(olds[guess.old], news[guess.new])
-            if (guess.sure or (ask and self.accept)) and not clashing:
+            if guess.sure and not clashing:
                 decided[guess.old] = guess.new
                 continue
-            if not ask or self.accept:
+            if not ask or (self.accept and clashing):
                 continue
-            decided[guess.old] = UNDECIDED
             choices = tuple(sorted(come))
-            where = (*path, guess.old)
-            self.questions.append(Question(where, guess.new, guess.likeness, choices))
+            question = Question((*path, guess.old), guess.new, guess.likeness, choices)
+            decided[guess.old] = guess.new if self.accept else UNDECIDED
+            (self.guessed if self.accept else self.questions).append(question)
         return decided
 
 
@@ -112,10 +120,29 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
     Raises:
         UsageError: where an answer names what is not there.
     """
-    before, after = old.toolbox(), new.toolbox()
+    return settle_tools(old.toolbox(), new.toolbox(), given, accept)
+
+
+def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
+    """Settles the mapping between two lists of tools; see `settle`.
+
+    Args:
+        before: the tools as they are.
+        after: the tools as they will be.
+        given: answers that are known, from a mapping file.
+        accept: take the likeliest of what is doubtful.
+
+    Returns:
+        What is certain, and what is still to be asked.
+
+    Raises:
+        UsageError: where an answer names what is not there.
+    """
     _check(given, before, after)
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
+    split = proposed_splits(before, after, given)
+    given = msgspec.structs.replace(given, split={**given.split, **split})
     draft = _Draft(accept)
     several = {name for one in given.merged.values() for name in one.tools.values()}
     spent = {name for one in given.split.values() for name in one.tools}
@@ -160,7 +187,7 @@ def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settle
         split=given.split,
         given=given.given,
     )
-    return Settled(answers, tuple(draft.questions))
+    return Settled(answers, tuple(draft.questions), tuple(draft.guessed))
 
 
 def _gone(name: str, olds: Collection[str], kept: Collection[str], to: Mapping[str, str]) -> bool:

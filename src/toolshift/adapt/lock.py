@@ -1,0 +1,212 @@
+"""The lock: the tools that an agent knew, with a hash of each, in one readable JSON file.
+
+    lock = lock_side(read_side("mcp:npx -y my-server@1"))
+    write_lock(Path("toolshift.lock.json"), lock)
+    today = read_side("mcp:npx -y my-server@2")
+    drift = verify(read_lock(Path("toolshift.lock.json")), today.tools)
+    drift.worst, drift.changes, drift.counter_examples
+
+A hash is the SHA-256 of a tool's document in canonical form (`core.canonical`, RFC 8785), so it is
+the same whatever the order of keys and whoever computes it. The lock's own hash is of the names and
+hashes, whatever the order of the tools. A lock is JSON and no TOML, for a schema may hold null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.adapt.calls import BrokenCall, RecordedCall, counter_examples
+from toolshift.adapt.changes import ToolChange, changes_between, worst
+from toolshift.adapt.schemas import Severity
+from toolshift.core.canonical import canonical_hash
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.interop.tools import from_mcp
+from toolshift.shifts.release.inputs import Kind, Side
+
+FORMAT = 1
+
+
+class LockedTool(msgspec.Struct, frozen=True):
+    """A tool as its server listed it, and the hash of that."""
+
+    hash: str
+    document: dict[str, Any]
+
+
+class Lock(msgspec.Struct, frozen=True):
+    """What an agent's tools looked like.
+
+    Attributes:
+        format: of the file.
+        kind: mcp, openai or openapi: what the tools were read from.
+        origin: how messages name it; never with its arguments, which may hold secrets.
+        hash: of the names and hashes of all tools.
+        tools: in the order of the server.
+    """
+
+    format: int
+    kind: Kind
+    origin: str
+    hash: str
+    tools: tuple[LockedTool, ...]
+
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        """The tools as an MCP server lists them."""
+        return [tool.document for tool in self.tools]
+
+
+class Drift(msgspec.Struct, frozen=True, dict=True):
+    """How a list of tools differs from a lock.
+
+    Attributes:
+        changes: every change; none where nothing moved.
+        counter_examples: for each old tool of which a call breaks, such a call. One that was
+            recorded has `recorded`; else it was made from the old schema.
+        calls: how many recorded calls were looked at.
+    """
+
+    changes: tuple[ToolChange, ...]
+    counter_examples: dict[str, BrokenCall]
+    calls: int = 0
+
+    @cached_property
+    def worst(self) -> Severity | None:
+        """The worst severity; None where nothing moved."""
+        return worst(self.changes)
+
+    @property
+    def breaks_calls(self) -> bool:
+        """Whether a call that was recorded is refused now."""
+        return any(each.recorded for each in self.counter_examples.values())
+
+
+def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind = "mcp") -> Lock:
+    """Locks a list of tools.
+
+    Args:
+        tools: as an MCP server lists them.
+        origin: how messages name what they were read from.
+        kind: what they were read from.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where a tool has no name, two have the same, or one has no canonical form.
+    """
+    documents = [dict(tool) for tool in tools]
+    from_mcp(documents)
+    locked = tuple(LockedTool(canonical_hash(each), each) for each in documents)
+    return Lock(FORMAT, kind, origin, _whole(locked), locked)
+
+
+def lock_side(side: Side) -> Lock:
+    """Locks the tools of a server, a document or a file, as `read_side` has read them.
+
+    Args:
+        side: what was read.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where a tool has no canonical form.
+    """
+    return lock_tools(side.tools, side.origin, side.kind)
+
+
+def _whole(tools: Sequence[LockedTool]) -> str:
+    return canonical_hash({tool.document["name"]: tool.hash for tool in tools})
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Writes a lock as JSON, with a line for each value so that a diff is readable.
+
+    Args:
+        path: of the file.
+        lock: the lock.
+
+    Raises:
+        UsageError: where it cannot be written.
+    """
+    said = json.dumps(msgspec.to_builtins(lock), indent=1, ensure_ascii=False)
+    try:
+        write(path, f"{said}\n".encode())
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+
+
+def read_lock(path: Path) -> Lock:
+    """Reads a lock, and checks every hash.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where there is none, it is of a format that is not known, or a tool in it is not
+            the one that was locked.
+    """
+    try:
+        lock = msgspec.json.decode(path.read_bytes(), type=Lock)
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(f"{path} is no lock ({fault})") from None
+    if lock.format != FORMAT:
+        raise UsageError(
+            f"{path} is a lock of format {lock.format}, and this version reads format {FORMAT}: "
+            "lock the tools again"
+        )
+    try:
+        sources = from_mcp(lock.documents).sources
+    except UsageError as fault:
+        raise UsageError(f"{path}: {fault}") from None
+    for name, tool in zip(sources, lock.tools, strict=True):
+        if canonical_hash(tool.document) != tool.hash:
+            raise UsageError(
+                f"{path}: {name} has another hash than it was locked with, so the file was changed "
+                "by hand. Restore it, or lock the tools again"
+            )
+    if _whole(lock.tools) != lock.hash:
+        raise UsageError(
+            f"{path}: tools were added to the file or taken from it by hand. Restore it, or lock "
+            "the tools again"
+        )
+    return lock
+
+
+def verify(
+    lock: Lock, tools: Sequence[Mapping[str, Any]], calls: Iterable[RecordedCall] = ()
+) -> Drift:
+    """Compares a list of tools with a lock.
+
+    Args:
+        lock: the tools as they were.
+        tools: the tools as they are, as an MCP server lists them.
+        calls: that the agent made, to say which changes break one of them.
+
+    Returns:
+        What has moved.
+
+    Raises:
+        UsageError: where a tool has no name, or two have the same.
+    """
+    recorded = list(calls)
+    was = {tool.document["name"]: tool.document for tool in lock.tools}
+    now = {str(tool.get("name")): tool for tool in tools}
+    if len(now) == len(tools) and was == now:
+        return Drift((), {}, len(recorded))
+    found = changes_between(lock.documents, tools)
+    examples = counter_examples(lock.documents, tools, recorded)
+    return Drift(found, examples, len(recorded))

@@ -1,0 +1,375 @@
+"""What differs between two schemas of one value: types, choices, defaults, limits, parts.
+
+Both schemas stand on their own (references written out). Members of objects are paired by the same
+rule as the parameters of tools are (`shifts.release.match`).
+
+A difference **breaks** where a value that the old schema takes is one that the new one refuses. It
+is **maybe** one that matters where values stay valid and may mean something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+import msgspec
+
+from toolshift.core.tool import Param
+from toolshift.interop.schema import JSONSchema, kind_of
+from toolshift.shifts.release.match import alike_params, pair, words
+
+Severity = Literal["harmless", "maybe", "breaking"]
+SEVERITIES: tuple[Severity, ...] = ("harmless", "maybe", "breaking")
+_ALL = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
+_LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_EXACT = ("pattern", "multipleOf", "uniqueItems", "format")
+_SAID = ("description", "title", "default", "examples", "$schema", "deprecated", "$comment")
+_READ = (*_LEAST, *_MOST, *_EXACT, *_SAID, "type", "enum", "const", "properties", "required")
+_SAFE = 2**53 - 1
+"""Libraries write this as the limit of every integer; it limits nothing."""
+_DEEPEST = 8
+SMALL, REWORDED = 0.9, 0.5
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference; `where` is the path to the value, by its old names (`fields[].ref`)."""
+
+    kind: str
+    where: str
+    before: Any
+    after: Any
+    severity: Severity
+    sure: bool = True
+
+
+def wording(before: str, after: str) -> str:
+    """How far a text was changed.
+
+    Args:
+        before: the old text.
+        after: the new one.
+
+    Returns:
+        "" where both are the same, else added, removed, small (at least 0.9 of the words stand as
+        they stood, by `SequenceMatcher`), reworded (at least half) or rewritten.
+    """
+    if before == after:
+        return ""
+    if not before.strip() or not after.strip():
+        return "added" if after.strip() else "removed"
+    kept = SequenceMatcher(None, words(before), words(after), autojunk=False).ratio()
+    return "small" if kept >= SMALL else "reworded" if kept >= REWORDED else "rewritten"
+
+
+_MATTERS = ("rewritten", "removed")
+
+
+def told(where: str, before: Any, after: Any) -> Iterator[Difference]:
+    """The difference between two descriptions, of a tool (`where` is "") or of a value."""
+    first, second = (one if isinstance(one, str) else "" for one in (before, after))
+    how = wording(first, second)
+    if how:
+        yield Difference(
+            f"description_{how}", where, first, second, "maybe" if how in _MATTERS else "harmless"
+        )
+
+
+def members(
+    where: str,
+    old: Mapping[str, Param],
+    new: Mapping[str, Param],
+    moved: Mapping[str, str],
+    closed: bool,
+    doubtful: frozenset[str] = frozenset(),
+) -> Iterator[Difference]:
+    """The differences between the members of two objects, or the parameters of two tools.
+
+    Args:
+        where: the path to the object; "" for the arguments of a tool.
+        old: its members before, by name.
+        new: its members now.
+        moved: which old name became which new one, where they differ.
+        closed: whether the new object refuses members that it does not know.
+        doubtful: the old names of which that is only likely.
+
+    Yields:
+        The differences, those inside the members included.
+    """
+    lead = f"{where}." if where else ""
+    to = {name: moved.get(name) or name for name in old}
+    for name, param in old.items():
+        here, partner = lead + name, new.get(to[name])
+        if partner is None:
+            hard: Severity = "breaking" if closed else "maybe"
+            yield Difference("parameter_removed", here, name, None, hard)
+            continue
+        if to[name] != name:
+            hard = "breaking" if closed or partner.required else "maybe"
+            sure = name not in doubtful
+            yield Difference("parameter_renamed", here, name, to[name], hard, sure)
+        if param.required != partner.required:
+            now = "required" if partner.required else "optional"
+            hard = "breaking" if partner.required else "harmless"
+            yield Difference(f"parameter_{now}", here, param.required, partner.required, hard)
+        yield from differences(here, param.schema, partner.schema)
+    for name, param in new.items():
+        if name not in to.values():
+            if param.required:
+                kind = kind_of(param.schema)
+                yield Difference("required_parameter_added", lead + name, None, kind, "breaking")
+            else:
+                kind = kind_of(param.schema)
+                yield Difference("parameter_added", lead + name, None, kind, "harmless")
+
+
+def differences(
+    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int = 0
+) -> Iterator[Difference]:
+    """The differences between two schemas of one value.
+
+    Args:
+        where: the path to the value.
+        old: its schema before, on its own.
+        new: its schema now.
+        depth: of the value in the whole; very deep ones are not looked into.
+
+    Yields:
+        The differences. Where the schemas differ in nothing that is known by name, one of the kind
+        `schema_changed`.
+    """
+    if old == new or depth > _DEEPEST:
+        return
+    found = [
+        *_types(where, old, new),
+        *_choices(where, old, new),
+        *_limits(where, old, new),
+        *_inside(where, old, new, depth),
+    ]
+    yield from found
+    yield from _defaults(where, old, new)
+    yield from told(where, old.get("description"), new.get("description"))
+    if not found and _rest(old) != _rest(new):
+        yield Difference("schema_changed", where, _rest(old), _rest(new), "maybe")
+
+
+# -- types and choices -----------------------------------------------------------------------------
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a value may be, each as a schema; the schema itself where it is one thing."""
+    listed = [schema.get(key) for key in ("anyOf", "oneOf")]
+    parts = [
+        part
+        for several in listed
+        if isinstance(several, list)
+        for part in several
+        if isinstance(part, Mapping)
+    ]
+    return [one for part in parts for one in _alternatives(part)] or [schema]
+
+
+_KINDS: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
+
+
+def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The types that a schema takes; an integer is a number."""
+    found: set[str] = set()
+    for part in _alternatives(schema):
+        said = part.get("type", schema.get("type"))
+        listed = _listed(part)
+        if isinstance(said, str):
+            found.add(said)
+        elif isinstance(said, list):
+            found.update(map(str, said))
+        elif listed is not None:
+            found.update(_KINDS.get(type(one), "object") for one in listed)
+        elif "properties" in part:
+            found.add("object")
+        else:
+            found |= _ALL
+    return frozenset(found | ({"integer"} if "number" in found else set()))
+
+
+def _types(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = _kinds(old), _kinds(new)
+    if was == now:
+        return
+    said, says = kind_of(old), kind_of(new)
+    if was < now:
+        yield Difference("type_widened", where, said, says, "harmless")
+    elif now < was:
+        yield Difference("type_narrowed", where, said, says, "breaking")
+    else:
+        yield Difference("type_changed", where, said, says, "breaking")
+
+
+def _listed(schema: Mapping[str, Any]) -> list[Any] | None:
+    if isinstance(schema.get("enum"), list):
+        return list(schema["enum"])
+    return [schema["const"]] if "const" in schema else None
+
+
+def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
+    """The values that a schema takes; None where they are not listed. Null is left to the types."""
+    found: list[Any] = []
+    for part in _alternatives(schema):
+        listed = _listed(part)
+        if listed is None:
+            if part.get("type") == "null":
+                continue
+            return _listed(schema)
+        found += [one for one in listed if one is not None and one not in found]
+    return found or None
+
+
+def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = _enumerated(old), _enumerated(new)
+    if not (_kinds(old) & _kinds(new)) - {"null"}:
+        return  # another type altogether
+    if was is None and now is not None:
+        yield Difference("choices_introduced", where, None, now, "breaking")
+    elif was is not None and now is None:
+        yield Difference("choices_lifted", where, was, None, "harmless")
+    elif was is not None and now is not None:
+        gone = [one for one in was if one not in now]
+        come = [one for one in now if one not in was]
+        if gone:
+            kind = "choice_replaced" if come else "choice_removed"
+            yield Difference(kind, where, gone, come or None, "breaking")
+        elif come:
+            yield Difference("choice_added", where, None, come, "harmless")
+
+
+# -- defaults and limits ---------------------------------------------------------------------------
+
+
+def _defaults(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = old.get("default"), new.get("default")
+    if was == now:
+        return
+    if was is None:
+        yield Difference("default_added", where, None, now, "harmless")
+    elif now is None:
+        yield Difference("default_removed", where, was, None, "maybe")
+    else:
+        yield Difference("default_changed", where, was, now, "maybe")
+
+
+def _core(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema that may also be null, without that; one with several alternatives as it is."""
+    parts = [part for part in _alternatives(schema) if part.get("type") != "null"]
+    if len(parts) != 1 or parts[0] is schema:
+        return schema
+    outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+    return {**outer, **parts[0]}
+
+
+def _limit(schema: Mapping[str, Any], key: str) -> Any:
+    value = schema.get(key)
+    return None if key in ("minimum", "maximum") and value in (_SAFE, -_SAFE) else value or None
+
+
+def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = _core(old), _core(new)
+    for key in (*_LEAST, *_MOST, *_EXACT):
+        before, after = _limit(was, key), _limit(now, key)
+        if before == after:
+            continue
+        how = _tighter(key, before, after)
+        hard: Severity = "breaking" if how == "tightened" else "harmless"
+        if key == "format" and hard == "breaking":
+            hard = "maybe"  # a format is a note that validators need not check
+        first, second = (None if one is None else {key: one} for one in (before, after))
+        yield Difference(f"limit_{how}", where, first, second, hard)
+    if _closed(now) != _closed(was) and _has_members(was, now):
+        how = "tightened" if _closed(now) else "loosened"
+        hard = "maybe" if _closed(now) else "harmless"
+        key = "additionalProperties"
+        first, second = ({key: not _closed(one)} for one in (was, now))
+        yield Difference(f"limit_{how}", where, first, second, hard)
+
+
+def _tighter(key: str, before: Any, after: Any) -> str:
+    if before is None or after is None:
+        return "loosened" if after is None else "tightened"
+    numbers = isinstance(before, int | float) and isinstance(after, int | float)
+    if key in _EXACT or not numbers:
+        return "tightened"
+    return "tightened" if (after > before) == (key in _LEAST) else "loosened"
+
+
+def _closed(schema: Mapping[str, Any]) -> bool:
+    return schema.get("additionalProperties") is False
+
+
+def _has_members(*schemas: Mapping[str, Any]) -> bool:
+    return all(isinstance(one.get("properties"), Mapping) for one in schemas)
+
+
+# -- what is inside --------------------------------------------------------------------------------
+
+
+def _inside(
+    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int
+) -> Iterator[Difference]:
+    was, now = _items(old), _items(new)
+    if was is not None and now is not None:
+        yield from differences(f"{where}[]", was, now, depth + 1)
+    mine, theirs = _members(old), _members(new)
+    if mine and theirs:
+        gone = {name: one for name, one in mine.items() if name not in theirs}
+        come = {name: one for name, one in theirs.items() if name not in mine}
+        guesses = pair(gone, come, alike_params)
+        moved = {guess.old: guess.new for guess in guesses}
+        doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
+        closed = any(map(_closed, _alternatives(new)))
+        yield from members(where, mine, theirs, moved, closed, doubtful)
+
+
+def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
+    for part in _alternatives(schema):
+        if isinstance(part.get("items"), Mapping):
+            return dict(part["items"])
+    return None
+
+
+def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
+    """The declared members of an object, over its alternatives; required where all require it."""
+    parts = [one for one in _alternatives(schema) if isinstance(one.get("properties"), Mapping)]
+    found: dict[str, Param] = {}
+    for part in parts:
+        for name, inner in part["properties"].items():
+            required = all(
+                isinstance(each.get("required"), list) and name in each["required"]
+                for each in parts
+            )
+            schema = dict(inner) if isinstance(inner, Mapping) else {}
+            found.setdefault(name, Param(name, name, schema, required))
+    return found
+
+
+def _rest(schema: Any) -> Any:
+    """What is left of a schema without all that is compared by name; compared as a whole."""
+    if isinstance(schema, list):
+        return [_rest(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    dropped = (*_READ, "items", "additionalProperties", "propertyNames", "anyOf", "oneOf")
+    rest = {key: msgspec.to_builtins(value) for key, value in schema.items() if key not in dropped}
+    several = _alternatives(schema)
+    if len(several) > 1:
+        rest["anyOf"] = [one for one in map(_rest, several) if one]
+        rest = {key: value for key, value in rest.items() if value}
+    return rest

@@ -1,0 +1,133 @@
+"""Differences between two schemas of one value, each with what it does to old calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from toolshift.adapt.schemas import differences, wording
+
+Schema = dict[str, Any]
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+NULLABLE: Schema = {"anyOf": [TEXT, {"type": "null"}]}
+
+
+def kinds(old: Schema, new: Schema) -> list[tuple[str, str, str]]:
+    return [(one.kind, one.where, one.severity) for one in differences("p", old, new)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "severity"),
+    [
+        (TEXT, NUMBER, "type_changed", "breaking"),
+        (TEXT, NULLABLE, "type_widened", "harmless"),
+        (NULLABLE, TEXT, "type_narrowed", "breaking"),
+        ({"type": "integer"}, NUMBER, "type_widened", "harmless"),
+        (NUMBER, {"type": "integer"}, "type_narrowed", "breaking"),
+        ({}, TEXT, "type_narrowed", "breaking"),
+        (TEXT, {"type": ["string", "null"]}, "type_widened", "harmless"),
+        (TEXT, {"enum": ["a", "b"]}, "choices_introduced", "breaking"),
+        ({"enum": ["a", "b"]}, TEXT, "choices_lifted", "harmless"),
+        ({"enum": ["a"]}, {"enum": ["a", "b"]}, "choice_added", "harmless"),
+        ({"enum": ["a", "b"]}, {"enum": ["a"]}, "choice_removed", "breaking"),
+        ({"enum": ["a", "b"]}, {"enum": ["a", "c"]}, "choice_replaced", "breaking"),
+        ({"enum": ["a"]}, {"anyOf": [{"const": "a"}, {"const": "b"}]}, "choice_added", "harmless"),
+        (TEXT, {**TEXT, "default": "a"}, "default_added", "harmless"),
+        ({**TEXT, "default": "a"}, TEXT, "default_removed", "maybe"),
+        ({**TEXT, "default": "a"}, {**TEXT, "default": "b"}, "default_changed", "maybe"),
+        (NUMBER, {**NUMBER, "minimum": 1}, "limit_tightened", "breaking"),
+        ({**NUMBER, "minimum": 1}, {**NUMBER, "minimum": 2}, "limit_tightened", "breaking"),
+        ({**NUMBER, "maximum": 1}, {**NUMBER, "maximum": 2}, "limit_loosened", "harmless"),
+        (TEXT, {**TEXT, "pattern": "a"}, "limit_tightened", "breaking"),
+        (TEXT, {**TEXT, "format": "uri"}, "limit_tightened", "maybe"),
+        (TEXT, {**TEXT, "not": {"const": "a"}}, "schema_changed", "maybe"),
+        (TEXT, {**TEXT, "description": "A text."}, "description_added", "harmless"),
+    ],
+)
+def test_each_difference_has_its_kind_and_its_severity(
+    old: Schema, new: Schema, kind: str, severity: str
+) -> None:
+    assert kinds(old, new) == [(kind, "p", severity)]
+
+
+def test_the_limit_that_libraries_write_to_every_integer_is_none() -> None:
+    most = 2**53 - 1
+    new = {"type": "integer", "minimum": -most, "maximum": most}
+    assert kinds({"type": "integer"}, new) == []
+
+
+def test_members_inside_are_paired_by_meaning() -> None:
+    old = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "ref": {"type": "string", "description": "Exact target reference of the element"},
+                "value": TEXT,
+            },
+            "required": ["ref"],
+        },
+    }
+    new = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "target": {
+                    "type": "string",
+                    "description": "Exact target reference of the element",
+                },
+                "value": NUMBER,
+                "more": TEXT,
+            },
+            "required": ["target", "more"],
+        },
+    }
+    assert kinds(old, new) == [
+        ("parameter_renamed", "p[].ref", "breaking"),
+        ("type_changed", "p[].value", "breaking"),
+        ("required_parameter_added", "p[].more", "breaking"),
+    ]
+
+
+def test_a_member_that_is_gone_breaks_only_where_others_are_refused() -> None:
+    old = {"type": "object", "properties": {"a": TEXT, "other": NUMBER}}
+    new: Schema = {"type": "object", "properties": {"a": TEXT}}
+    assert kinds(old, new) == [("parameter_removed", "p.other", "maybe")]
+    closed = {**new, "additionalProperties": False}
+    assert ("parameter_removed", "p.other", "breaking") in kinds(old, closed)
+
+
+BASES: list[tuple[Schema, list[Any]]] = [
+    (TEXT, ["a", "", "long text"]),
+    (NUMBER, [0, 1.5, -3, 10**6]),
+    (NULLABLE, ["a", None]),
+    ({"enum": ["a", "b"]}, ["a", "b"]),
+    ({"type": "integer", "minimum": 2}, [2, 3]),
+    ({"type": "array", "items": TEXT}, [[], ["a"]]),
+    ({"type": "object", "properties": {"a": TEXT}}, [{}, {"a": "x"}]),
+    ({"type": "object", "properties": {"a": TEXT}, "required": ["a"]}, [{"a": "x"}]),
+]
+
+
+def test_whatever_is_refused_has_a_breaking_difference() -> None:
+    seen = 0
+    for old, values in BASES:
+        for new, _ in BASES:
+            found = {one.severity for one in differences("p", old, new)}
+            refused = [v for v in values if not jsonschema_rs.is_valid(new, v)]
+            seen += bool(refused)
+            assert not refused or "breaking" in found, (old, new, refused)
+    assert seen > 30
+
+
+def test_how_far_a_text_was_changed() -> None:
+    said = "Search the web for pages that match a query and return the best ten."
+    assert wording(said, said) == ""
+    assert wording(said, said.replace("ten", "five")) == "small"
+    assert wording(said, "Search the web for pages about a topic, the best first.") == "reworded"
+    assert wording(said, "Looks something up.") == "rewritten"
+    assert (wording("", said), wording(said, " ")) == ("added", "removed")
