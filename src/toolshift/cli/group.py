@@ -33,6 +33,10 @@ SECTIONS = {
             "toolshift.cli.report:report",
             "Print the report of run folders again, and write a page.",
         ),
+        "leaderboard": Entry(
+            "toolshift.cli.leaderboard:leaderboard",
+            "Put many runs on one static page: agents by suite, and what can be compared.",
+        ),
         "compare": Entry(
             "toolshift.cli.runs:compare", "Compare two runs, paired on the scenes that both have."
         ),
@@ -55,6 +59,10 @@ SECTIONS = {
         ),
         "regrade": Entry(
             "toolshift.cli.runs:regrade", "Grade stored traces again, and say what has changed."
+        ),
+        "recheck": Entry(
+            "toolshift.cli.recheck:recheck",
+            "Play a sample of a run again, and say whether the stored verdicts hold.",
         ),
         "list": Entry(
             "toolshift.cli.listing:list_", "List worlds, shifts, suites, agents or kinds."

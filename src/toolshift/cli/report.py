@@ -20,7 +20,30 @@ from toolshift.report.html import write_page
 from toolshift.report.markdown import as_markdown
 from toolshift.report.tables import GROUPINGS, groups_of
 from toolshift.report.terminal import print_report
+from toolshift.report.travel.eval_results import write_results
+from toolshift.report.travel.every_eval_ever import write_records
 from toolshift.runs.run_folder import RunFolder
+
+
+@dataclass(frozen=True, kw_only=True)
+class TravelOptions:
+    """The results in forms of others.
+
+    Attributes:
+        eee: the folder for records of Every Eval Ever; None for none.
+        model_id: who the agent is, as OWNER/NAME; "" to take it from the run.
+        evaluator: who ran the evaluation; "" where it is not said.
+        hf_eval_results: the folder for evaluation results of Hugging Face; None for none.
+        hf_dataset: the benchmark on the Hub that they belong to.
+        source_url: where traces or a text can be read; "" for nowhere.
+    """
+
+    eee: Path | None
+    model_id: str
+    evaluator: str
+    hf_eval_results: Path | None
+    hf_dataset: str
+    source_url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +64,7 @@ class ReportOptions:
     html: Path | None
     no_html: bool
     markdown: Path | None
+    travel: TravelOptions
     as_json: bool
 
 
@@ -63,12 +87,40 @@ class ReportOptions:
 )
 @click.option("--no-html", is_flag=True, help="Write no page.")
 @click.option("--markdown", type=PATH, help="Write a summary for a pull request to this file.")
+@click.option(
+    "--eee",
+    type=PATH,
+    metavar="FOLDER",
+    help="Write records of Every Eval Ever (schema 0.3) below this folder.",
+)
+@click.option("--model-id", default="", metavar="OWNER/NAME", help="Who the agent is, for --eee.")
+@click.option("--evaluator", default="", help="Who ran the evaluation, for --eee.")
+@click.option(
+    "--hf-eval-results",
+    type=PATH,
+    metavar="FOLDER",
+    help="Write evaluation results of Hugging Face (.eval_results/*.yaml) below this folder.",
+)
+@click.option(
+    "--hf-dataset",
+    default="",
+    metavar="OWNER/NAME",
+    help="The benchmark on the Hub, for --hf-eval-results.",
+)
+@click.option(
+    "--source-url", default="", metavar="URL", help="Where traces are, for --hf-eval-results."
+)
 @as_json
 @taking(ReportOptions)
 def report(wanted: ReportOptions) -> None:
     """Print the report of run folders again, also of unfinished ones, and write their page."""
     if wanted.grouping and wanted.grouping not in GROUPINGS:
         raise UsageError(unknown("table", wanted.grouping, GROUPINGS))
+    if wanted.travel.hf_eval_results and not wanted.travel.hf_dataset:
+        raise UsageError(
+            "--hf-eval-results needs --hf-dataset OWNER/NAME: the benchmark on the Hub that the "
+            "results belong to"
+        )
     folders = [RunFolder.read(path) for path in wanted.runs]
     reports = [report_of(folder) for folder in folders]
     if wanted.as_json:
@@ -78,8 +130,31 @@ def report(wanted: ReportOptions) -> None:
         _print(reports, wanted)
     if wanted.markdown is not None:
         _write(wanted.markdown, as_markdown(reports).encode())
+    for folder, report in zip(folders, reports, strict=True):
+        for file in _export(folder, report, wanted):
+            click.echo(f"Written: {file}", err=True)
     if wanted.html is not None or not (wanted.no_html or wanted.as_json):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
+
+
+def _export(folder: RunFolder, report: Report, wanted: ReportOptions) -> list[Path]:
+    """Writes the results in forms of others; returns the files."""
+    travel, files = wanted.travel, []
+    if travel.eee is not None:
+        with progress("episodes") as watch:
+            files += write_records(
+                folder, report, travel.eee, wanted.agent, travel.model_id, travel.evaluator, watch
+            )
+    if travel.hf_eval_results is not None:
+        files += write_results(
+            folder,
+            report,
+            travel.hf_eval_results,
+            travel.hf_dataset,
+            wanted.agent,
+            travel.source_url,
+        )
+    return files
 
 
 def _as_data(report: Report, wanted: ReportOptions) -> Any:

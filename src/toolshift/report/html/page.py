@@ -179,10 +179,10 @@ def _draw(drawn: dict[str, Any], view: dict[str, Any]) -> None:
 
 
 def _render(view: dict[str, Any], drawn: dict[str, Any], episodes: Fragment) -> str:
-    licence = f"/*!\n{_asset('LICENSES.txt')}\n*/\n"
+    licence = f"/*!\n{asset('LICENSES.txt')}\n*/\n"
     scripts = [
-        licence + "\n".join(_asset(name) for name in LIBRARIES),
-        _asset("page.js"),
+        licence + "\n".join(asset(name) for name in LIBRARIES),
+        asset("page.js"),
         episodes.script,
     ]
     text: str = (
@@ -194,7 +194,7 @@ def _render(view: dict[str, Any], drawn: dict[str, Any], episodes: Fragment) -> 
             charts=safe_json(drawn),
             data=safe_json(episodes.data),
             scripts=scripts,
-            css=_asset("page.css") + episodes.css,
+            css=asset("page.css") + episodes.css,
             policy=POLICY.format(scripts=" ".join(map(_hash, scripts))),
         )
     )
@@ -227,7 +227,8 @@ def _cost_rows(each: AgentReport, at: str) -> list[tuple[Measures, str, str]]:
     return [(row, f"{at}/tiers/{place}", row.label) for place, row in enumerate(each.tiers)]
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that is put into pages as it is."""
     return (HERE / "assets" / name).read_text(encoding="utf-8").replace("\r", "")
 
 
