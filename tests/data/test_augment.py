@@ -21,8 +21,9 @@ from toolshift.data.augment import COLUMN, DEFAULT, Made, Recipe, augmented, che
 from toolshift.data.conversation import RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
+from toolshift.data.prepared import called, prepared
 from toolshift.data.quick import Quick
-from toolshift.data.replay import called, check, prepared, replay, undone
+from toolshift.data.replay import check, replay, undone
 from toolshift.data.tools import ToolIndex
 from toolshift.runs.families import TRAINING_FAMILIES
 from toolshift.shifts.wording import opaque

@@ -19,14 +19,16 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
-from toolshift.core.shift import SEVERITIES, NotApplicable
+from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
 from toolshift.data.conversation import Conversation, Format, Message, Row, ToolShown, portable
+from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, recognised
-from toolshift.data.replay import called, check, prepared, replay
+from toolshift.data.prepared import called, prepared
+from toolshift.data.replay import check, replay
 from toolshift.data.tools import distractors
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
-from toolshift.runs.families import stacks_of
+from toolshift.runs.families import TRAINING_FAMILIES, stacks_of
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.match import POSSIBLE, alike_tools, weights_of
 
@@ -34,7 +36,7 @@ DISTRACTORS = "distractors"
 """Tools out of the rest of the data beside those of a conversation."""
 ENDINGS = "endings"
 """The last step has become impossible, for its tool is gone; and the look-alike of that."""
-DEFAULT = ("EFP", "SBP", "SRP", "formats", DISTRACTORS, ENDINGS)
+DEFAULT = ("EFP", "SBP", "SRP", "formats", "midway", "graph", DISTRACTORS, ENDINGS)
 MAX_TRIES = 6
 DRAWS = 4
 """In how many ways a stack of shifts may fall on one list of tools."""
@@ -246,11 +248,19 @@ def _apply(
     if draw.entry == ENDINGS:
         return _another_ending(conversation, draw.rng)
     needed = () if draw.renames else called(conversation)
-    ready = prepared(conversation.tools, draw.stack, needed, draw.number)
+    flow = flow_of(conversation) if _rewires(draw.stack) else NO_FLOW
+    ready = prepared(conversation.tools, draw.stack, needed, draw.number, flow)
     parts = replay(conversation, ready)
     if len(parts) == 1 and _same(parts[0], conversation):
         raise NotApplicable("nothing that is shown changes")
     return write_stack(draw.stack), parts
+
+
+@lru_cache(maxsize=1024)
+def _rewires(stack: Stack) -> bool:
+    """Whether a shift is of the graph of tools, which needs to know what feeds what."""
+    graph = {split_version(name)[0] for name in TRAINING_FAMILIES["graph"]}
+    return any(find_shift(applied.shift).base in graph for applied in stack)
 
 
 @lru_cache(maxsize=1024)

@@ -17,7 +17,8 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.data.augment import COLUMN, Draw, Recipe, digest_of, draws, due, told
 from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
-from toolshift.data.replay import Prepared, prepared, validator_of
+from toolshift.data.prepared import Prepared, prepared
+from toolshift.data.replay import validator_of
 from toolshift.runs.cell import Stack, write_stack
 
 MOST_LISTS = 4096

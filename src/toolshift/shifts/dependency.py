@@ -27,6 +27,7 @@ from toolshift.shifts.rewiring import (
     Recall,
     Remember,
     Rewired,
+    bare,
     joined_params,
     joined_returns,
     label,
@@ -128,11 +129,12 @@ def merge(
         A layer that shows one tool for both.
     """
     names = {"a": source.name, "b": target.name}
-    second = f"{target.description[0].lower()}{target.description[1:]}"
+    first, second = bare(source), bare(target)
+    second = f"{second[0].lower()}{second[1:]}"
     effect = "write" if "write" in (source.effect, target.effect) else "read"
     tool = Tool(
         name(source.name, target.name),
-        said["text"].format(**names, first=source.description, second=second),
+        said["text"].format(**names, first=first, second=second),
         joined_params(source, target, fact),
         joined_returns(source, target),
         many=source.many or target.many,
@@ -199,7 +201,7 @@ def split_by_handle(tool: Tool, said: Words) -> Rewired:
     fact = f"{tool.name}{HANDLE}"
     parts = ("first", "second", "key")
     names = {part: short(said[part].format(tool=tool.name)) for part in parts}
-    texts = {**names, "text": tool.description}
+    texts = {**names, "text": bare(tool)}
     key = names["key"]
     first = tool.with_(
         name=names["first"],
@@ -228,7 +230,7 @@ def split_by_part(tool: Tool, said: Words) -> Rewired:
         kept = ", ".join(field.path[-1] for field in fields)
         part = tool.with_(
             name=short(name.format(tool=tool.name)),
-            description=said["text"].format(text=tool.description, fields=kept),
+            description=said["text"].format(text=bare(tool), fields=kept),
             returns=fields,
         )
         added.append((part, Part(tool, fields)))
@@ -290,13 +292,13 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> R
     }
     now_first = target.with_(
         params=joined_params(source, target, fact),
-        description=_base(target) + said["before"].format(**names),
+        description=bare(_base(target)) + said["before"].format(**names),
         origin=target.origin,
     )
     schema = {"type": "string", "description": said["says"].format(**names)}
     now_second = source.with_(
         params=(Param(key.path[-1], key.fact, schema),),
-        description=_base(source) + said["after"].format(**names),
+        description=bare(_base(source)) + said["after"].format(**names),
     )
     return Rewired(
         frozenset((source.name, target.name)),
@@ -307,12 +309,12 @@ def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> R
     )
 
 
-def _base(tool: Tool) -> str:
-    """A description without the note of an earlier reversal, which this one replaces."""
+def _base(tool: Tool) -> Tool:
+    """A tool without the note of an earlier reversal, which this one replaces."""
     for forms in TABLES["reversed"].values():
         for note in (form[place] for form in forms for place in ("before", "after")):
             tool = tool.with_(description=tool.description.partition(note.partition("{")[0])[0])
-    return tool.description
+    return tool
 
 
 def keys(tool: Tool, tools: list[Tool]) -> list[Field]:
@@ -379,7 +381,7 @@ def guard(tool: Tool, salt: str, said: Words) -> Rewired:
     schema = {"type": "string", "description": said["says"].format(**names)}
     guarded = tool.with_(
         params=(*tool.params, Param(key, fact, schema)),
-        description=tool.description + said["note"].format(**names),
+        description=bare(tool) + said["note"].format(**names),
     )
     subject = next(
         (p for p in tool.params if p.required and p.schema.get("type") == "string"), None

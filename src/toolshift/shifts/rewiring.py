@@ -47,6 +47,11 @@ def label(fact: str) -> str:
     return fact.replace("_", " ")
 
 
+def bare(tool: Tool) -> str:
+    """What a tool does, for a sentence that goes on: without a full stop at its end."""
+    return tool.description.strip().removesuffix(".") or tool.name.replace("_", " ")
+
+
 def joined_params(source: Tool, target: Tool, fact: str) -> tuple[Param, ...]:
     """What two tools need when the first feeds the second: no fact twice, not the fed one.
 
@@ -93,9 +98,16 @@ def arguments_for(
 
 def _fed(source: Tool, target: Tool, record: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """The target's arguments with what the source's record feeds it."""
-    fed = {f.fact: record.get(f.path[-1]) for f in source.returns}
+    fed = {f.fact: _at(record, f.path) for f in source.returns}
     own = {p.name: fed[p.fact] for p in target.params if fed.get(p.fact) is not None}
     return {**arguments, **own}
+
+
+def _at(record: Any, path: tuple[str, ...]) -> Any:
+    """The value of a record at a path; None where there is none."""
+    for key in path:
+        record = record.get(key) if isinstance(record, Mapping) else None
+    return record
 
 
 @dataclass(frozen=True, eq=False)

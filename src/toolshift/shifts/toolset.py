@@ -31,6 +31,7 @@ from toolshift.core.tool import (
 )
 from toolshift.shifts.action import free_names, reach, reworded, reworded_params
 from toolshift.shifts.careless import holds
+from toolshift.shifts.rewiring import bare
 from toolshift.shifts.surface import Surface
 
 with Path(__file__).with_name("toolset.toml").open("rb") as _file:
@@ -155,7 +156,7 @@ def by_action(parts: tuple[Tool, ...], form: dict[str, str], name: str) -> ByAct
         for tool in parts
     )
     told = " ".join(
-        form["operation"].format(value=tool.name, text=_bare(tool), params=_listed(names, tool))
+        form["operation"].format(value=tool.name, text=bare(tool), params=_listed(names, tool))
         for tool in parts
     )
     choices = [tool.name for tool in parts]
@@ -189,10 +190,6 @@ def _taken_up(shown: dict[str, Param], param: Param, chooser: str) -> str:
 def _alike(one: Param, other: Param) -> bool:
     schemas = [{k: v for k, v in p.schema.items() if k != "description"} for p in (one, other)]
     return schemas[0] == schemas[1]
-
-
-def _bare(tool: Tool) -> str:
-    return tool.description.strip().removesuffix(".") or tool.name.replace("_", " ")
 
 
 def _listed(names: dict[str, dict[str, str]], tool: Tool) -> str:

@@ -1,0 +1,217 @@
+"""The calls of a recording with their results, and the data flow between them where it is plain.
+
+A shift of the graph of tools needs to know what a result holds and which call feeds which. Of a
+recording that is read only where it leaves no doubt: the value that a call passes stands in the
+result of the call before it, at one place, and nowhere else in what was said or declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from toolshift.core.formats import leaves
+from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import JSON, Param
+from toolshift.data.conversation import Call, Conversation, Message
+from toolshift.interop.tools import Source, Toolbox
+from toolshift.worlds.own.sources import fact, fields_of
+
+LEAST = 4
+"""Shorter values than this, such as `5` or `EUR`, may stand in two places by chance."""
+Turn = tuple[Message, tuple[Message | None, ...]]
+Path = tuple[str, ...]
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A parameter that takes a value of another tool's result."""
+
+    source: str
+    path: Path
+    target: str
+    param: str
+
+
+class Flow(msgspec.Struct, frozen=True):
+    """What a recording says of its tools.
+
+    Attributes:
+        results: for tools whose every result is a record with the same keys, one of them as JSON.
+        links: the parameters that are fed.
+    """
+
+    results: tuple[tuple[str, bytes], ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+NO_FLOW = Flow()
+
+
+# -- calls and results -------------------------------------------------------------------------
+
+
+def turns_of(conversation: Conversation) -> list[Turn]:
+    """Every message but results, each with the results of its calls; None for one not recorded.
+
+    Args:
+        conversation: as it was recorded.
+
+    Returns:
+        In its order.
+
+    Raises:
+        NotApplicable: where a result belongs to no call.
+    """
+    found: list[tuple[Message, list[Message | None]]] = []
+    for said in conversation.messages:
+        if said.role != "tool":
+            found.append((said, [None] * len(said.calls)))
+            continue
+        place = _answered(found, said)
+        if place is None:
+            raise NotApplicable("a result belongs to no call")
+        calls, number = found[place[0]][1], place[1]
+        calls[number] = said
+    return [(said, tuple(results)) for said, results in found]
+
+
+def _answered(
+    turns: list[tuple[Message, list[Message | None]]], result: Message
+) -> tuple[int, int] | None:
+    """The turn and the call that a result is of: by its id, else the first that waits for one."""
+    open_calls = [
+        (turn, number)
+        for turn, (_, results) in enumerate(turns)
+        for number, known in enumerate(results)
+        if known is None
+    ]
+    for turn, number in open_calls:
+        if result.call_id and turns[turn][0].calls[number].id == result.call_id:
+            return turn, number
+    last = max((turn for turn, _ in open_calls), default=-1)
+    return next(((turn, number) for turn, number in open_calls if turn == last), None)
+
+
+def data_of(text: str) -> Any:
+    """A recorded result as data; a text where it is no record and no list of records."""
+    try:
+        data = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return data if isinstance(data, dict | list) else text
+
+
+# -- the flow ----------------------------------------------------------------------------------
+
+
+def flow_of(conversation: Conversation) -> Flow:
+    """What a recording says of its tools, where it is plain.
+
+    Args:
+        conversation: as it was recorded.
+
+    Returns:
+        The results that have one form, and the parameters that are fed.
+
+    Raises:
+        NotApplicable: where a result belongs to no call.
+    """
+    turns = turns_of(conversation)
+    results = tuple(_results(turns))
+    records = {name for name, _ in results}
+    links = {
+        link for link in _links(conversation, turns) if {link.source, link.target} <= records
+    }
+    fed: dict[tuple[str, str], Link] = {}
+    for link in sorted(links, key=lambda link: (link.target, link.param, link.source, link.path)):
+        fed.setdefault((link.target, link.param), link)
+    return Flow(results, tuple(fed.values()))
+
+
+def _results(turns: list[Turn]) -> Iterator[tuple[str, bytes]]:
+    """The tools whose results are alike, each with its first one."""
+    seen: dict[str, list[Any]] = {}
+    for said, results in turns:
+        for call, result in zip(said.calls, results, strict=True):
+            data = data_of(result.text) if result is not None else None
+            seen.setdefault(call.name, []).append(data)
+    for name, found in sorted(seen.items()):
+        first = found[0]
+        if isinstance(first, dict) and all(
+            isinstance(data, dict) and data.keys() == first.keys() for data in found
+        ):
+            yield name, JSON.encode(first)
+
+
+def _links(conversation: Conversation, turns: list[Turn]) -> Iterator[Link]:
+    """The values that go from a lone call's result into the call right after it."""
+    declared = {
+        tool.function["name"]: JSON.encode(tool.function).decode() for tool in conversation.tools
+    }
+    spoken: list[str] = []
+    for place, (said, results) in enumerate(turns):
+        spoken += [said.text, *(JSON.encode(call.arguments).decode() for call in said.calls)]
+        if place + 1 < len(turns) and len(said.calls) == 1 and results[0] is not None:
+            (source,), (later, _) = said.calls, turns[place + 1]
+            data = data_of(results[0].text)
+            if len(later.calls) == 1 and isinstance(data, dict):
+                (target,) = later.calls
+                elsewhere = [*spoken, later.text, declared.get(target.name, "")]
+                yield from _between(source, data, target, elsewhere)
+        spoken += [result.text for result in results if result is not None]
+
+
+def _between(
+    source: Call, data: dict[str, Any], target: Call, elsewhere: list[str]
+) -> Iterator[Link]:
+    """What one call takes of the result of another, and has from nowhere else."""
+    if source.name == target.name:
+        return
+    for param, value in target.arguments.items():
+        told = str(value)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            continue
+        if len(told) < LEAST or any(told in text for text in elsewhere):
+            continue
+        paths = [path for path, each in leaves(data) if each == value and type(each) is type(value)]
+        if len(paths) == 1 and JSON.encode(data).decode().count(told) == 1:
+            yield Link(source.name, paths[0], target.name, param)
+
+
+# -- tools that know of it ---------------------------------------------------------------------
+
+
+def with_flow(toolbox: Toolbox, flow: Flow) -> Toolbox:
+    """The tools with what a recording says of them: values of results, and what they feed.
+
+    Args:
+        toolbox: of the tools of the recording.
+        flow: read from it.
+
+    Returns:
+        Tools that shifts of the graph can work on.
+    """
+    results = {name: msgspec.json.decode(raw) for name, raw in flow.results}
+    fed = {(link.target, link.param): fact(link.source, link.path) for link in flow.links}
+
+    def told(name: str, source: Source) -> Source:
+        tool = source.tool
+        params = tuple(_fed(param, fed.get((name, param.name), "")) for param in tool.params)
+        pairs = zip(params, tool.params, strict=True)
+        known = {param.fact: source.known[old.fact] for param, old in pairs}
+        if name not in results:
+            return replace(source, tool=tool.with_(params=params), known=known)
+        returns = fields_of(name, results[name])
+        outputs = {"const": results[name]}
+        own = tool.with_(params=params, returns=returns)
+        return replace(source, tool=own, outputs=outputs, known=known)
+
+    sources = [told(name, source) for name, source in toolbox.sources.items()]
+    return Toolbox(toolbox.dialect, sources)
+
+
+def _fed(param: Param, fact: str) -> Param:
+    return replace(param, fact=fact) if fact else param

@@ -1,0 +1,369 @@
+"""The calls of a recording, made by what is shown for them; what the layers ask is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from toolshift.core.form import NOTICE, facts, show
+from toolshift.core.shift import NotApplicable
+from toolshift.core.solver import Impossible, Solver, Untraceable
+from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
+from toolshift.data.conversation import Call, Conversation, Message
+from toolshift.data.flow import Turn, data_of, turns_of
+from toolshift.data.prepared import Prepared
+from toolshift.shifts.live import Live
+
+
+def played(conversation: Conversation, ready: Prepared) -> list[Conversation]:
+    """A conversation whose calls go through the layers.
+
+    Args:
+        conversation: as it was recorded.
+        ready: its tools under the shifts.
+
+    Returns:
+        One conversation for each list of tools that is seen.
+
+    Raises:
+        NotApplicable: where a call cannot be carried.
+    """
+    return _Play(conversation, ready).parts()
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One call as it was made, and what came back."""
+
+    name: str
+    arguments: dict[str, Any]
+    text: str
+    result: Result
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A call with its result, as they were recorded."""
+
+    call: Call
+    message: Message
+
+    @cached_property
+    def data(self) -> Any:
+        """The result as data."""
+        return data_of(self.message.text)
+
+
+class _Play:
+    """One conversation under way; the backend of a solver that follows what the layers ask."""
+
+    def __init__(self, conversation: Conversation, ready: Prepared) -> None:
+        self.ready = ready
+        self.live = Live(ready.scene, ready.toolbox, self._carry)
+        self.true = {tool.name: tool for tool in ready.toolbox.tools}
+        self.said: list[Message] = []
+        self.views: list[tuple[int, tuple[Tool, ...]]] = [(0, self.live.tools())]
+        self._now: list[_Recorded] = []
+        self._made: list[_Attempt] = []
+        self._missing = ""
+        turns = turns_of(conversation)
+        while turns:
+            turns = turns[self._play(turns) :]
+        self._check_mentions()
+
+    # -- the backend of the solver -------------------------------------------------------------
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools as shown now."""
+        return self.live.tools()
+
+    def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
+        """Makes a call through the layers, and notes it."""
+        result = self.live.call(name, arguments).result
+        if self._missing:
+            raise NotApplicable(f"the shift calls {self._missing}, of which nothing was recorded")
+        self._made.append(_Attempt(name, arguments, self._text(result), result))
+        return show(result), result
+
+    def ask(self, slot: str, question: str) -> str:
+        """Nobody is there to ask."""
+        raise Impossible("not_found")
+
+    def was_shown(self, value: Any) -> bool:
+        """What a recorded call says has been shown in the recording."""
+        return True
+
+    def user_said(self, value: Any) -> bool:
+        """Likewise."""
+        return True
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _carry(self, name: str, arguments: dict[str, Any]) -> Result:
+        """The recorded result of a call that is under way."""
+        for each in self._now:
+            if (name, arguments) == (each.call.name, each.call.arguments):
+                return Result(True, each.data)
+        self._missing = name
+        return error(NOT_RECORDED, f"{name} was not called so.")
+
+    def _text(self, result: Result) -> str:
+        """A result as it is read: word for word, where the layers have left it alone."""
+        if result.ok and result.form == "json":
+            for each in self._now:
+                if result.data == each.data:
+                    text = each.message.text
+                    return f"{text}{NOTICE}{result.notice}" if result.notice else text
+        return show(result)
+
+    def _play(self, turns: list[Turn]) -> int:
+        """Plays the first of some turns; how many of them that was."""
+        message, results = turns[0]
+        if message.role == "user":
+            self.said.append(message)
+            return 1
+        text = self.ready.say(message.text)
+        if not message.calls:
+            self.said.append(msgspec.structs.replace(message, text=text))
+            return 1
+        played, taken = self._calls(turns)
+        if all(len(attempts) == 1 for attempts in played):
+            self._together(message, text, results, [attempts[0] for attempts in played])
+        else:
+            for call, result, attempts in zip(message.calls, results, played, strict=True):
+                self._one_by_one(message, text, call, result, attempts)
+                text = ""
+        shown = self.live.tools()
+        if shown != self.views[-1][1]:
+            self.views.append((len(self.said), shown))
+        return taken
+
+    def _calls(self, turns: list[Turn]) -> tuple[list[list[_Attempt]], int]:
+        """The attempts of each call of the first turn, and how many turns they serve."""
+        message, results = turns[0]
+        joint = self._joint(message.calls[0].name) if len(message.calls) == 1 else None
+        if joint is None:
+            return [self._one(c, r) for c, r in zip(message.calls, results, strict=True)], 1
+        taken = len(joint.origin)
+        steps = _steps(turns[:taken], joint)
+        return [self._made_by((joint,), steps)], taken
+
+    def _joint(self, name: str) -> Tool | None:
+        """The tool that stands for this one and others after it, if none stands for it alone."""
+        shown = [tool for tool in self.live.tools() if not tool.retired]
+        if any(tool.origin == (name,) for tool in shown):
+            return None
+        joint = (t for t in shown if t.origin[:1] == (name,) and t.operations is None)
+        return next(joint, None)
+
+    def _one(self, call: Call, recorded: Message | None) -> list[_Attempt]:
+        """Makes a recorded call by what is shown; every attempt that it takes."""
+        if recorded is None:
+            raise NotApplicable("the recording has no result of a call")
+        step = _Recorded(call, recorded)
+        return self._made_by(_standing_for(self.live.tools(), call.name), [step])
+
+    def _made_by(self, tools: tuple[Tool, ...], steps: list[_Recorded]) -> list[_Attempt]:
+        """Makes recorded calls by tools that together stand for them.
+
+        Raises:
+            NotApplicable: where they cannot be made so, or less would come back.
+        """
+        self._now, self._made = steps, []
+        given, further = _given(steps, self.true)
+        known, left = dict(given), list(tools)
+        while left:
+            tool = next((t for t in left if known.keys() >= set(t.needs)), None)
+            if tool is None:
+                tool = self._feeding(left[0], known)
+            else:
+                left.remove(tool)
+            arguments = {p.name: known[p.fact] for p in tool.params if p.fact in known}
+            known |= self._performed(tool, {**arguments, **further})
+        _check_passed(given, steps, tools)
+        if len(tools) > 1:
+            _check_shared_out(steps[0], self._made)
+        return self._made
+
+    def _feeding(self, tool: Tool, known: Mapping[str, Any]) -> Tool:
+        """A tool of the layers that yields what another needs.
+
+        Raises:
+            NotApplicable: where there is none that can be called.
+        """
+        missing = [param for param in tool.params if param.required and param.fact not in known]
+        for each in self.live.tools():
+            yields = any(each.yields(param.fact) for param in missing)
+            if yields and not each.origin and known.keys() >= set(each.needs):
+                return each
+        raise NotApplicable(f"{missing[0].name} is what {tool.name} requires now")
+
+    def _performed(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Calls a tool and follows what comes back; the facts that this brings."""
+        try:
+            data, result = Solver(self, {}, {}).perform(tool, arguments)
+        except (Impossible, Untraceable) as reason:
+            raise NotApplicable(f"a call cannot be carried: {reason}") from None
+        return facts(data, result.fields)
+
+    def _check_mentions(self) -> None:
+        """Checks that nothing which is shown names a tool that others have taken the place of.
+
+        Raises:
+            NotApplicable: where something does.
+        """
+        gone = self.ready.gone
+        texts = [said.text for said in self.said if said.role in ("system", "assistant")]
+        for tool in self.live.tools():
+            if tool.origin and not set(tool.origin) & gone.names.keys():
+                texts.append(tool.description)
+        for text in texts:
+            if gone.speak(text) != text:
+                raise NotApplicable("a text names a tool that others take the place of")
+
+    def _together(
+        self,
+        message: Message,
+        text: str,
+        results: tuple[Message | None, ...],
+        made: list[_Attempt],
+    ) -> None:
+        """Calls that went at once, in one message, as they were recorded."""
+        calls = tuple(
+            Call(each.name, each.arguments, call.id)
+            for call, each in zip(message.calls, made, strict=True)
+        )
+        self.said.append(msgspec.structs.replace(message, text=text, calls=calls))
+        for recorded, each in zip(results, made, strict=True):
+            assert recorded is not None
+            name = each.name if recorded.name else ""
+            self.said.append(msgspec.structs.replace(recorded, text=each.text, name=name))
+
+    def _one_by_one(
+        self,
+        message: Message,
+        text: str,
+        call: Call,
+        recorded: Message | None,
+        attempts: list[_Attempt],
+    ) -> None:
+        """A call that took several; one that the layers made fail is not learned."""
+        assert recorded is not None
+        for number, each in enumerate(attempts):
+            last = number == len(attempts) - 1
+            own = call.id if last or not call.id else f"{call.id}-{number}"
+            spoken = Call(each.name, each.arguments, own)
+            learned = message.learned and each.result.ok
+            source = message.source if last else None
+            said = text if not number else ""
+            self.said.append(Message("assistant", said, (spoken,), learned=learned, source=source))
+            name = each.name if recorded.name else ""
+            source = recorded.source if last else None
+            answer = Message("tool", each.text, name=name, call_id=own, source=source)
+            self.said.append(answer)
+
+    def parts(self) -> list[Conversation]:
+        """One conversation for each list of tools; what was said before is context only."""
+        ends = [place for place, _ in self.views[1:]] + [len(self.said)]
+        found = []
+        for (begin, tools), end in zip(self.views, ends, strict=True):
+            if not any(said.role == "assistant" and said.learned for said in self.said[begin:end]):
+                continue
+            earlier = (
+                msgspec.structs.replace(said, learned=False) if said.role == "assistant" else said
+                for said in self.said[:begin]
+            )
+            said = (*earlier, *self.said[begin:end])
+            found.append(Conversation(self.ready.as_shown(tools), said))
+        return found
+
+
+def _standing_for(shown: tuple[Tool, ...], name: str) -> tuple[Tool, ...]:
+    """The shown tools that stand for a true one: one, or several that each do a part of it.
+
+    Raises:
+        NotApplicable: where there is none.
+    """
+    parts: dict[tuple[frozenset[str], frozenset[str]], list[Tool]] = {}
+    for tool in shown:
+        if tool.origin == (name,) and not tool.retired:
+            yields = frozenset(field.fact for field in tool.returns)
+            parts.setdefault((frozenset(tool.needs), yields), []).append(tool)
+    if not parts:
+        raise NotApplicable(f"no tool that is shown stands for {name} alone")
+    return tuple(max(alike, key=lambda tool: tool.authority) for alike in parts.values())
+
+
+def _steps(turns: list[Turn], joint: Tool) -> list[_Recorded]:
+    """The recorded calls that a merged tool stands for, each in a turn of its own.
+
+    Raises:
+        NotApplicable: where they are not called one right after the other, or their results cannot
+            stand side by side.
+    """
+    found: list[_Recorded] = []
+    for name, (message, results) in zip(joint.origin, turns, strict=False):
+        if [call.name for call in message.calls] != [name] or results[0] is None:
+            break
+        if found and (message.text.strip() or message.learned != turns[0][0].learned):
+            raise NotApplicable("something is said between the calls that one tool stands for")
+        found.append(_Recorded(message.calls[0], results[0]))
+    if len(found) < len(joint.origin):
+        raise NotApplicable(f"{found[0].call.name} is called without the one that follows it")
+    whole: dict[str, Any] = {}
+    for each in found:
+        if any(whole.get(key, value) != value for key, value in each.data.items()):
+            raise NotApplicable("two results have other values under one key")
+        whole |= each.data
+    return found
+
+
+def _given(
+    steps: list[_Recorded], true: Mapping[str, Tool]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments of recorded calls by fact, and those that no schema declares."""
+    given: dict[str, Any] = {}
+    further: dict[str, Any] = {}
+    for each in steps:
+        own = {p.name: p.fact for p in true[each.call.name].params}
+        for name, value in each.call.arguments.items():
+            if name in own:
+                given[own[name]] = value
+            else:
+                further[name] = value
+    if further and len(steps) > 1:
+        raise NotApplicable("a call has an argument that its schema does not declare")
+    return given, further
+
+
+def _check_passed(
+    given: Mapping[str, Any], steps: list[_Recorded], tools: tuple[Tool, ...]
+) -> None:
+    """Checks that every argument is taken by a tool, or is what another call feeds.
+
+    Raises:
+        NotApplicable: where one is not.
+    """
+    taken = {param.fact for tool in tools for param in tool.params}
+    for fact in given:
+        fed = any(field.fact == fact for tool in tools for field in tool.returns)
+        if fact not in taken and not (fed and len(steps) > 1):
+            raise NotApplicable(f"{fact} is what {tools[0].name} takes no longer")
+
+
+def _check_shared_out(step: _Recorded, made: list[_Attempt]) -> None:
+    """Checks that several calls bring back all that one did.
+
+    Raises:
+        NotApplicable: where they do not.
+    """
+    brought = [each.result.data for each in made if each.result.ok]
+    if step.data in brought:
+        return
+    whole = {k: v for data in brought if isinstance(data, dict) for k, v in data.items()}
+    if not isinstance(step.data, dict) or not step.data.items() <= whole.items():
+        raise NotApplicable("a result has values that none of several calls would bring")

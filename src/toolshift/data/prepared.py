@@ -1,0 +1,145 @@
+"""A list of tools under shifts, as any conversation with that list meets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import msgspec
+
+from toolshift.core.layer import LayerFault
+from toolshift.core.scene import Applied
+from toolshift.core.shift import NotApplicable
+from toolshift.core.tool import Tool
+from toolshift.data.conversation import Conversation, ToolShown
+from toolshift.data.flow import NO_FLOW, Flow, with_flow
+from toolshift.interop.tools import Toolbox, from_openai
+from toolshift.shifts.live import LiveScene, live_scene, shifted
+from toolshift.shifts.rewiring import Rewired
+from toolshift.shifts.surface import Surface
+
+POOL = "train"
+"""Wordings come from the pool for training alone; those of evaluations never appear."""
+Stack = tuple[Applied, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A list of tools under a stack of shifts; serves every conversation with that list."""
+
+    toolbox: Toolbox
+    scene: LiveScene
+
+    @cached_property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """The layers that say things by other names, the lowest first."""
+        return tuple(layer for layer in self.scene.layers if isinstance(layer, Surface))
+
+    @cached_property
+    def gone(self) -> Surface:
+        """Finds mentions of the tools that others have taken the place of."""
+        rewired = [layer for layer in self.scene.layers if isinstance(layer, Rewired)]
+        removed = {name for layer in rewired for name in layer.removed}
+        kept = {tool.name for layer in rewired for tool, _ in layer.added}
+        return Surface(names=dict.fromkeys(removed - kept, ""))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether nothing but names and texts moves, so that calls need not be played."""
+        return len(self.surfaces) == len(self.scene.layers)
+
+    @cached_property
+    def shown(self) -> tuple[ToolShown, ...]:
+        """The tools as they are shown at the start."""
+        return self.as_shown(tuple(t for t in self.scene.tools if not t.retired))
+
+    @cached_property
+    def schemas(self) -> dict[str, Any]:
+        """The schema of the arguments of each shown tool, by name."""
+        return {t.function["name"]: t.function.get("parameters") for t in self.shown}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each true tool in the list."""
+        return {name: place for place, name in enumerate(self.toolbox.sources)}
+
+    def as_shown(self, tools: tuple[Tool, ...]) -> tuple[ToolShown, ...]:
+        """Tools of the sandbox as a conversation has them."""
+        return tuple(map(self._as_shown, tools))
+
+    def _as_shown(self, tool: Tool) -> ToolShown:
+        function = self.toolbox.speak(tool)["function"]
+        source = self.toolbox.source(tool)
+        if source is None:
+            return ToolShown(function)
+        known = source.known
+        params = {p.name: known[p.fact] for p in tool.params if p.fact in known}
+        return ToolShown(function, self.places.get(source.tool.name), params)
+
+    def say(self, text: str) -> str:
+        """A text that speaks of the tools, by the names that are shown."""
+        return _said(self.surfaces, text)
+
+
+def _said(surfaces: tuple[Surface, ...], text: str) -> str:
+    if not text:
+        return text
+    for surface in surfaces:
+        for tool in surface.params:
+            text = surface.say_params(text, tool)
+        text = surface.speak(text)
+    return text
+
+
+def prepared(
+    tools: tuple[ToolShown, ...],
+    stack: Stack,
+    needed: tuple[str, ...],
+    draw: int,
+    flow: Flow = NO_FLOW,
+) -> Prepared:
+    """The tools under a stack; the same for the same arguments, and kept.
+
+    Args:
+        tools: of the conversation.
+        stack: the shifts.
+        needed: the tools that are called; shifts of low severity pick from them.
+        draw: which of the ways in which the shifts may fall.
+        flow: what the recording says of its tools; for shifts of the graph.
+
+    Returns:
+        The tools as they are shown, and what carries calls between both.
+
+    Raises:
+        NotApplicable: where a shift cannot be truthful on these tools.
+    """
+    listed = msgspec.json.encode([tool.function for tool in tools])
+    # What one recording says is of use to it alone, so it is not kept.
+    found = (_kept if flow == NO_FLOW else _made)(listed, stack, needed, draw, flow)
+    if isinstance(found, NotApplicable):
+        raise found
+    return found
+
+
+def _made(
+    listed: bytes, stack: Stack, needed: tuple[str, ...], draw: int, flow: Flow
+) -> Prepared | NotApplicable:
+    functions = msgspec.json.decode(listed)
+    toolbox = from_openai([{"type": "function", "function": one} for one in functions])
+    toolbox = with_flow(toolbox, flow)
+    scene = live_scene(toolbox, draw, POOL, needed)
+    try:
+        return Prepared(toolbox, shifted(scene, stack, may_write=True))
+    except NotApplicable as reason:
+        return reason
+    except LayerFault as fault:
+        return NotApplicable(f"the shift fails on these tools: {fault}")
+
+
+_kept = lru_cache(maxsize=4096)(_made)
+
+
+def called(conversation: Conversation) -> tuple[str, ...]:
+    """The tools that a conversation calls, by name, sorted."""
+    return tuple(sorted({call.name for said in conversation.messages for call in said.calls}))
