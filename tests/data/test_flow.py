@@ -105,6 +105,20 @@ def test_a_split_tool_hands_its_arguments_to_the_first_call_and_its_result_to_th
         )
 
 
+def test_a_tool_that_is_marked_to_read_is_split_into_parts_of_its_result() -> None:
+    row = shop()
+    for each in row["tools"]:
+        each["function"]["annotations"] = {"readOnlyHint": True}
+    row["messages"] = row["messages"][:3]
+    after = only(row, "split_tools", 1)
+    assert len(after.tools) == 4
+    first, second = _calls(after)
+    assert first.arguments == second.arguments == {"email": "jane@example.com"}
+    parts = [json.loads(said.text) for said in after.messages if said.role == "tool"]
+    shown = {key: value for part in parts for key, value in part.items() if key != "part_ref"}
+    assert shown == {"customer_id": "cust_88412", "tier": "gold"}
+
+
 def test_a_guarded_tool_is_called_with_the_permit_that_another_gives() -> None:
     after = only(shop(), "new_precondition", 3)
     granted, guarded = _calls(after)[:2]
@@ -210,6 +224,59 @@ def test_a_short_value_may_be_a_coincidence() -> None:
     assert flow_of(OPENAI.read(row)).links == ()
 
 
-def test_a_tool_without_a_recorded_result_is_not_split() -> None:
-    done = made(with_messages(USER, FIND), "split_tools")
-    assert "the recording has no result of a call" in done.reasons["split_tools"]
+def test_of_calls_at_once_either_all_have_results_or_none() -> None:
+    both = {**FIND, "tool_calls": [*FIND["tool_calls"], *LAST["tool_calls"]]}
+    done = made(with_messages(USER, both, FOUND), "split_tools")
+    assert "the results of some calls and not of others" in done.reasons["split_tools"]
+
+
+def test_calls_at_once_are_told_apart_where_the_tools_change_between_them() -> None:
+    row = shop()
+    row["messages"][1]["tool_calls"] += row["messages"][5]["tool_calls"]
+    row["messages"][2:7] = [row["messages"][2], row["messages"][6]]
+    done = made(row, "tool_removed_midway")
+    assert done.shifts == "tool_removed_midway:1", done.reasons
+    assert len(done.rows) == 2
+    lists = [{tool["function"]["name"] for tool in each["tools"]} for each in done.rows]
+    assert lists[0] != lists[1]
+    for each in done.rows:
+        check(OPENAI.read(each))
+
+
+@pytest.mark.parametrize("shift", ["transient_error", "redirect", "split_tools"])
+def test_what_comes_before_a_call_needs_no_result_of_it(shift: str) -> None:
+    row = {**shop(), "messages": shop()["messages"][:2]}
+    done = made(row, shift)
+    after = OPENAI.read(done.rows[0])
+    check(after)
+    assert [said.role for said in after.messages] == ["user", "assistant", "tool", "assistant"]
+    assert "jane@example.com" in str(after.messages[1].calls[0].arguments)
+
+
+def test_what_a_format_cannot_say_is_not_applicable_and_no_fault_of_the_row() -> None:
+    text = {"type": "str", "description": ""}
+    tools = [{"name": "find", "description": "Finds.", "parameters": {"q": text}},
+             {"name": "send", "description": "Sends.", "parameters": {"to": text}}]  # fmt: skip
+    answers = [{"name": "find", "arguments": {"q": "x"}}]
+    row = {"query": "Find x.", "tools": json.dumps(tools), "answers": json.dumps(answers)}
+    reasons = {
+        shift: made({**row, "id": n}, shift).reasons
+        for n in range(4)
+        for shift in ("transient_error", "endings")
+    }
+    for found in reasons.values():
+        assert all("xlam holds one question" in why for why in found.values())
+    done = augmented(row, b"x", Recipe(alpha=1.0, shifts=("transient_error",), to="openai"))
+    assert [said["role"] for said in done.rows[0]["messages"]].count("tool") >= 1
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_tools_of_one_name_and_unlearned_calls_of_none_stop_nothing(twice: bool) -> None:
+    row = shop()
+    if twice:
+        row["tools"].append(row["tools"][0])
+    else:
+        row["messages"].insert(1, {**call(9, "nobody"), "weight": 0})
+    for shift in ("transient_error", "SBP", "midway", "graph", "endings"):
+        done = made(row, shift)
+        assert done.rows or done.reasons

@@ -9,6 +9,7 @@ the order of the rows or the number of workers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -20,7 +21,15 @@ import msgspec
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
-from toolshift.data.conversation import Conversation, Format, Message, Row, ToolShown, portable
+from toolshift.data.conversation import (
+    Conversation,
+    Format,
+    Message,
+    Row,
+    RowFault,
+    ToolShown,
+    portable,
+)
 from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, recognised
 from toolshift.data.prepared import called, prepared
@@ -38,6 +47,7 @@ ENDINGS = "endings"
 """The last step has become impossible, for its tool is gone; and the look-alike of that."""
 DEFAULT = ("EFP", "SBP", "SRP", "formats", "midway", "graph", DISTRACTORS, ENDINGS)
 MAX_TRIES = 6
+"""As many entries are tried on a row, each with all of its shifts."""
 DRAWS = 4
 """In how many ways a stack of shifts may fall on one list of tools."""
 COLUMN = "toolshift"
@@ -159,6 +169,12 @@ def augmented(
             return target.write(part, row)
         return {**_further(row), **target.write(portable(part), None)}
 
+    def _written(part: Conversation) -> Row:
+        try:
+            return written(part)
+        except RowFault as wrong:
+            raise NotApplicable(str(wrong)) from None
+
     as_it_is = () if target is form else (written(conversation),)
     digest = digest_of(content)
     if not due(digest, recipe) or not called(conversation):
@@ -167,11 +183,11 @@ def augmented(
     for draw in draws(recipe, digest):
         try:
             label, parts = _apply(draw, conversation, functions or [])
+            note = {COLUMN: told(label, recipe, digest)}
+            return Made(tuple({**_written(part), **note} for part in parts), label, reasons)
         except NotApplicable as reason:
-            reasons[draw.entry] = str(reason)
-            continue
-        note = {COLUMN: told(label, recipe, digest)}
-        return Made(tuple({**written(part), **note} for part in parts), label, reasons)
+            name = draw.name
+            reasons[name] = re.sub(rf"^{re.escape(name)}:\d: ", "", str(reason))
     return Made(as_it_is, "", reasons)
 
 
@@ -198,6 +214,11 @@ class Draw(msgspec.Struct, frozen=True):
     key: str
 
     @property
+    def name(self) -> str:
+        """Of the shifts, without their severities."""
+        return "+".join(applied.shift for applied in self.stack) or self.entry
+
+    @property
     def rng(self) -> Random:
         """For what only a data set can do."""
         return seeds.rng("draw", self.entry, self.key)
@@ -220,7 +241,8 @@ def draws(recipe: Recipe, digest: str) -> Iterator[Draw]:
         own = entry in (DISTRACTORS, ENDINGS)
         stacks = ((),) if own else stacks_of(entry, severity)
         number, which = divmod(number, len(stacks))
-        yield Draw(entry, severity, stacks[which], number % DRAWS, f"{recipe.seed} {digest}")
+        for stack in stacks[which:] + stacks[:which]:
+            yield Draw(entry, severity, stack, number % DRAWS, f"{recipe.seed} {digest}")
 
 
 def _further(row: Row) -> Row:

@@ -122,9 +122,7 @@ def flow_of(conversation: Conversation) -> Flow:
     turns = turns_of(conversation)
     results = tuple(_results(turns))
     records = {name for name, _ in results}
-    links = {
-        link for link in _links(conversation, turns) if {link.source, link.target} <= records
-    }
+    links = {link for link in _links(conversation, turns) if {link.source, link.target} <= records}
     fed: dict[tuple[str, str], Link] = {}
     for link in sorted(links, key=lambda link: (link.target, link.param, link.source, link.path)):
         fed.setdefault((link.target, link.param), link)
@@ -202,15 +200,21 @@ def with_flow(toolbox: Toolbox, flow: Flow) -> Toolbox:
         params = tuple(_fed(param, fed.get((name, param.name), "")) for param in tool.params)
         pairs = zip(params, tool.params, strict=True)
         known = {param.fact: source.known[old.fact] for param, old in pairs}
+        tool = tool.with_(params=params, effect="read" if _only_reads(source) else tool.effect)
         if name not in results:
-            return replace(source, tool=tool.with_(params=params), known=known)
+            return replace(source, tool=tool, known=known)
         returns = fields_of(name, results[name])
         outputs = {"const": results[name]}
-        own = tool.with_(params=params, returns=returns)
-        return replace(source, tool=own, outputs=outputs, known=known)
+        return replace(source, tool=tool.with_(returns=returns), outputs=outputs, known=known)
 
     sources = [told(name, source) for name, source in toolbox.sources.items()]
     return Toolbox(toolbox.dialect, sources)
+
+
+def _only_reads(source: Source) -> bool:
+    """Whether the tool is marked so, as lists of MCP mark it."""
+    hints = source.raw["function"].get("annotations")
+    return isinstance(hints, dict) and hints.get("readOnlyHint") is True
 
 
 def _fed(param: Param, fact: str) -> Param:

@@ -37,12 +37,18 @@ def played(conversation: Conversation, ready: Prepared) -> list[Conversation]:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One call as it was made, and what came back."""
+    """One call as it was made, and what came back.
+
+    Attributes:
+        text: of the result.
+        shown: the tools on offer when it was made.
+    """
 
     name: str
     arguments: dict[str, Any]
     text: str
     result: Result
+    shown: tuple[Tool, ...]
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,11 @@ class _Play:
 
     def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
         """Makes a call through the layers, and notes it."""
+        shown = self.live.tools()
         result = self.live.call(name, arguments).result
         if self._missing:
             raise NotApplicable(f"the shift calls {self._missing}, of which nothing was recorded")
-        self._made.append(_Attempt(name, arguments, self._text(result), result))
+        self._made.append(_Attempt(name, arguments, self._text(result), result, shown))
         return show(result), result
 
     def ask(self, slot: str, question: str) -> str:
@@ -130,21 +137,30 @@ class _Play:
         if not message.calls:
             self.said.append(msgspec.structs.replace(message, text=text))
             return 1
-        played, taken = self._calls(turns)
-        if all(len(attempts) == 1 for attempts in played):
-            self._together(message, text, results, [attempts[0] for attempts in played])
+        made, taken = self._calls(turns)
+        views = [each.shown for attempts in made for each in attempts]
+        recorded = [result for result in results if result is not None]
+        if len(recorded) < len(message.calls):
+            self._without_results(message, text, made)
+        elif len(views) == len(message.calls) and all(view == views[0] for view in views):
+            self._together(message, text, recorded, [attempts[0] for attempts in made])
         else:
-            for call, result, attempts in zip(message.calls, results, played, strict=True):
+            for call, result, attempts in zip(message.calls, recorded, made, strict=True):
                 self._one_by_one(message, text, call, result, attempts)
                 text = ""
-        shown = self.live.tools()
+        self._see(self.live.tools())
+        return taken
+
+    def _see(self, shown: tuple[Tool, ...]) -> None:
+        """Notes which tools are on offer from here on."""
         if shown != self.views[-1][1]:
             self.views.append((len(self.said), shown))
-        return taken
 
     def _calls(self, turns: list[Turn]) -> tuple[list[list[_Attempt]], int]:
         """The attempts of each call of the first turn, and how many turns they serve."""
         message, results = turns[0]
+        if None in results and any(results):
+            raise NotApplicable("the recording has the results of some calls and not of others")
         joint = self._joint(message.calls[0].name) if len(message.calls) == 1 else None
         if joint is None:
             return [self._one(c, r) for c, r in zip(message.calls, results, strict=True)], 1
@@ -162,9 +178,7 @@ class _Play:
 
     def _one(self, call: Call, recorded: Message | None) -> list[_Attempt]:
         """Makes a recorded call by what is shown; every attempt that it takes."""
-        if recorded is None:
-            raise NotApplicable("the recording has no result of a call")
-        step = _Recorded(call, recorded)
+        step = _Recorded(call, recorded or Message("tool"))
         return self._made_by(_standing_for(self.live.tools(), call.name), [step])
 
     def _made_by(self, tools: tuple[Tool, ...], steps: list[_Recorded]) -> list[_Attempt]:
@@ -226,45 +240,63 @@ class _Play:
                 raise NotApplicable("a text names a tool that others take the place of")
 
     def _together(
-        self,
-        message: Message,
-        text: str,
-        results: tuple[Message | None, ...],
-        made: list[_Attempt],
+        self, message: Message, text: str, results: list[Message], made: list[_Attempt]
     ) -> None:
         """Calls that went at once, in one message, as they were recorded."""
+        self._say_calls(message, text, made)
+        for recorded, each in zip(results, made, strict=True):
+            name = each.name if recorded.name else ""
+            self.said.append(msgspec.structs.replace(recorded, text=each.text, name=name))
+
+    def _say_calls(self, message: Message, text: str, made: list[_Attempt]) -> None:
+        """A message of the calls that stand for those of a recorded one."""
+        self._see(made[0].shown)
         calls = tuple(
             Call(each.name, each.arguments, call.id)
             for call, each in zip(message.calls, made, strict=True)
         )
         self.said.append(msgspec.structs.replace(message, text=text, calls=calls))
-        for recorded, each in zip(results, made, strict=True):
-            assert recorded is not None
-            name = each.name if recorded.name else ""
-            self.said.append(msgspec.structs.replace(recorded, text=each.text, name=name))
+
+    def _without_results(self, message: Message, text: str, made: list[list[_Attempt]]) -> None:
+        """Calls whose results nobody recorded: what comes before each, then all of them at once."""
+        for call, attempts in zip(message.calls, made, strict=True):
+            for number, each in enumerate(attempts[:-1]):
+                self._attempt(message, text, each, f"{call.id or call.name}-{number}", None)
+                text = ""
+        self._say_calls(message, text, [attempts[-1] for attempts in made])
 
     def _one_by_one(
-        self,
-        message: Message,
-        text: str,
-        call: Call,
-        recorded: Message | None,
-        attempts: list[_Attempt],
+        self, message: Message, text: str, call: Call, recorded: Message, attempts: list[_Attempt]
     ) -> None:
         """A call that took several; one that the layers made fail is not learned."""
-        assert recorded is not None
-        for number, each in enumerate(attempts):
-            last = number == len(attempts) - 1
-            own = call.id if last or not call.id else f"{call.id}-{number}"
-            spoken = Call(each.name, each.arguments, own)
-            learned = message.learned and each.result.ok
-            source = message.source if last else None
-            said = text if not number else ""
-            self.said.append(Message("assistant", said, (spoken,), learned=learned, source=source))
-            name = each.name if recorded.name else ""
-            source = recorded.source if last else None
-            answer = Message("tool", each.text, name=name, call_id=own, source=source)
-            self.said.append(answer)
+        for number, each in enumerate(attempts[:-1]):
+            own = f"{call.id}-{number}" if call.id else ""
+            self._attempt(message, text, each, own, recorded)
+            text = ""
+        self._see(attempts[-1].shown)
+        last = Call(attempts[-1].name, attempts[-1].arguments, call.id)
+        learned = message.learned and attempts[-1].result.ok
+        self.said.append(
+            Message("assistant", text, (last,), learned=learned, source=message.source)
+        )
+        answered = msgspec.structs.replace(
+            recorded,
+            text=attempts[-1].text,
+            name=last.name if recorded.name else "",
+            call_id=call.id,
+        )
+        self.said.append(answered)
+
+    def _attempt(
+        self, message: Message, text: str, made: _Attempt, own: str, recorded: Message | None
+    ) -> None:
+        """One attempt before the last, with what came back; `own` is the id of its call."""
+        self._see(made.shown)
+        call = Call(made.name, made.arguments, own)
+        learned = message.learned and made.result.ok
+        self.said.append(Message("assistant", text, (call,), learned=learned))
+        name = made.name if recorded and recorded.name else ""
+        self.said.append(Message("tool", made.text, name=name, call_id=own))
 
     def parts(self) -> list[Conversation]:
         """One conversation for each list of tools; what was said before is context only."""

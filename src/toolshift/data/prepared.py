@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
@@ -126,13 +127,15 @@ def _made(
     listed: bytes, stack: Stack, needed: tuple[str, ...], draw: int, flow: Flow
 ) -> Prepared | NotApplicable:
     functions = msgspec.json.decode(listed)
-    toolbox = from_openai([{"type": "function", "function": one} for one in functions])
-    toolbox = with_flow(toolbox, flow)
-    scene = live_scene(toolbox, draw, POOL, needed)
     try:
+        toolbox = from_openai([{"type": "function", "function": one} for one in functions])
+        toolbox = with_flow(toolbox, flow)
+        scene = live_scene(toolbox, draw, POOL, needed)
         return Prepared(toolbox, shifted(scene, stack, may_write=True))
     except NotApplicable as reason:
         return reason
+    except UsageError as fault:  # two tools of one name, or a call of none that is on offer
+        return NotApplicable(str(fault))
     except LayerFault as fault:
         return NotApplicable(f"the shift fails on these tools: {fault}")
 
