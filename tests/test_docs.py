@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pages import code_of
 
 import toolshift
 
@@ -77,13 +78,6 @@ def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
 ADDING = ("add-a-shift.md", "add-a-world.md", "add-an-agent.md")
 
 
-def code_of(page: str) -> str:
-    """The Python code of a page."""
-    return "\n".join(
-        re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
-    )
-
-
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a folder."""
     return subprocess.run(
@@ -109,8 +103,9 @@ def test_the_page_on_adding_a_world_works_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "add-a-world.md").read_text()
     check, run = re.findall(r"^\$ toolshift (.*)$", page, re.MULTILINE)
     checked = run_in(tmp_path, "-m", "toolshift", *check.split())
-    assert "too little: 3 tools, 2 task kinds" in checked.stdout
-    assert "5 passed, 1 failed" in checked.stdout, checked.stdout + checked.stderr
+    assert "small: it has 3 tools, 2 task kinds" in checked.stdout
+    assert "6 passed, 0 failed, 1 not" in checked.stdout, checked.stdout + checked.stderr
+    assert checked.returncode == 0
     install(tmp_path, "library", page)
     done = run_in(tmp_path, "-m", "toolshift", *run.split(), "--json")
     assert done.returncode == 0, done.stdout + done.stderr

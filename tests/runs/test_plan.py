@@ -110,7 +110,7 @@ def test_a_layer_that_raises_in_an_episode_voids_it_and_blames_no_agent() -> Non
     assert (row.void, row.void_kinds) == (3, {"broken_shift": 3})
     (found,) = report.broken
     assert (found.scenes, found.episodes) == (0, 3)
-    assert "Tired raised KeyError: 'worn out' (test_plan.py, line" in found.said
+    assert "Tired.call raised KeyError: 'worn out' (test_plan.py, line" in found.said
 
 
 def test_the_exit_code_says_that_a_shift_was_broken(toolshift: Run, tmp_path: Path) -> None:
@@ -119,7 +119,8 @@ def test_the_exit_code_says_that_a_shift_was_broken(toolshift: Run, tmp_path: Pa
     asked += ["--tasks", "2", "--no-placebo", "--out", str(out)]
     code, text, err = toolshift(*asked)
     assert code == 1
-    assert "A shift is broken: rule_raises:2. The rest was run." in err
+    assert "Error: rule_raises:2 is broken: shift rule_raises raised ZeroDivisionError: oh" in err
+    assert "The rest was run" in err
     assert "format_drift" in text
     code, text, _ = toolshift("report", str(out), "--json")  # from what is stored
     assert (code, json.loads(text)["broken"][0]["shift"]) == (0, "rule_raises:2")

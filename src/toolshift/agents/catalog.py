@@ -11,7 +11,6 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind, AgentLike, AnyAgent, PluginKind
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import in_module
 from toolshift.core.registry import Registry
 from toolshift.core.tool import JSON
 from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
@@ -80,19 +80,11 @@ def find_kind(spec: str) -> AgentKind:
     except UsageError as fault:
         if not str(fault).startswith("unknown"):
             raise
-        if _is_module(spec):
+        if written := in_module(spec, "reply"):
             raise UsageError(
-                f"agent {spec!r} is a module: name the function in it too, as in {spec}:reply"
+                f"agent {spec!r}: a module and the function or class in it are written as {written}"
             ) from None
         raise UsageError(f"{fault} (`toolshift list agents`)") from None
-
-
-def _is_module(spec: str) -> bool:
-    """Whether a spec is the name of a module that is there; a submodule is not looked for."""
-    head = spec.partition(".")[0]
-    if not all(part.isidentifier() for part in spec.split(".")):
-        return False
-    return find_spec(head) is not None or Path(f"{head}.py").exists() or Path(head).is_dir()
 
 
 def _kind(name: str) -> AgentKind:

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from toolshift.cli.group import toolshift
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.text import visible
 
 __all__ = ["main", "toolshift"]
@@ -25,7 +25,7 @@ def main() -> NoReturn:
     except click.ClickException as wrong:
         wrong.show()
         sys.exit(2)
-    except UsageError as wrong:
+    except (UsageError, ShiftFault) as wrong:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
             raise
         click.echo(f"Error: {visible(str(wrong))}", err=True)

@@ -186,9 +186,16 @@ class LazyGroup(Group):
     "plugins",
     multiple=True,
     metavar="FILE.py|MODULE",
-    help="Shifts of your own that are not installed; before the command; repeat.",
+    help="Shifts and worlds of your own that are not installed; before the command; repeat.",
 )
 def toolshift(plugins: tuple[str, ...]) -> None:
     """Stress-tests tool-use agents: what happens to your agent when the world moves?"""
+    for each in plugins:
+        if os.pathsep in each:
+            module = each.partition(os.pathsep)[0]
+            raise UsageError(
+                f"--plugin {each}: it takes a file or a module, all shifts and worlds of which are "
+                f"then known by their names: --plugin {module}"
+            )
     if plugins:
         os.environ[PLUGINS] = os.pathsep.join(plugins)  # worker processes inherit it

@@ -28,6 +28,7 @@ from toolshift.cli.options import (
 from toolshift.core.command_line import command
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import console, print_json, progress
+from toolshift.core.text import visible
 from toolshift.report.terminal import print_report
 from toolshift.runs.estimate import estimate_run
 from toolshift.runs.plan import Plan, make_plan
@@ -126,8 +127,8 @@ def run(options: RunOptions) -> None:
     else:
         print_report(report, console(), options.only_distinguishable)
         click.echo(f"\nRun folder: {path}")
-    if _say_faults(report, path):
-        sys.exit(1)
+    if code := _say_faults(report, path):
+        sys.exit(code)
 
 
 def run_into(
@@ -192,12 +193,19 @@ def _say_stopped(path: Path, spent: bool, why: str) -> None:
     )
 
 
-def _say_faults(report: Evaluation, path: Path) -> bool:
-    """Says which shifts are broken, and of which agents nothing was measured; whether any."""
-    if report.broken:
-        names = ", ".join(each.shift for each in report.broken)
+def _say_faults(report: Evaluation, path: Path) -> int:
+    """Says which shifts are broken, and of which agents nothing was measured.
+
+    Returns:
+        The exit code: 0 where there is none, 2 where every shift is broken, else 1.
+    """
+    for each in report.broken:
+        name = each.shift.partition("+")[0].partition(":")[0]
         click.echo(
-            f"A shift is broken: {names}. The rest was run. `{command('check')}` says more.",
+            visible(
+                f"Error: {each.shift} is broken: {each.said}. The rest was run; "
+                f"`{command('check', name)}` says more."
+            ),
             err=True,
         )
     unreached = [
@@ -212,7 +220,9 @@ def _say_faults(report: Evaluation, path: Path) -> bool:
             f"infrastructure error. `{command('trace', path)}` has their texts.",
             err=True,
         )
-    return bool(unreached or report.broken)
+    if report.broken and not any(agent.shifts for agent in report.agents):
+        return 2
+    return int(bool(unreached or report.broken))
 
 
 def _estimate(plan: Plan, options: RunOptions) -> None:

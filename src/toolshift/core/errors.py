@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import sysconfig
 import traceback
+from itertools import pairwise
 from pathlib import Path
 
-_LIBRARIES = tuple(
-    {str(Path(__file__).parents[1]), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))}
-)
+_OURS = str(Path(__file__).parents[1])
+_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+_LIBRARIES = (_OURS, sysconfig.get_path("stdlib"), *_INSTALLED)
 
 
 class UsageError(Exception):
@@ -22,6 +24,14 @@ class BudgetSpent(UsageError):
     """
 
 
+class WorldFault(UsageError):
+    """The code of a world has failed, which its author has to mend; it says nothing of an agent."""
+
+
+class ShiftFault(Exception):
+    """The code of a shift has failed, which its author has to mend; it says nothing of an agent."""
+
+
 def described(fault: BaseException) -> str:
     """An exception of somebody else's code in one line: its type, its words, and where it arose.
 
@@ -29,12 +39,62 @@ def described(fault: BaseException) -> str:
         fault: the exception, as it was caught.
 
     Returns:
-        Such as "KeyError: 'city' (my_agent.py, line 12)". The place is the innermost line outside
-        of ToolShift, the standard library and installed packages; without such a line none is
-        named. Of the path only the last part is shown, for the rest may be private.
+        Such as "KeyError: 'city' (my_agent.py, line 12)". The place is that of `place_of`; without
+        one none is named.
     """
-    text = f"{type(fault).__name__}: {fault}"
-    for frame in reversed(traceback.extract_tb(fault.__traceback__)):
-        if not frame.filename.startswith((*_LIBRARIES, "<frozen")):
-            return f"{text} ({Path(frame.filename).name}, line {frame.lineno})"
-    return text
+    words = " ".join(str(fault).split())
+    text = f"{type(fault).__name__}: {words}" if words else type(fault).__name__
+    return placed(text, place_of(fault))
+
+
+def placed(text: str, place: str) -> str:
+    """A text with the place that it is about in brackets, where one is known and not said yet."""
+    return f"{text} ({place})" if place and place not in text else text
+
+
+def place_of(fault: BaseException) -> str:
+    """Where an exception arose in somebody else's code.
+
+    Args:
+        fault: the exception, as it was caught.
+
+    Returns:
+        Such as "my_agent.py, line 12": the innermost line outside of ToolShift, the standard
+        library and installed packages. Where there is none, the last line of an installed package
+        that ToolShift has called; "" where there is none either. Of the path only the last part is
+        shown, for the rest may be private.
+    """
+    if isinstance(fault, SyntaxError) and fault.filename and fault.lineno:
+        return f"{Path(fault.filename).name}, line {fault.lineno}"
+    frames = traceback.extract_tb(fault.__traceback__)
+    for frame in reversed(frames):
+        if not frame.filename.startswith((*_LIBRARIES, "<frozen", "<string>")):
+            return f"{Path(frame.filename).name}, line {frame.lineno}"
+    called = [
+        frame
+        for caller, frame in pairwise(frames)
+        if caller.filename.startswith(_OURS)
+        and frame.filename.startswith(_INSTALLED)
+        and not frame.filename.startswith(_OURS)
+    ]
+    return f"{Path(called[-1].filename).name}, line {called[-1].lineno}" if called else ""
+
+
+def defined_at(thing: object) -> str:
+    """Where a function or a class stands.
+
+    Args:
+        thing: of somebody else's code; an object stands where its class does.
+
+    Returns:
+        Such as "library.py, line 40"; "" where that is not known.
+    """
+    made = getattr(thing, "func", thing)  # of a functools.partial
+    if not (isinstance(made, type) or inspect.isroutine(made)):
+        made = type(made)
+    try:
+        made = inspect.unwrap(made)
+        file, line = inspect.getsourcefile(made), inspect.getsourcelines(made)[1]
+    except (TypeError, OSError):  # built in, or typed into a notebook
+        return ""
+    return f"{Path(file).name}, line {line}" if file else ""

@@ -7,9 +7,15 @@ import sys
 from difflib import get_close_matches
 from functools import reduce
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from toolshift.core.errors import UsageError, described
+from toolshift.core.errors import UsageError, described, place_of, placed
+
+MAX_LISTED = 12
+"""Names of a module that a message lists."""
 
 
 def import_attribute(module: str, attribute: str, what: str) -> Any:
@@ -28,6 +34,12 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
     """
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    if module.endswith((".py", "/")) or os.sep in module:
+        stem = module.removesuffix(".py").strip(os.sep).replace(os.sep, ".")
+        raise UsageError(
+            f"{what} {module}:{attribute}: {module!r} is a file; name its module, as in "
+            f"{stem}:{attribute or 'NAME'}"
+        )
     if not module or not all(part.isidentifier() for part in module.split(".")):
         raise UsageError(f"{what} {module}:{attribute}: {module!r} is no module name")
     try:
@@ -41,18 +53,66 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
         raise UsageError(
             f"{what} {module}:{attribute}: it imports {fault.name!r}, which is not installed"
         ) from None
+    except UsageError as wrong:
+        raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
     except Exception as fault:
         raise UsageError(
             f"{what} {module}:{attribute}: importing {module} raised {described(fault)}"
         ) from fault
     for name in attribute.split("."):
         if not hasattr(found, name):
-            names = [each for each in dir(found) if not each.startswith("_")]
-            near = get_close_matches(name, names, n=3)
-            offer = f": did you mean {' or '.join(near)}?" if near else ""
-            raise UsageError(f"{what}: {module} has no {name!r}{offer}")
+            raise UsageError(f"{what} {module}:{attribute}: {_lacks(found, module, name)}")
         found = getattr(found, name)
     return found
+
+
+def _lacks(found: Any, module: str, name: str) -> str:
+    """What to say of a module without an object of this name."""
+    names = [each for each in dir(found) if not each.startswith("_")]
+    own = [each for each in names if _is_own(found, each)]
+    near = get_close_matches(name, own, n=3) or get_close_matches(name, names, n=3)
+    offer = f"it has {', '.join(own[:MAX_LISTED])}" if own else "it has nothing of its own"
+    if near:
+        offer = f"did you mean {' or '.join(f'{module}:{each}' for each in near)}?"
+    return f"{module} has no {name!r}: {offer}"
+
+
+def _is_own(module: Any, name: str) -> bool:
+    """Whether a name was made in a module, and not imported there."""
+    thing = getattr(module, name)
+    home = getattr(thing, "__module__", None) if callable(thing) else type(thing).__module__
+    return not isinstance(thing, ModuleType) and home == getattr(module, "__name__", None)
+
+
+def in_module(name: str, what: str) -> str:
+    """What to write for an object of a module that was named otherwise.
+
+    Args:
+        name: as it was given: `module`, `module.object` or a file.
+        what: stands for the object where none was named.
+
+    Returns:
+        Such as "second:Overlap"; "" where the name leads to no module.
+    """
+    head, _, last = name.removesuffix(".py").replace(os.sep, ".").rpartition(".")
+    for module, attribute in ((name.removesuffix(".py").replace(os.sep, "."), what), (head, last)):
+        if _is_module(module):
+            return f"{module}:{attribute}"
+    return ""
+
+
+def _is_module(name: str) -> bool:
+    """Whether a name is that of a module that is there; nothing but its parents is imported."""
+    parts = name.split(".")
+    if not name or not all(part.isidentifier() for part in parts):
+        return False
+    path = Path(*parts)
+    if path.with_suffix(".py").exists() or path.is_dir():
+        return True
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def load(name: str) -> Any:

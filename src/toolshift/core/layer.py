@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import get_annotations
 from typing import Any, Protocol, runtime_checkable
 
-from toolshift.core.errors import described
+from toolshift.core.errors import ShiftFault, defined_at, described, place_of, placed
 from toolshift.core.tool import Result, Tool
 
 Below = Callable[[str, dict[str, Any]], Result]
@@ -53,6 +54,14 @@ class Layer:
 
     slots: frozenset[str] = frozenset()
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name in ("tools", "phase", "call"):
+            if name in get_annotations(cls) or not callable(getattr(cls, name)):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is a method of every layer: give the field another name"
+                )
+
     @property
     def title(self) -> str:
         """How messages call it."""
@@ -83,11 +92,19 @@ class Layer:
         return below(name, arguments)
 
 
-class LayerFault(Exception):
+class LayerFault(ShiftFault):
     """The code of a layer has raised: the shift that it belongs to is broken."""
 
-    def __init__(self, layer: Layer, fault: Exception) -> None:
-        super().__init__(f"{layer.title} raised {described(fault)}")
+    def __init__(self, layer: Layer, fault: Exception, method: str = "call") -> None:
+        said = f"{layer.title}.{method} raised {described(fault)}"
+        if isinstance(fault, WrongReturn):
+            said = f"{layer.title}.{method} {fault}"
+        place = place_of(fault) or defined_at(getattr(type(layer), method, layer))
+        super().__init__(placed(said, place))
+
+
+class WrongReturn(TypeError):
+    """What a method of a layer has returned is of the wrong type; the message says what."""
 
 
 class Session:
@@ -117,7 +134,7 @@ class Session:
         """
         shown = self.upstream.tools()
         for place, (layer, memory) in enumerate(zip(self.layers, self.memories, strict=True)):
-            phase, kept = layer.phase(memory), self._shown[place]
+            phase, kept = _phase(layer, memory), self._shown[place]
             if kept is None or kept[0] is not shown or kept[1] != phase:
                 kept = (shown, phase, _shown(layer, shown, memory))
                 self._shown[place] = kept
@@ -161,17 +178,43 @@ def _through(layer: Layer, memory: Memory, below: Below) -> Below:
                 raise
 
         try:
-            return layer.call(name, arguments, memory, under)
+            found: object = layer.call(name, arguments, memory, under)
         except Exception as fault:
             if fault is passing:
                 raise
             raise LayerFault(layer, fault) from fault
+        if isinstance(found, Result):
+            return found
+        raise LayerFault(layer, WrongReturn(_wanted(found, "a toolshift.Result")))
 
     return call
 
 
+def _wanted(found: object, what: str) -> str:
+    if found is None:
+        return f"returned nothing: end it with a `return` of {what}"
+    return f"returned {type(found).__name__}, not {what}"
+
+
+def _phase(layer: Layer, memory: Memory) -> int:
+    try:
+        return layer.phase(memory)
+    except Exception as fault:
+        raise LayerFault(layer, fault, "phase") from fault
+
+
 def _shown(layer: Layer, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
     try:
-        return layer.tools(tools, memory)
+        found: object = layer.tools(tools, memory)
+        shown = tuple(found) if isinstance(found, list | tuple) else ()
     except Exception as fault:
-        raise LayerFault(layer, fault) from fault
+        raise LayerFault(layer, fault, "tools") from fault
+    wrong = next((each for each in shown if not isinstance(each, Tool)), None)
+    if wrong is None and isinstance(found, list | tuple):
+        return shown
+    what = "a tuple of toolshift.Tool"
+    if wrong is not None:
+        said = f"returned {type(wrong).__name__} among the tools, not {what}"
+    else:
+        said = _wanted(found, what)
+    raise LayerFault(layer, WrongReturn(said), "tools")

@@ -21,10 +21,22 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     Returns:
         A clause with the nearest names, or with all of them where none is near.
     """
+    return f"unknown {what} {name!r}: {nearest(name, known)}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The names nearest to one that is not known.
+
+    Args:
+        name: that was given.
+        known: the names that there are.
+
+    Returns:
+        A clause with the nearest names, or with all of them where none is near.
+    """
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.4)
-    offer = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
-    return f"unknown {what} {name!r}: {offer}"
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
 
 
 def short(name: str) -> str:

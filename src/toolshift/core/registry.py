@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from toolshift.core.errors import UsageError, described
+from toolshift.core.errors import UsageError, described, place_of, placed
 from toolshift.core.names import unknown
 
 T = TypeVar("T")
@@ -80,6 +80,10 @@ class Registry(Generic[T]):
         known = [name for name, value in self._strings.items() if ":" in value]
         return tuple(dict.fromkeys((*known, *self._found)))
 
+    def installed(self) -> tuple[str, ...]:
+        """The names of the table and of entry points; nothing is imported for it."""
+        return tuple(name for name, value in self._strings.items() if ":" in value)
+
     def all(self) -> dict[str, T]:
         """Every thing by name, in the order of `names`; all of them are imported for it."""
         return {name: self.find(name) for name in self.names()}
@@ -99,13 +103,13 @@ class Registry(Generic[T]):
         return {name: value for name, value in self._entries.items() if "*" in name}
 
     def _import_modules(self) -> None:
+        """Imports the plugins, and the entry points that are modules."""
+        self._plugins()
         for value in self._modules:
             self._load(value)
 
     @cached_property
     def _modules(self) -> tuple[str, ...]:
-        """The entry points that are modules; the plugins are imported as these are first read."""
-        self._plugins()
         return tuple(value for value in self._strings.values() if ":" not in value)
 
     def _load(self, value: str) -> Any:
@@ -113,8 +117,8 @@ class Registry(Generic[T]):
         module, _, path = value.partition(":")
         try:
             return reduce(getattr, filter(None, path.split(".")), import_module(module))
-        except UsageError:
-            raise
+        except UsageError as wrong:
+            raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
         except Exception as fault:
             raise UsageError(
                 f"{self.what} {value} cannot be imported: {described(fault)}"

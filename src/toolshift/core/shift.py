@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, Literal, get_args
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, defined_at, placed
 from toolshift.core.layer import Layer
 from toolshift.core.names import unknown
 from toolshift.core.scene import Outcome, Scene, Task
@@ -43,6 +43,16 @@ def without_versions(text: str) -> str:
     return re.sub(r"@\d{1,3}(?=[:+*]|$)", "", text)
 
 
+_EDITS: dict[str, type] = {
+    "truth": Truth,
+    "asks": tuple,
+    "outcome": Outcome,
+    "system": str,
+    "world": World,
+    "task": Task,
+}
+
+
 @dataclass(frozen=True)
 class Change:
     """What a shift does to a scene: a layer for the interface, and edits of the truth.
@@ -58,6 +68,20 @@ class Change:
     system: str | None = None
     world: World | None = None
     task: Task | None = None
+
+    def __post_init__(self) -> None:
+        layers = self.layer if isinstance(self.layer, tuple) else (self.layer,)
+        for each in layers:
+            if isinstance(each, type) and issubclass(each, Layer):
+                raise TypeError(f"layer={each.__name__} is a class: write {each.__name__}(...)")
+            if not isinstance(each, Layer):
+                raise TypeError(f"layer is a toolshift.Layer or a tuple, not {each!r:.80}")
+        for name, kind in _EDITS.items():
+            found = getattr(self, name)
+            if found is not None and not isinstance(found, kind):
+                raise TypeError(f"{name} is a {kind.__name__}, not {found!r:.80}")
+        if not all(isinstance(ask, Ask) for ask in self.asks or ()):
+            raise TypeError("asks is a tuple of the user's turns, as in scene.asks")
 
     def edits(self) -> dict[str, Any]:
         """The parts of the scene that are replaced."""
@@ -173,13 +197,17 @@ def shift(
             raise UsageError(f"a shift that is declared here: {unknown(what, str(value), known)}")
 
     def register(rule: Rule) -> Rule:
+        if not callable(rule) or isinstance(rule, type):
+            raise UsageError(
+                f"@shift(...) stands before a function of (scene, rng, severity), not {rule!r:.80}"
+            )
         name = own or rule.__name__
         summary = (rule.__doc__ or "").strip().splitlines()[0] if rule.__doc__ else ""
         place = 4 - level if order is None else order
         if name in declared and declared[name].rule.__module__ != rule.__module__:
             raise UsageError(
-                f"shift {name!r} of {rule.__module__}: {declared[name].rule.__module__} has a "
-                "shift of this name already; choose another"
+                f"{placed(f'shift {name!r} of {rule.__module__}', defined_at(rule))}: "
+                f"{declared[name].rule.__module__} has a shift of this name already; choose another"
             )
         declared[name] = Shift(
             name,

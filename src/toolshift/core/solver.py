@@ -22,11 +22,17 @@ MAX_ATTEMPTS = 8
 
 
 class Impossible(Exception):
-    """The request cannot be fulfilled; `reason` is one of `agent.REASONS`."""
+    """The request cannot be fulfilled.
 
-    def __init__(self, reason: str) -> None:
+    Args:
+        reason: one of `core.message.REASONS`.
+        fact: that could not be brought; "" where it is not known which.
+        said: what the last error said to that; "" where none did.
+    """
+
+    def __init__(self, reason: str, fact: str = "", said: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.fact, self.said = reason, fact, said
 
 
 class Untraceable(Exception):
@@ -126,7 +132,7 @@ class Solver:
         """The records of the tool that lists this fact, as children of `env`."""
         _, records = self._call_for(fact, env, many=True)
         if not records:
-            raise Impossible("not_found")
+            raise Impossible("not_found", fact)
         return [Known(self, record, env) for record in records]
 
     def given(self, slot: str) -> Any:
@@ -194,7 +200,7 @@ class Solver:
             hint = self.notice(result)
             if hint is None:
                 if not result.ok:
-                    raise Impossible(self._reason(result))
+                    raise Impossible(self._reason(result), said=result.data["error"]["message"])
                 data = read(text, result)
                 data = [*pages, *data] if pages else data
                 if tool.effect == "write":
@@ -289,7 +295,7 @@ class Solver:
         self._home(tool, env).facts.update(records[0])
         value = env.find(fact)
         if value is None:
-            raise Impossible("not_found")
+            raise Impossible("not_found", fact)
         return value
 
     def _call_for(self, fact: str, env: Known, many: bool) -> tuple[Tool, list[dict[str, Any]]]:
@@ -305,7 +311,7 @@ class Solver:
             self.gathering.pop()
             if any(t.key == tool.key and t.params == tool.params for t in self.offered()):
                 return tool, self.read(*self.perform(tool, arguments))
-        raise Impossible("tool_unavailable")
+        raise Impossible("tool_unavailable", fact)
 
     def look_further(self) -> bool:
         """Asks for further operations where a tool lists them; whether that showed new ones."""

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from toolshift.core import seed as seeds
+from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.fact import Fact, Goal
 from toolshift.core.solver import Solve
 from toolshift.core.tool import Effect, Field, Param, Result, Tool, ToolFailure, error
-
-if TYPE_CHECKING:
-    pass
 
 POOLS = ("train", "dev", "test")
 Action = Callable[["State", dict[str, Any]], Any]
@@ -83,14 +81,46 @@ class TruthSession:
         return self.truth.tools
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Carries out a true call.
+
+        Args:
+            name: of the tool.
+            arguments: of the call, valid for the tool.
+
+        Returns:
+            What the action returns, or the failure that it raises.
+
+        Raises:
+            WorldFault: where the action raises anything else, or returns no record.
+        """
         tool = self.truth.by_name.get(name)
         if tool is None:
             return error("unknown_tool", f"There is no tool named {name}.")
+        action = self.truth.actions[name]
         try:
-            data = self.truth.actions[name](self.state, _whole(tool, arguments))
+            data = action(self.state, _whole(tool, arguments))
         except ToolFailure as failure:
             return error(failure.code, failure.message)
+        except UsageError:
+            raise
+        except Exception as fault:
+            place = "" if place_of(fault) else defined_at(action)
+            said = placed(f"the action of {name} raised {described(fault)}", place)
+            raise WorldFault(
+                f"{said}, called with {arguments}: raise toolshift.ToolFailure(code, message) for "
+                "what an agent may do wrong"
+            ) from fault
+        if not isinstance(data, list if tool.many else dict):
+            raise WorldFault(_no_record(tool, data, defined_at(action)))
         return Result(True, data, tool.returns)
+
+
+def _no_record(tool: Tool, data: object, place: str) -> str:
+    """What to say of an action that returns something else than its tool declares."""
+    wanted = "a list of dicts, as it has many=True" if tool.many else "a dict"
+    advice = "; a tool that returns a list has many=True" if isinstance(data, list) else ""
+    said = f"the action of {tool.name} returned {type(data).__name__}, not {wanted}{advice}"
+    return placed(said, place)
 
 
 def _whole(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -182,7 +212,25 @@ class World:
 
 @cache
 def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
-    return Truth(world.tools, world.actions, world.build(seed, size, pool))
+    """The truth of a world.
+
+    Raises:
+        WorldFault: where its `build` raises, or returns what is no database.
+    """
+    called = f"world {world.name}: build({seed}, {size}, {pool!r})"
+    try:
+        db = world.build(seed, size, pool)
+    except UsageError:
+        raise
+    except Exception as fault:
+        raise WorldFault(f"{called} raised {described(fault)}") from fault
+    if not hasattr(db, "seed"):
+        said = f"{called} returned {type(db).__name__} without an attribute `seed`"
+        raise WorldFault(
+            f"{placed(said, defined_at(world.build))}: return an object with seed=seed, such as "
+            "types.SimpleNamespace(seed=seed, ...)"
+        )
+    return Truth(world.tools, world.actions, db)
 
 
 # -- words for declaring tools -----------------------------------------------------------------

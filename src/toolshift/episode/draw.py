@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
+from toolshift.core.fact import Goal
+from toolshift.core.names import unknown
 from toolshift.core.scene import GivenTasks, Outcome, Scene, Task
 from toolshift.core.tool import JSON
 from toolshift.core.user import Ask
-from toolshift.core.world import Request, Truth, World
+from toolshift.core.world import Request, TaskKind, Truth, World
 from toolshift.episode.oracle import rehearse
 from toolshift.episode.truth import solve_in_truth
-
-if TYPE_CHECKING:
-    pass
-
 
 MAX_DRAWS = 200
 
@@ -43,6 +42,7 @@ def make_scene(
 
     Raises:
         UsageError: where the world cannot make a task of this kind at this size.
+        WorldFault: where the code of the world fails.
     """
     if isinstance(world, GivenTasks):
         return world.scene(kind, index, seed, pool, size)
@@ -50,7 +50,8 @@ def make_scene(
     family = world.kinds[kind]
     goal = None
     for draw in range(MAX_DRAWS):
-        goal = family.draw(truth.db, seeds.rng(seed, world.name, kind, pool, index, draw))
+        rng = seeds.rng(seed, world.name, kind, pool, index, draw)
+        goal = _drawn(world, family, truth.db, rng)
         if goal is not None:
             break
     if goal is None:
@@ -59,13 +60,43 @@ def make_scene(
             f"{index}): try a larger size"
         )
     phrasing = seeds.derive(seed, world.name, kind, index, "phrasing")
-    asks = tuple(phrase(request, goal, "train", phrasing) for request in family.requests)
-    asks, effects = settle(world, truth, asks)
+    try:
+        asks = tuple(phrase(request, goal, "train", phrasing) for request in family.requests)
+        asks, effects = settle(world, truth, asks)
+    except WorldFault as fault:
+        place = "" if ", line " in str(fault) else defined_at(type(world))
+        said = placed(str(fault), place)
+        raise WorldFault(f"world {world.name}, task kind {kind}: {said}") from fault
     lineage = f"{world.name}/{kind}/{pool}/{seed}/{size}/{index}"
     content = JSON.encode([lineage, goal, [(a.text, a.expected) for a in asks], effects])
     name = blake2b(content, digest_size=6).hexdigest()
     task = Task(world.name, kind, pool, seed, size, index, lineage, name)
     return Scene(task, world, truth, asks, Outcome(effects), world.system, rehearse)
+
+
+def _drawn(world: World, family: TaskKind, db: Any, rng: Random) -> Goal | None:
+    """One draw of a kind.
+
+    Raises:
+        WorldFault: where it raises, or returns no goal that the world's facts have words for.
+    """
+    where = f"world {world.name}, task kind {family.name}: its draw"
+    place = defined_at(family.draw)
+    try:
+        goal: object = family.draw(db, rng)
+    except Exception as fault:
+        place = "" if place_of(fault) else place
+        raise WorldFault(placed(f"{where} raised {described(fault)}", place)) from fault
+    if goal is None:
+        return None
+    if not isinstance(goal, dict):
+        said = f"{where} returned {type(goal).__name__}, not a dict of facts and values"
+        raise WorldFault(placed(said, place))
+    for slot in goal:
+        if slot not in world.facts:
+            said = f"{where} returned a value of {slot!r}, which is not in `facts`"
+            raise WorldFault(f"{placed(said, place)}: {unknown('fact', str(slot), world.facts)}")
+    return goal
 
 
 def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> Ask:
@@ -79,9 +110,18 @@ def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> As
 
     Returns:
         The user's turn.
+
+    Raises:
+        WorldFault: where the phrasing names a value that the goal does not have.
     """
     bank = request.phrasings[pool]
-    return Ask(bank[choice % len(bank)].format(**goal), goal, request.solve, None)
+    template = bank[choice % len(bank)]
+    try:
+        text = template.format(**goal)
+    except (KeyError, IndexError, ValueError, AttributeError) as fault:
+        why = unknown("value", str(fault.args[0]), goal) if type(fault) is KeyError else str(fault)
+        raise WorldFault(f"the phrasing {template!r} does not fit what is drawn: {why}") from fault
+    return Ask(text, goal, request.solve, None)
 
 
 def settle(

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import msgspec
 
 from toolshift.core.calls import Call, MalformedCall, ToolCall
+from toolshift.core.errors import WorldFault
 from toolshift.core.form import show
-from toolshift.core.layer import Closing, LayerFault
+from toolshift.core.layer import Closing, LayerFault, WrongReturn
 from toolshift.core.message import (
     ASK_USER,
     FINAL_ANSWER,
@@ -43,6 +44,7 @@ from toolshift.episode.prose import ProseReader, ProseReading, read_prose
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
 
+_UNSHOWN = "a result that cannot be written out"
 _MALFORMED = "malformed_arguments", "The arguments are not a JSON object."
 
 
@@ -71,7 +73,7 @@ class Episode:
         self.turn = 0
         self.asked = 0
         self.usage = Usage()
-        self.fault: LayerFault | None = None
+        self.fault: LayerFault | WorldFault | None = None
         self._calls = 0
         self._dynamic = bool(scene.layers)
         self.tools: tuple[Tool, ...] = scene.truth.tools
@@ -118,13 +120,34 @@ class Episode:
         except LayerFault as fault:
             self._break(fault)
             raise Over from fault
+        except WorldFault as fault:
+            broken = WorldFault(f"world {self.scene.world.name}: {fault}")
+            if self.scene.truth is self.scene.clean.truth:
+                raise broken from fault
+            self._break(broken)
+            raise Over from fault
+
+    def _shown(self, result: Result, name: str) -> str:
+        """The text of a result.
+
+        Raises:
+            LayerFault: where the layers have made one that cannot be written out.
+            WorldFault: where there are no layers, and the tool has returned it so.
+        """
+        try:
+            return show(result)
+        except (TypeError, ValueError, LookupError, AttributeError) as fault:
+            if self.scene.layers:
+                made = WrongReturn(f"made {_UNSHOWN}: {fault}")
+                raise LayerFault(self.scene.layers[-1], made) from fault
+            raise WorldFault(f"the action of {name} returned {_UNSHOWN}: {fault}") from fault
 
     def _carry_out(self, call: Call, said: str) -> tuple[str, Result]:
         session = self.session
         before, written = len(session.true_calls), len(session.upstream.effects)
         session.last = None
         wrong, result = self._result_of(call)
-        text = show(result)
+        text = self._shown(result, call.name)
         gone = self._look() if self._dynamic else ()
         hint = result.hint.kind if result.hint else ""
         self.steps.append(
@@ -215,7 +238,7 @@ class Episode:
         """Ends the episode because the agent's infrastructure failed."""
         self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
 
-    def _break(self, fault: LayerFault) -> None:
+    def _break(self, fault: LayerFault | WorldFault) -> None:
         """Ends the episode because the shift itself broke down, which says nothing of the agent."""
         self.fault = fault
         step = Step("failure", self.turn, name=BROKEN_SHIFT, said=str(fault), ok=False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
 from toolshift.core.form import show
-from toolshift.core.solver import Known, Solver
+from toolshift.core.names import nearest
+from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Result, Tool
 from toolshift.core.user import Ask
 from toolshift.core.world import Truth, TruthSession, World
@@ -22,7 +24,12 @@ class TruthBackend:
 
     def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
         result = self.session.call(name, arguments)
-        return show(result), result
+        try:
+            return show(result), result
+        except (TypeError, ValueError) as fault:
+            action = self.session.truth.actions.get(name)
+            said = f"the action of {name} returned what is not JSON: {fault}"
+            raise WorldFault(placed(said, defined_at(action))) from fault
 
     def ask(self, slot: str, question: str) -> str:
         return ""
@@ -46,11 +53,58 @@ def solve_in_truth(
 
     Returns:
         An answer for each request, and the writes in order.
+
+    Raises:
+        WorldFault: where the tools do not lead to an answer, or a solution is no text.
     """
     session = truth.open()
     backend = TruthBackend(session)
-    answers = []
-    for ask in asks:
-        solver = Solver(backend, world.facts, ask.goal)
-        answers.append(ask.solve(solver, Known(solver, {})))
+    answers = [_answer(world, backend, ask) for ask in asks]
     return answers, tuple(session.state.effects)
+
+
+def _answer(world: World, backend: TruthBackend, ask: Ask) -> str:
+    solver = Solver(backend, world.facts, ask.goal)
+    try:
+        answer: object = ask.solve(solver, Known(solver, {}))
+    except UsageError:
+        raise
+    except Impossible as fault:
+        said = f"solving {ask.text!r} needs {_lacking(fault, backend.tools(), ask)}"
+        raise WorldFault(placed(said, place_of(fault) or defined_at(ask.solve))) from fault
+    except Exception as fault:
+        said = f"solving {ask.text!r} raised {described(fault)}"
+        place = "" if place_of(fault) else defined_at(ask.solve)
+        raise WorldFault(placed(said, place)) from fault
+    if not isinstance(answer, str):
+        said = f"solving {ask.text!r} returned {type(answer).__name__}, not the answer as text"
+        raise WorldFault(placed(said, defined_at(ask.solve)))
+    return answer
+
+
+def _lacking(fault: Impossible, tools: tuple[Tool, ...], ask: Ask) -> str:
+    """What was needed and could not be had, and why."""
+    if not fault.fact:
+        return f"a call that failed: {fault.said or fault.reason}"
+    fact = f"the fact {fault.fact!r}"
+    if fault.reason == "not_found":
+        bring = ", ".join(tool.name for tool in tools if tool.yields(fault.fact))
+        return f"{fact}, which no result of {bring} held" if bring else f"{fact}: {fault.reason}"
+    sources = [tool for tool in tools if tool.yields(fault.fact)]
+    known = {field.fact for tool in tools for field in tool.returns} | set(ask.goal)
+    if not sources:
+        near = nearest(fault.fact, known)
+        return f"{fact}, which no tool yields and the user does not state: {near}"
+    for tool in sources:
+        for need in tool.needs:
+            if need not in known:
+                return (
+                    f"{fact} from {tool.name}, which takes the fact {need!r}; no tool yields this "
+                    f"and the user does not state it: {nearest(need, known)}"
+                )
+    if all(tool.many for tool in sources):
+        return (
+            f"{fact}, which {sources[0].name} yields in a list: take it from "
+            f"solver.records({fault.fact!r}, env)"
+        )
+    return f"{fact}, to which no chain of tools leads from what the user states"

@@ -1,5 +1,6 @@
-"""Checks worlds and shifts against the rules that make them an instrument (docs, rules 1 to 7).
+"""Checks worlds and shifts against the rules that make them an instrument (docs, rules 0 to 7).
 
+0  the code of a world does what its tools declare, and its name is free
 1  same seed, same scenes, in a second process with another hash seed
 2  answers cannot be guessed: they stand in no prompt, and parroting scores nothing
 3  inaction and refusing at once never pass
@@ -18,17 +19,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import product
 from typing import Any, Literal
 
 import msgspec
 
 from toolshift.agents.planted import planted
-from toolshift.core.errors import UsageError
-from toolshift.core.importing import import_attribute
+from toolshift.core import seed as seeds
+from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, placed
+from toolshift.core.importing import import_attribute, in_module
 from toolshift.core.message import Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
-from toolshift.core.shift import NotApplicable, Shift
+from toolshift.core.shift import NotApplicable, Shift, declared
 from toolshift.core.tool import JSON
 from toolshift.core.world import POOLS, World
 from toolshift.episode.contract import converse
@@ -36,13 +39,17 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import OracleAgent
+from toolshift.runs.check_shift import misread
 from toolshift.runs.check_wording import wording_auc
-from toolshift.shifts.registry import apply, find_shift, shifts
+from toolshift.runs.check_world import world_findings
+from toolshift.shifts.registry import apply, check_name, find_shift, shifts
 from toolshift.worlds.names import is_file
-from toolshift.worlds.registry import find_world, world_names
+from toolshift.worlds.registry import OURS, WORLDS, as_world, find_world, world_names
 
 State = Literal["pass", "fail", "not tested"]
 MAX_AUC = 0.6
+DRAWS = 60
+"""Draws of each kind whose names are compared between pools."""
 MIN_TOOLS, MIN_KINDS, MIN_PHRASINGS = 8, 8, 12
 
 
@@ -106,7 +113,20 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
     if world.counts:  # tasks that are given: what they are like is not ours to judge
         yield from (verdict for verdict in _check_scenes(name, scenes) if verdict.rule != 2)
         return
-    yield from _check_scenes(name, scenes)
+    verdicts = list(_check_scenes(name, scenes))
+    yield from verdicts
+    if verdicts[0].state == "pass":
+        findings = [*_name_taken(world), *world_findings(world, scenes)]
+        yield from (Verdict(name, 0, "fail", said) for said in findings)
+        if not findings:
+            yield Verdict(name, 0, "pass", "")
+    yield _size(world)
+    if verdicts[0].state == "pass":
+        yield _verdict(name, 6, _shared_wording(bench, world))
+
+
+def _size(world: World) -> Verdict:
+    """Whether a world is as large as those that ship; a smaller one is sound, and tells less."""
     lacking = [
         *([f"{len(world.tools)} tools"] if len(world.tools) < MIN_TOOLS else []),
         *([f"{len(world.kinds)} task kinds"] if len(world.kinds) < MIN_KINDS else []),
@@ -119,8 +139,28 @@ def check_world(bench: Bench, world: World) -> Iterator[Verdict]:
         for pool in POOLS
     )
     lacking += [f"a request with {few} phrasings in a pool"] if few < MIN_PHRASINGS else []
-    yield _verdict(name, 5, "too little: " + ", ".join(lacking) if lacking else "")
-    yield _verdict(name, 6, _shared_wording(bench, world))
+    if not lacking:
+        return Verdict(world.name, 5, "pass", "")
+    said = (
+        f"small: it has {', '.join(lacking)}; a world that ships has at least {MIN_TOOLS} tools, "
+        f"reads and writes among them, {MIN_KINDS} task kinds, and {MIN_PHRASINGS} phrasings of a "
+        "request in each pool"
+    )
+    return Verdict(world.name, 5, "fail" if world.name in OURS else "not tested", said)
+
+
+def _name_taken(world: World) -> list[str]:
+    """Whether another world has this name, which is the one that runs would find by it."""
+    if world.name not in world_names() or WORLDS.find(world.name) is world:
+        return []
+    other = type(WORLDS.find(world.name))
+    mine = type(world)
+    if (other.__module__, other.__qualname__) == (mine.__module__, mine.__qualname__):
+        return []
+    said = (
+        f"the name {world.name!r} is that of a world of {other.__module__} already; choose another"
+    )
+    return [placed(said, defined_at(mine))]
 
 
 def check_shift(bench: Bench, name: str) -> Iterator[Verdict]:
@@ -129,14 +169,28 @@ def check_shift(bench: Bench, name: str) -> Iterator[Verdict]:
     by_severity = {each: list(bench.shifted(name, each)) for each in shift.severities}
     scenes = [scene for each in by_severity.values() for scene in each]
     if not scenes:
-        yield Verdict(name, 5, "fail", "not applicable to any task")
+        yield Verdict(name, 5, "fail", f"not applicable to any task{_reason(bench, name)}")
         return
-    yield from _check_scenes(name, scenes)
+    verdicts = list(_check_scenes(name, scenes))
+    yield from verdicts
+    if verdicts[0].state == "fail":
+        return
     yield _verdict(name, 5, _changes_nothing(scenes) or _breaks_claim(shift, scenes))
     yield _severity(shift, by_severity)
     yield _verdict(name, 6, _shared_names(bench, name))
     if shift.preserves == "nothing":
         yield _wording(bench, name)
+
+
+def _reason(bench: Bench, name: str) -> str:
+    """Why a shift is not applicable to the first task."""
+    for world in bench.worlds:
+        for scene in bench.clean(world):
+            try:
+                apply(scene, name, find_shift(name).severities[-1])
+            except NotApplicable as reason:
+                return f": {reason}" if str(reason) else "; raise NotApplicable with the reason"
+    return ""
 
 
 def fingerprint(bench: Bench) -> str:
@@ -203,11 +257,20 @@ def oracle_fails(scene: Scene) -> str:
     episode = Episode(scene)
     try:
         OracleAgent().play(episode)
+    except (UsageError, ShiftFault):
+        raise
     except Exception as fault:
-        return f"the oracle fails in {_where([scene])}: {type(fault).__name__}: {fault}"
+        why = misread(scene) or described(fault)
+        return f"the oracle fails in {_where([scene])}: {why}"
+    if isinstance(episode.fault, ShiftFault):
+        raise episode.fault
     verdict = grade(episode)
-    right = verdict.passed and (verdict.solvable or verdict.right_reason)
-    return "" if right else f"the oracle fails in {_where([scene])}: {verdict.cause or episode.end}"
+    if verdict.passed and (verdict.solvable or verdict.right_reason):
+        return ""
+    failed = next((step for step in reversed(episode.steps) if step.error), None)
+    last = f" ({failed.name} came back as {failed.text[:120]})" if failed else ""
+    why = misread(scene) or (verdict.cause.replace("_", " ") or episode.end) + last
+    return f"the oracle fails in {_where([scene])}: {why}"
 
 
 def _is_told(scene: Scene) -> bool:
@@ -295,18 +358,19 @@ def _shared_wording(bench: Bench, world: World) -> str:
             if both:
                 return f"{kind.name}: two pools share the phrasing {min(both)!r}"
     choices = {value for t in world.tools for p in t.params for value in p.schema.get("enum", ())}
-    numbered = [set(_stated(bench.clean(world, pool))) - choices for pool in POOLS]
+    numbered = [set(_stated(bench, world, pool)) - choices for pool in POOLS]
     both = _overlap(numbered)
     return f"two pools share the entity {min(both)!r}" if both else ""
 
 
-def _stated(scenes: Iterable[Scene]) -> Iterator[str]:
-    """Names that users state: text of more than one word or with a capital, no numbers or times."""
-    for scene in scenes:
-        for ask in scene.asks:
-            for value in ask.goal.values():
-                if isinstance(value, str) and value[:1].isupper():
-                    yield value
+def _stated(bench: Bench, world: World, pool: str) -> Iterator[str]:
+    """Names that users state: text that begins with a capital, no numbers or times."""
+    db = world.truth(bench.seed, bench.size, pool).db
+    for kind, number in product(world.kinds.values(), range(DRAWS)):
+        goal = kind.draw(db, seeds.rng(bench.seed, world.name, kind.name, pool, number, "check"))
+        for value in (goal or {}).values():
+            if isinstance(value, str) and value[:1].isupper():
+                yield value
 
 
 def _shared_names(bench: Bench, name: str) -> str:
@@ -414,15 +478,23 @@ def subject_of(name: str) -> World | Shift:
             return find_world(name)
         if name in shifts():
             return find_shift(name)
+        written = in_module(name, "NAME")
+        if written:
+            raise UsageError(
+                f"plugin {name!r}: a module and the world or shift in it are written as {written}"
+            )
         raise UsageError(unknown("world or shift", name, [*world_names(), *shifts()]))
     found = import_attribute(module, attribute, "plugin")
-    if isinstance(found, type) and issubclass(found, World):
-        found = found()
-    if isinstance(found, World | Shift):
+    if isinstance(found, World) or (isinstance(found, type) and issubclass(found, World)):
+        return as_world(found, f"world {name}")
+    if isinstance(found, Shift):
         return found
-    by_rule = [each for each in shifts().values() if each.rule is found]
+    by_rule = [each for each in declared.values() if each.rule is found]
     if not by_rule:
-        raise UsageError(f"plugin {name} is neither a World nor a function marked with @shift(...)")
+        kind = f"{type(found).__name__}, " if not callable(found) else ""
+        said = f"plugin {name} is {kind}neither a World nor a function marked with @shift(...)"
+        raise UsageError(placed(said, defined_at(found) if callable(found) else ""))
+    check_name(by_rule[0])
     return by_rule[0]
 
 

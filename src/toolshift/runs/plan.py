@@ -9,11 +9,20 @@ from itertools import count, product
 import msgspec
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError, described
-from toolshift.core.scene import Applied
+from toolshift.core.errors import (
+    ShiftFault,
+    UsageError,
+    WorldFault,
+    defined_at,
+    described,
+    place_of,
+    placed,
+)
+from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import TIERS, NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.runs.cell import Cell, Stack, build
+from toolshift.runs.check_shift import is_unproved, misread
 from toolshift.runs.suite import Arm, ResolvedSelection, as_applied
 from toolshift.shifts.registry import find_shift, shifts
 from toolshift.worlds.registry import find_world
@@ -72,6 +81,7 @@ def make_plan(
 
     Raises:
         UsageError: where nothing is left to run.
+        WorldFault: where the code of a world fails in a clean scene.
     """
     found: dict[tuple[str, Stack], Planned] = {}
     for row in _rows(selection):  # arms may overlap, and a scene is run once
@@ -191,13 +201,41 @@ def _try(task: Cell, stack: Stack) -> Planned:
     cell = msgspec.structs.replace(task, shifts=stack, task="")
     try:
         scene = build(cell)
-        scene.rehearsal  # noqa: B018  a shift may fail only when its tools are called
+        broken = _broken(scene)
     except NotApplicable as reason:
         return Planned(cell, str(reason) or "it cannot be applied truthfully here")
+    except WorldFault as fault:  # without a shift it is the world that is broken, for all tasks
+        if not stack:
+            raise
+        broken = str(fault)
     except UsageError as reason:
         if stack:
             raise
         return Planned(cell, str(reason))
+    except ShiftFault as fault:
+        broken = str(fault)
     except Exception as fault:
-        return Planned(cell, described(fault), broken=True)
+        broken = described(fault)
+    if broken:
+        return Planned(cell, broken, broken=True)
     return Planned(msgspec.structs.replace(cell, task=scene.task.id))
+
+
+def _broken(scene: Scene) -> str:
+    """Why the oracle cannot work through a scene, as far as a shift is to blame; "" where it can.
+
+    A shift may fail only when its tools are called.
+    """
+    try:
+        scene.rehearsal  # noqa: B018
+    except (ShiftFault, UsageError):
+        raise
+    except Exception as fault:
+        if not scene.shifts:
+            raise
+        place = place_of(fault) or defined_at(find_shift(scene.shifts[-1].shift).rule)
+        return misread(scene) or placed(described(fault), place)
+    if not scene.shifts or not is_unproved(scene):
+        return ""
+    why = misread(scene) or "the right answer cannot be reached through what it shows"
+    return f"the oracle fails: {why}"

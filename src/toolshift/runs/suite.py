@@ -13,11 +13,11 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS, split_version
-from toolshift.core.world import POOLS
+from toolshift.core.world import POOLS, World
 from toolshift.runs.cell import Cell, Stack
 from toolshift.shifts.registry import check_severity, find_shift, shifts
 from toolshift.worlds.names import split_task
-from toolshift.worlds.registry import find_world, stored_name
+from toolshift.worlds.registry import as_world, find_world, register, stored_name
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -87,11 +87,21 @@ class Selection(msgspec.Struct, frozen=True):
 
 def _plain(name: str, value: object) -> object:
     """A value as msgspec reads it; a single name or number becomes a list of one."""
+    if name == "worlds":
+        several = isinstance(value, Iterable) and not isinstance(value, str)
+        return [_world(each) for each in (value if several else [value])]  # type: ignore[attr-defined]
     if name not in ("worlds", "kinds", "shifts", "without", "severities"):
         return _whole(value)
     if isinstance(value, Iterable) and not isinstance(value, str):
         return [_whole(each) for each in value]
     return [_whole(value)]
+
+
+def _world(value: object) -> object:
+    """The name of a world that is given as an object or a class, which is known from now on."""
+    if isinstance(value, World) or (isinstance(value, type) and issubclass(value, World)):
+        return register(as_world(value, "the world that is given"))
+    return value
 
 
 def _whole(value: object) -> object:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from random import Random
 
 from toolshift.core import seed as seeds
-from toolshift.core.command_line import PLUGINS
-from toolshift.core.errors import UsageError, described
+from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, place_of, placed
+from toolshift.core.layer import Layer
+from toolshift.core.plugins import load_all
 from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import (
     SEVERITIES,
+    Change,
     NotApplicable,
     Severity,
     Shift,
@@ -104,31 +102,29 @@ former version that is kept, so that figures of older releases can be made again
 
 
 def _load_plugins() -> None:
-    for plugin in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
-        _load_plugin(plugin)
-
-
-def _load_plugin(plugin: str) -> None:
-    """Imports a file or a module, for the shifts that it registers.
+    """Imports the plugins that are named, for the shifts that they register.
 
     Raises:
-        UsageError: where it is not there, or fails.
+        UsageError: where one fails, or has a shift under the name of one of ours.
     """
-    file = Path(plugin)
-    try:
-        if file.suffix != ".py":
-            import_module(plugin)
-            return
-        spec = spec_from_file_location(file.stem, file)
-        if spec is None or spec.loader is None or not file.is_file():
-            raise UsageError(f"plugin {plugin}: there is no such file")
-        module = module_from_spec(spec)
-        sys.modules[file.stem] = module  # dataclasses look their module up there
-        spec.loader.exec_module(module)
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(f"plugin {plugin} cannot be imported: {described(error)}") from error
+    load_all()
+    for name in tuple(declared):
+        check_name(declared[name])
+
+
+def check_name(shift: Shift) -> None:
+    """Checks that a shift has no name of ours.
+
+    Args:
+        shift: of anyone.
+
+    Raises:
+        UsageError: where another shift has it.
+    """
+    ours = OURS.get(shift.name, "").partition(":")[0]
+    if ours and not shift.rule.__module__.startswith("toolshift."):
+        said = placed(f"shift {shift.name!r}", defined_at(shift.rule))
+        raise UsageError(f"{said}: ToolShift has a shift of this name already; choose another")
 
 
 SHIFTS: Registry[Shift] = Registry("shift", OURS, "toolshift.shifts", declared, _load_plugins)
@@ -208,6 +204,7 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     Raises:
         NotApplicable: where that cannot be done truthfully, or where the stack would leave a
             tool with nothing that identifies it.
+        ShiftFault: where the code of the shift fails.
         UsageError: for an unknown shift or severity.
     """
     found = find_shift(name)
@@ -217,7 +214,7 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     if why:
         raise NotApplicable(why)
     rng = seeds.rng(draw or scene.task.id, found.base, severity, len(scene.shifts), "shift")
-    change = found.rule(scene, rng, severity)
+    change = _change(found, scene, rng, severity)
     layers = scene.layers
     for layer in change.layer if isinstance(change.layer, tuple) else (change.layer,):
         taken = layer.slots & {slot for below in layers for slot in below.slots}
@@ -234,6 +231,31 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
     if drawn and scene.shifts:
         _prove(shifted)
     return shifted
+
+
+def _change(found: Shift, scene: Scene, rng: Random, severity: Severity) -> Change:
+    """What a shift returns for a scene.
+
+    Raises:
+        NotApplicable: where it says so.
+        ShiftFault: where it raises anything else, or returns no change.
+    """
+    try:
+        change: object = found.rule(scene, rng, severity)
+    except (NotApplicable, ShiftFault, UsageError):
+        raise
+    except Exception as fault:
+        said = f"shift {found.name} raised {described(fault)}"
+        raise ShiftFault(placed(said, place_of(fault) or defined_at(found.rule))) from fault
+    if isinstance(change, Change):
+        return change
+    what, advice = type(change).__name__, ""
+    if isinstance(change, Layer):
+        advice = f": return Change(layer={what}(...))"
+    elif change is None:
+        what, advice = "None", ": end it with `return Change(...)`"
+    said = f"shift {found.name} returned {what}, not a Change{advice}"
+    raise ShiftFault(placed(said, defined_at(found.rule)))
 
 
 def _prove(scene: Scene) -> None:

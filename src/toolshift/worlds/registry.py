@@ -7,11 +7,28 @@ it goes by its name and a hash, `my_shop@1f2e3d4c`, so that no path stands in wh
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 
+from toolshift.core import plugins
+from toolshift.core.errors import UsageError, defined_at, described, placed
+from toolshift.core.importing import import_attribute, in_module
+from toolshift.core.plugins import load_all, worlds_in
 from toolshift.core.registry import Registry
 from toolshift.core.world import World
+from toolshift.worlds.declared import check_declared
 from toolshift.worlds.names import is_file
+
+OURS = ("poi", "medical", "retail")
+_added: dict[str, World] = {}
+
+
+def _load_plugins() -> None:
+    """Imports the plugins that are named, for the worlds that they have."""
+    for module in load_all():
+        for world in worlds_in(module):
+            register(world)
+
 
 WORLDS: Registry[World] = Registry(
     "world",
@@ -22,19 +39,31 @@ WORLDS: Registry[World] = Registry(
         "*.yaml": "toolshift.worlds.own:find_own",
         "*.yml": "toolshift.worlds.own:find_own",
         "*@*": "toolshift.worlds.own:find_own",
+        "*:*": "toolshift.worlds.registry:find_object",
     },
     "toolshift.worlds",
+    _added,
+    _load_plugins,
 )
-OURS = ("poi", "medical", "retail")
 
 
 def stored_name(name: str) -> str:
-    """The name by which results know a world; another than the given one for a file."""
-    return find_world(name).name if is_file(name) else name
+    """The name by which results know a world.
+
+    Args:
+        name: of a world, a file, or `module:object`.
+
+    Returns:
+        The world's own name; `NAME@HASH` for a file.
+
+    Raises:
+        UsageError: for a file or an object that is no world.
+    """
+    return find_world(name).name if is_file(name) or ":" in name else name
 
 
 def world_names() -> tuple[str, ...]:
-    """The names of every world: ours, and those of installed plugins."""
+    """The names of every world: ours, and those of plugins."""
     return WORLDS.names()
 
 
@@ -43,12 +72,101 @@ def find_world(name: str) -> World:
     """The world of this name.
 
     Args:
-        name: of a world, a path, or `NAME@HASH`.
+        name: of a world, a path, `NAME@HASH`, or `module:object`.
 
     Returns:
         The world; the same object for the same name.
 
     Raises:
-        UsageError: where there is none; offers the nearest names.
+        UsageError: where there is none (offers the nearest names), and where it declares what
+            cannot work.
     """
-    return WORLDS.find(name)
+    try:
+        found = WORLDS.find(name)
+    except UsageError as fault:
+        written = in_module(name, "WORLD") if str(fault).startswith("unknown") else ""
+        if not written:
+            raise
+        raise UsageError(
+            f"world {name!r}: a module and the world in it are written as {written}"
+        ) from None
+    if name in OURS:
+        return found
+    return as_world(found, f"world {name}")
+
+
+def find_object(spec: str) -> World:
+    """The world that `module:object` names; found by its own name from then on.
+
+    Args:
+        spec: a module, which may stand in the working directory, and a world or a class of one.
+
+    Returns:
+        The world.
+
+    Raises:
+        UsageError: where it is not there, is no world, or has a name that is taken.
+    """
+    module, _, attribute = spec.partition(":")
+    world = as_world(import_attribute(module, attribute, "world"), f"world {spec}")
+    if world.name in WORLDS.installed() and WORLDS.find(world.name) is world:
+        return world  # it has an entry point, by which other processes find it
+    register(world)
+    plugins.name(module)
+    return world
+
+
+def as_world(found: object, what: str) -> World:
+    """A world as it is, or the one of a class.
+
+    Args:
+        found: a world, or a class of one.
+        what: it was named as, for messages.
+
+    Returns:
+        The world; where its module has an object of this class, that.
+
+    Raises:
+        UsageError: for anything else, and for a world that declares what cannot work.
+    """
+    if isinstance(found, type) and issubclass(found, World):
+        there = vars(sys.modules[found.__module__]).values()
+        made = next((each for each in there if type(each) is found), None)
+        try:
+            found = made or found()
+        except Exception as fault:
+            raise UsageError(f"{what} could not be made: {described(fault)}") from fault
+    if not isinstance(found, World):
+        kind = "a function" if callable(found) else type(found).__name__
+        raise UsageError(f"{what} is {kind}, not a toolshift.World or a class of one")
+    return found if found.counts else check_declared(found)
+
+
+def register(world: World) -> str:
+    """Makes a world known in this process by its own name.
+
+    Args:
+        world: of an author.
+
+    Returns:
+        Its name.
+
+    Raises:
+        UsageError: where it declares what cannot work, or another world has its name.
+    """
+    as_world(world, "world")
+    name = world.name
+    known = _added.get(name)
+    if known is None and name in WORLDS.installed():
+        known = WORLDS.find(name)
+    if known is not None and _class_of(known) != _class_of(world):
+        said = placed(f"world {name!r}", defined_at(type(world)))
+        raise UsageError(
+            f"{said}: {type(known).__module__} has a world of this name already; choose another"
+        )
+    _added.setdefault(name, world)
+    return name
+
+
+def _class_of(world: World) -> tuple[str, str]:
+    return type(world).__module__, type(world).__qualname__

@@ -1,0 +1,121 @@
+"""Shifts and worlds of the user's own that are not installed: files and modules named by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from toolshift.core.command_line import PLUGINS
+from toolshift.core.errors import UsageError, described, place_of, placed
+from toolshift.core.world import World
+
+
+def named() -> tuple[str, ...]:
+    """The files and modules that are named now, in order."""
+    return tuple(filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)))
+
+
+def name(plugin: str) -> None:
+    """Names a further file or module; processes that are started from now on know it too."""
+    if plugin not in named():
+        os.environ[PLUGINS] = os.pathsep.join((*named(), plugin))
+
+
+def load_all() -> tuple[ModuleType, ...]:
+    """Imports every file and module that is named, each once.
+
+    Returns:
+        The modules, in order.
+
+    Raises:
+        UsageError: where one is not there, or fails.
+    """
+    return tuple(map(load, named()))
+
+
+def worlds_in(module: ModuleType) -> list[World]:
+    """The worlds that a module has at its top: objects, and classes of which it has no object.
+
+    Args:
+        module: of a plugin.
+
+    Returns:
+        The worlds, in the order in which they stand there.
+    """
+    mine = [each for each in vars(module).values() if isinstance(each, World)]
+    for each in vars(module).values():
+        if not isinstance(each, type) or not issubclass(each, World):
+            continue
+        own = each.__module__ == module.__name__ and hasattr(each, "name")
+        if own and not any(type(world) is each for world in mine):
+            mine.append(each())
+    return list(dict.fromkeys(mine))
+
+
+def load(plugin: str) -> ModuleType:
+    """Imports a file or a module; from the working directory too.
+
+    Args:
+        plugin: a file that ends in `.py`, or the name of a module.
+
+    Returns:
+        The module.
+
+    Raises:
+        UsageError: where it is not there, or fails.
+    """
+    return _load(plugin, str(Path(plugin).resolve()) if plugin.endswith(".py") else "")
+
+
+@cache
+def _load(plugin: str, file: str) -> ModuleType:
+    try:
+        return _from_file(plugin, Path(file)) if file else _from_name(plugin)
+    except UsageError as wrong:
+        raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
+    except Exception as fault:
+        raise UsageError(f"plugin {plugin} cannot be imported: {described(fault)}") from fault
+
+
+def _from_name(plugin: str) -> ModuleType:
+    if Path(plugin).suffix or os.sep in plugin:
+        raise UsageError(f"plugin {plugin}: it is a file that ends in .py, or the name of a module")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return import_module(plugin)
+    except ModuleNotFoundError as fault:
+        if fault.name != plugin.partition(".")[0] and fault.name != plugin:
+            raise
+        near = get_close_matches(plugin, [path.stem for path in Path().glob("*.py")])
+        offer = f": did you mean {near[0]}.py?" if near else ""
+        raise UsageError(
+            f"plugin {plugin}: there is no such module here or on the Python path{offer}"
+        ) from None
+
+
+def _from_file(plugin: str, file: Path) -> ModuleType:
+    if not file.is_file():
+        near = get_close_matches(file.name, [path.name for path in file.parent.glob("*.py")])
+        offer = f": did you mean {near[0]}?" if near else ""
+        raise UsageError(f"plugin {plugin}: there is no such file{offer}")
+    if file.stem in sys.stdlib_module_names:
+        raise UsageError(
+            f"plugin {plugin}: Python has a module of its own named {file.stem}; rename the file"
+        )
+    known = sys.modules.get(file.stem)
+    if known is not None and str(getattr(known, "__file__", "")) == str(file):
+        return known
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[file.stem] = module  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,83 @@
+"""Why the oracle fails through a shift: what it can no longer read of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from toolshift.core.errors import defined_at, placed
+from toolshift.core.form import facts
+from toolshift.core.scene import Scene
+from toolshift.core.solver import Solver
+from toolshift.core.tool import Result
+from toolshift.episode.episode import Episode
+from toolshift.episode.oracle import OracleAgent
+from toolshift.shifts.registry import find_shift
+
+
+def is_unproved(scene: Scene) -> bool:
+    """Whether the oracle refuses a scene that a plugin's shift has made, and that has an answer.
+
+    Ours are proved before they ship, and worlds of given tasks by their own check.
+    """
+    world = scene.world
+    theirs = any(
+        not find_shift(each.shift).rule.__module__.startswith("toolshift.") for each in scene.shifts
+    )
+    if not theirs or not scene.solvable or not world.traceable or world.counts:
+        return False
+    return not scene.rehearsal or scene.rehearsal[-1].kind != "answer"
+
+
+def misread(scene: Scene) -> str:
+    """What of a result cannot be read by its fields any more, as the oracle meets it.
+
+    Args:
+        scene: that the oracle fails in.
+
+    Returns:
+        A clause with the place of the layer that is likely to blame; "" where all can be read.
+    """
+    if not scene.layers:
+        return ""
+    said: list[str] = []
+
+    class Watching(Solver):
+        """Notes what is lost on the way out."""
+
+        def read(self, data: object, result: Result) -> list[dict[str, Any]]:
+            said.extend(_lost(episode.session.last, data, result))
+            return super().read(data, result)
+
+    agent = OracleAgent()
+    agent.solver = Watching
+    episode = Episode(scene, live=False)
+    with suppress(Exception):  # it is known to fail
+        agent.play(episode)
+    if not said:
+        return ""
+    theirs = [each for each in scene.layers if not type(each).__module__.startswith("toolshift.")]
+    layer = (theirs or list(scene.layers))[-1]
+    advice = f"{type(layer).__name__} changes the data: it must move `fields` with it"
+    return f"{said[0]}; {placed(advice, defined_at(type(layer)))}"
+
+
+def _lost(true: Result | None, shown: object, result: Result) -> Iterator[str]:
+    """The facts that the true result states, and that the shown one declares where nothing is."""
+    if true is None or not true.ok or not result.ok:
+        return
+    try:
+        stated = [fact for record in _records(shown) for fact in facts(record, result.fields)]
+    except (TypeError, ValueError) as fault:
+        yield f"a value is not of the type that its field declares ({fault})"
+        return
+    had = [fact for record in _records(true.data) for fact in facts(record, true.fields)]
+    for field in result.fields:
+        if field.fact in had and field.fact not in stated:
+            where = ".".join(map(str, field.path))
+            yield f"the fact {field.fact!r} is declared at {where!r}, where nothing stands"
+
+
+def _records(data: object) -> list[object]:
+    return list(data) if isinstance(data, list) else [data]

@@ -1,0 +1,101 @@
+"""What the author of a shift does wrong is said in one sentence, with the file and the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pages import imported
+
+from toolshift.core.errors import ShiftFault, UsageError
+from toolshift.core.shift import declared
+from toolshift.episode.draw import make_scene
+from toolshift.runs.check import Bench, check_shift
+from toolshift.runs.plan import make_plan
+from toolshift.runs.suite import Selection, select
+from toolshift.shifts.registry import apply, check_name
+from toolshift.worlds.registry import find_world
+
+PAGE = "add-a-shift.md"
+MAKE = "return Change(layer=Envelope(severity))"
+LAST = "return result.with_(data=data, fields=fields)"
+CALL = "    def call(self"
+TOOLS = "    def tools(self, tools, memory):\n        "
+APPLIED = [
+    (MAKE, "return Envelope(severity)", r"returned Envelope, not a Change: return Change\(layer="),
+    (MAKE, "Change(layer=Envelope(severity))", "returned None, not a Change"),
+    (MAKE, "return Change(layer=Envelope)", r"is a class: write Envelope\(...\)"),
+    (MAKE, "return Change(layer='it')", "layer is a toolshift.Layer or a tuple, not 'it'"),
+    (MAKE, "return Change(asks='it')", "asks is a tuple, not 'it'"),
+    (MAKE, "return Change(layers=())", "unexpected keyword argument 'layers'"),
+    ("def envelope(scene, rng, severity)", "def envelope(scene, rng)", "takes 2 positional"),
+]
+PLAYED = [
+    (LAST, "result.with_(data=data)", "Envelope.call returned nothing: end it with a `return`"),
+    (LAST, "return result.data", "Envelope.call returned .*, not a toolshift.Result"),
+    ("result.data, result.fields", "result.dat, result.fields", "has no attribute 'dat'"),
+    ("arguments, memory, below):", "arguments, below):", "positional arguments"),
+    ("data=data, fields", "data=object(), fields", "cannot be written out"),
+    ("data=data, fields", "form='yml', fields", "cannot be written out: 'yml'"),
+    (CALL, TOOLS + "return ['a']\n\n" + CALL, "tools returned str among the tools"),
+    (CALL, TOOLS + "pass\n\n" + CALL, "tools returned nothing"),
+]  # fmt: skip
+IMPORTED = [
+    ("depth: int", "phase: int", "Envelope.phase is a method of every layer"),
+    ('tier="interaction"', 'tier="interacton"', "did you mean interaction"),
+    ("imitates=", "imitate=", "unexpected keyword argument 'imitate'"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """The shift is registered for one test alone."""
+    before = dict(declared)
+    yield
+    for name in declared.keys() - before.keys():
+        del declared[name]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), APPLIED, ids=[said for *_, said in APPLIED])
+def test_a_wrong_change_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
+    imported(tmp_path, PAGE, old, new)
+    with pytest.raises(ShiftFault, match=rf"^shift envelope .*{said}.*\(page_\d+.py, line \d+\)$"):
+        apply(make_scene(find_world("poi"), "listing", 0), "envelope", 2)
+
+
+@pytest.mark.parametrize(("old", "new", "said"), PLAYED, ids=[said for *_, said in PLAYED])
+def test_a_wrong_layer_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
+    imported(tmp_path, PAGE, old, new)
+    with pytest.raises(ShiftFault, match=rf"{said}.*\(page_\d+.py, line \d+\)$"):
+        apply(make_scene(find_world("poi"), "listing", 0), "envelope", 2).rehearsal  # noqa: B018
+
+
+@pytest.mark.parametrize(("old", "new", "said"), IMPORTED, ids=[said for *_, said in IMPORTED])
+def test_a_wrong_declaration_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, TypeError), match=said):
+        imported(tmp_path, PAGE, old, new)
+
+
+def test_a_layer_that_forgets_the_fields_is_named(tmp_path: Path) -> None:
+    imported(tmp_path, PAGE, LAST, "return result.with_(data=data)")
+    (verdict,) = check_shift(Bench((find_world("poi"),), (), tasks=1), "envelope")
+    assert (verdict.rule, verdict.state) == (4, "fail")
+    assert "the fact 'place_id' is declared at 'place_id', where nothing stands" in verdict.detail
+    assert "Envelope changes the data: it must move `fields` with it (page_" in verdict.detail
+    plan = make_plan(select(Selection(shifts=("envelope",), tasks=1, placebo=False)))
+    (broken,) = plan.skipped
+    assert broken.broken
+    assert "it must move `fields` with it" in broken.not_applicable
+
+
+def test_a_name_of_ours_is_refused(tmp_path: Path) -> None:
+    kept = declared.pop("redirect", None)
+    try:
+        imported(tmp_path, PAGE, "def envelope(", "def redirect(")
+        with pytest.raises(UsageError, match=r"'redirect' \(page_.*ToolShift has a shift of this"):
+            check_name(declared["redirect"])
+    finally:
+        del declared["redirect"]
+        if kept is not None:
+            declared["redirect"] = kept
