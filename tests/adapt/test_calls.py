@@ -58,6 +58,13 @@ def test_tries_reach_each_choice_and_type(now: dict[str, Any]) -> None:
     assert counter_examples([old], [new])["t"].where == "p"
 
 
+def test_a_limit_is_tried_at_its_edges() -> None:
+    old, new = tool("t", p={"type": "number"}), tool("t", p={"type": "number", "minimum": 0})
+    assert counter_examples([old], [new])["t"].call.arguments == {"p": -1}
+    old, new = tool("t", p=TEXT), tool("t", p={**TEXT, "format": "uri"})
+    assert counter_examples([old], [new]) == {}, "a format is a note"
+
+
 def test_tries_are_valid() -> None:
     limits = {"type": "string", "minLength": 20}
     tries = list(tried_calls(from_mcp([tool("t", a=limits, _b={"type": "number"})]).sources["t"]))

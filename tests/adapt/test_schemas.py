@@ -39,6 +39,7 @@ def kinds(old: Schema, new: Schema) -> list[tuple[str, str, str]]:
         ({**TEXT, "default": "a"}, TEXT, "default_removed", "maybe"),
         ({**TEXT, "default": "a"}, {**TEXT, "default": "b"}, "default_changed", "maybe"),
         (NUMBER, {**NUMBER, "minimum": 1}, "limit_tightened", "breaking"),
+        (NUMBER, {**NUMBER, "minimum": 0}, "limit_tightened", "breaking"),
         ({**NUMBER, "minimum": 1}, {**NUMBER, "minimum": 2}, "limit_tightened", "breaking"),
         ({**NUMBER, "maximum": 1}, {**NUMBER, "maximum": 2}, "limit_loosened", "harmless"),
         (TEXT, {**TEXT, "pattern": "a"}, "limit_tightened", "breaking"),
@@ -51,6 +52,21 @@ def test_each_difference_has_its_kind_and_its_severity(
     old: Schema, new: Schema, kind: str, severity: str
 ) -> None:
     assert kinds(old, new) == [(kind, "p", severity)]
+
+
+def test_a_limit_that_limits_nothing_is_none() -> None:
+    assert kinds(TEXT, {**TEXT, "minLength": 0}) == []
+    listed = {"type": "array", "items": TEXT}
+    assert kinds(listed, {**listed, "minItems": 0, "uniqueItems": False}) == []
+
+
+def test_what_is_inside_a_renamed_parameter_breaks_no_old_call() -> None:
+    old = {"type": "object", "properties": {"page_size": TEXT}}
+    new = {"type": "object", "properties": {"pageSize": NUMBER}}
+    assert kinds(old, new) == [
+        ("parameter_renamed", "p.page_size", "maybe"),
+        ("type_changed", "p.page_size", "maybe"),
+    ]
 
 
 def test_the_limit_that_libraries_write_to_every_integer_is_none() -> None:

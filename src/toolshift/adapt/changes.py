@@ -161,16 +161,17 @@ def _changes(
     for old, new in pairs_of(answers, before, after):
         if old in several:
             continue
+        sure = ("renamed", old) not in doubtful
         if old != new:
-            sure = ("renamed", old) not in doubtful
             yield ToolChange("tool_renamed", old, new, "breaking", "", old, new, sure)
         source, target = before.sources[old], after.sources[new]
         if source.raw == target.raw:
             continue
         unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
         for one in _differences(source, target, answers.params.get(old, {}), unsure):
+            certain = sure and one.sure
             yield ToolChange(
-                one.kind, old, new, one.severity, one.where, one.before, one.after, one.sure
+                one.kind, old, new, one.severity, one.where, one.before, one.after, certain
             )
 
 

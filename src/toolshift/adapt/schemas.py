@@ -10,7 +10,7 @@ is **maybe** one that matters where values stay valid and may mean something els
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
@@ -111,6 +111,10 @@ def members(
             hard = "breaking" if closed or partner.required else "maybe"
             sure = name not in doubtful
             yield Difference("parameter_renamed", here, name, to[name], hard, sure)
+            yield from _unreached(differences(here, param.schema, partner.schema))
+            if param.required and not partner.required:
+                yield Difference("parameter_optional", here, True, False, "harmless")
+            continue
         if param.required != partner.required:
             now = "required" if partner.required else "optional"
             hard = "breaking" if partner.required else "harmless"
@@ -124,6 +128,12 @@ def members(
             else:
                 kind = kind_of(param.schema)
                 yield Difference("parameter_added", lead + name, None, kind, "harmless")
+
+
+def _unreached(found: Iterator[Difference]) -> Iterator[Difference]:
+    """Differences that no old call meets, for it says the old name: none breaks one by itself."""
+    for one in found:
+        yield replace(one, severity="maybe") if one.severity == "breaking" else one
 
 
 def differences(
@@ -278,7 +288,9 @@ def _core(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _limit(schema: Mapping[str, Any], key: str) -> Any:
     value = schema.get(key)
-    return None if key in ("minimum", "maximum") and value in (_SAFE, -_SAFE) else value or None
+    nothing = {"minimum": -_SAFE, "maximum": _SAFE, "uniqueItems": False}
+    nothing |= dict.fromkeys(("minLength", "minItems", "minProperties"), 0)
+    return None if value == nothing.get(key) else value
 
 
 def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:

@@ -70,6 +70,7 @@ def proposed_splits(before: Toolbox, after: Toolbox, given: Answers) -> dict[str
         For each old tool, what it became.
     """
     gone, come = _unsettled(before, after, given)
+    come = {name: each for name, each in come.items() if name not in before.sources}
     found = _by_choice(come, gone, after)
     return {
         old: Several(one.by, {new: value for value, new in one.tools.items()}) for old, one in found
