@@ -32,6 +32,7 @@ from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.study import episode_id, play, run_cells
 from toolshift.runs.suite import Selection, read_task, select
+from toolshift.runs.used_plugins import used_plugins
 
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
 
@@ -252,6 +253,7 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
         plan_hash=plan.hash,
         agents=agents,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
+        plugins=used_plugins(plan.versions, plan.selection.worlds),
     )
 
 

@@ -135,16 +135,16 @@ def test_the_smallest_loss_is_the_largest_of_the_tiers() -> None:
 def test_what_broke_down_is_said_in_one_line_of_bounded_length() -> None:
     crashes = d.Crashes(3, "KeyError:\n  'x'", "ab12")
     assert d.broke_down(crashes, 9) == (
-        "Its own code broke down in 3 of 9 episodes: KeyError: 'x' (open ab12)."
+        "Its own code broke down in 3 of 9 episodes: KeyError: 'x' (toolshift trace RUN ab12)."
     )
     assert d.broke_down(d.Crashes(3, "", "ab12"), 9) == (
-        "Its own code broke down in 3 of 9 episodes (open ab12)."
+        "Its own code broke down in 3 of 9 episodes (toolshift trace RUN ab12)."
     )
     exactly, more = (
         d.broke_down(d.Crashes(1, "x" * (d.LONGEST_FAULT + n), "e"), 1) for n in (0, 1)
     )
     assert "…" not in exactly
-    assert f": {'x' * d.LONGEST_FAULT}… (open" in more
+    assert f": {'x' * d.LONGEST_FAULT}… (toolshift trace" in more
 
 
 def said(
@@ -188,7 +188,7 @@ def test_the_worst_shift_is_named_with_its_commonest_cause() -> None:
     mild = but(bad, label="redirect", drop=interval(0.2))
     assert said(shifts=[mild, bad])[-2] == (
         "What hurts most: redirect+fatal error, -50 [-60,-40] points, by wrong tool in 3 of its 4 "
-        "failures (open e7)."
+        "failures (toolshift trace RUN e7)."
     )
     plain = but(bad, causes={}, examples={})
     assert said(shifts=[plain])[-2].endswith("points.")
@@ -261,8 +261,8 @@ def test_the_last_sentence_is_the_commonest_cause() -> None:
         d.Weakness("budget", 2, 0.4, "", ""),
     ]
     assert said(weak=weak)[-1] == (
-        "Commonest cause of failure: wrong tool, 3 (60% of all failures), mostly in perception; "
-        "open e1."
+        "Commonest cause of failure: wrong tool, 3 (60% of all failures), mostly in perception: "
+        "toolshift trace RUN e1"
     )
     assert said(weak=weak[1:])[-1].endswith("mostly in .")
     assert said()[-1] == "No failure in any arm."
@@ -298,8 +298,8 @@ def test_an_untold_loss_names_its_cause_and_an_example() -> None:
         examples={"wrong_tool": "e1"},
     )
     assert said(tiers=[row])[1] == (
-        "Fails 2 of the 4 tasks that perception touches (wrong tool; open e1): too few tasks for a "
-        "significant difference."
+        "Fails 2 of the 4 tasks that perception touches (wrong tool; toolshift trace RUN e1): too "
+        "few tasks for a significant difference."
     )
     assert "(wrong tool):" in said(tiers=[but(row, examples={})])[1]
     # With several episodes of a task these are counted instead.

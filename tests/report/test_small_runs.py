@@ -69,7 +69,7 @@ def test_a_loss_on_few_tasks_is_given_in_counts(report: Report, page: str) -> No
     assert "1 of 2 agents fails more under a shift than clean: too few tasks" in page
     terminal = " ".join(report.summary(200).split())
     example = row.examples["memorised_name"]
-    assert f"F{fails[1:]} (memorised name; open {example}): {TOO_FEW}" in terminal
+    assert f"F{fails[1:]} (memorised name; toolshift trace RUN {example}): {TOO_FEW}" in terminal
     noted = f"> **Fails more under a shift than clean: {TOO_FEW}**"
     assert noted in as_markdown([report])
 
@@ -113,7 +113,7 @@ def test_code_that_raises_is_named(broken: RunFolder) -> None:
     said = (
         f"code broke down in {each.crashed.episodes} of {each.everything.episodes} episodes: "
         f"KeyError: 'the <model> is not there' (test_small_runs.py, line {LINE}) "
-        f"(open {each.crashed.example})."
+        f"(toolshift trace RUN {each.crashed.example})."
     )
     assert f"Its own {said}" in " ".join(report.summary(300).split())
     assert f"Solves 0% of clean tasks. Its own {said}" == story.headline(each)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any, TypeAlias
 
-from toolshift.core.errors import UsageError, described
+from toolshift.core.errors import UsageError, defined_at, described, placed
 from toolshift.core.importing import import_attribute
 from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
 
@@ -111,16 +113,38 @@ def as_agent(found: object, name: str) -> AnyAgent:
         UsageError: for anything else, or where the class cannot be called without arguments.
     """
     if isinstance(found, type):
-        with blamed(f"agent {name} could not be made"):
+        place = defined_at(found)
+        with blamed(f"{placed(f'agent {name}', place)} could not be made without arguments"):
             found = found()
     if isinstance(found, Agent | ScriptedAgent | OutsideAgent):
+        if not isinstance(found.name, str) or not found.name:
+            said = f"agent {placed(name, defined_at(found))}: its `name` is {found.name!r}"
+            raise UsageError(f"{said}; it must be a text, by which reports call it")
         return found
-    if not callable(found):
-        raise UsageError(
-            f"agent {name} is of type {type(found).__name__}: it must be a function "
-            "of (messages, tools), or have a name and reply(turn)"
-        )
+    wrong = _no_agent(found)
+    if wrong:
+        raise UsageError(f"agent {placed(name, defined_at(found))}: {wrong}")
     return CallableAgent(found, name)
+
+
+def _no_agent(found: object) -> str:
+    """Why something cannot answer turns; "" where it is a function of (messages, tools)."""
+    wanted = "an agent is a function of (messages, tools), or has a name and reply(turn)"
+    if callable(getattr(found, "reply", None)):
+        return 'it has reply(turn) and no `name`; give it one, as in name = "mine"'
+    if not callable(found):
+        own = type(found).__module__ != "builtins"
+        methods = [each for each in dir(found) if own and not each.startswith("_")]
+        near = get_close_matches("reply", methods, n=1)
+        offer = f"; did you mean reply in place of {near[0]}?" if near else ""
+        return f"it is {type(found).__name__}; {wanted}{offer}"
+    try:
+        signature(found).bind([], [])
+    except TypeError as fault:
+        return f"it cannot be called with (messages, tools): {fault}"
+    except ValueError:  # built in: it has no signature to look at
+        pass
+    return ""
 
 
 @contextmanager

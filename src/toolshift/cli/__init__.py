@@ -4,13 +4,14 @@ measured, 2 a usage error, 3 an inconclusive gate, 130 interrupted."""
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import NoReturn
 
 import click
 
 from toolshift.cli.group import toolshift
-from toolshift.core.errors import ShiftFault, UsageError
+from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError
 from toolshift.core.text import visible
 
 __all__ = ["main", "toolshift"]
@@ -28,7 +29,7 @@ def main() -> NoReturn:
     except (UsageError, ShiftFault) as wrong:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
             raise
-        click.echo(f"Error: {visible(str(wrong))}", err=True)
+        click.echo(f"Error: {visible(str(wrong))}{_advice(wrong)}", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         click.echo("Stopped.", err=True)
@@ -45,3 +46,11 @@ def main() -> NoReturn:
             said = str(fault.strerror or fault)
         click.echo(f"Error: {visible(said)}", err=True)
         sys.exit(2)
+
+
+def _advice(wrong: Exception) -> str:
+    """The same command with the plugins that a run needs."""
+    if not isinstance(wrong, MissingPlugin):
+        return ""
+    words = [word for each in wrong.plugins for word in ("--plugin", each)]
+    return f": {visible(shlex.join(['toolshift', *words, *sys.argv[1:]]))}"

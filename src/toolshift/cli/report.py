@@ -166,8 +166,8 @@ def _as_data(report: Report, wanted: ReportOptions) -> Any:
 
 def _print(reports: Sequence[Report], wanted: ReportOptions) -> None:
     paper = console(record=wanted.svg is not None)
-    for report in reports:
-        print_report(report, paper, wanted.only_distinguishable, wanted.agent, wanted.grouping)
+    for run, report in zip(wanted.runs, reports, strict=True):
+        print_report(report, paper, wanted.only_distinguishable, wanted.agent, wanted.grouping, run)
     if wanted.svg is not None:
         save_svg(paper, wanted.svg)
 

@@ -125,7 +125,7 @@ def run(options: RunOptions) -> None:
     if options.as_json:
         print_json(report)
     else:
-        print_report(report, console(), options.only_distinguishable)
+        print_report(report, console(), options.only_distinguishable, run=path)
         click.echo(f"\nRun folder: {path}")
     if code := _say_faults(report, path):
         sys.exit(code)

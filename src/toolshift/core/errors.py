@@ -24,6 +24,19 @@ class BudgetSpent(UsageError):
     """
 
 
+class MissingPlugin(UsageError):
+    """A run needs plugins that are not loaded.
+
+    Args:
+        said: what is missing.
+        plugins: the files or modules to load.
+    """
+
+    def __init__(self, said: str, plugins: tuple[str, ...]) -> None:
+        super().__init__(said)
+        self.plugins = plugins
+
+
 class WorldFault(UsageError):
     """The code of a world has failed, which its author has to mend; it says nothing of an agent."""
 

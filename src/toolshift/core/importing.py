@@ -46,9 +46,11 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
         found = import_module(module)
     except ModuleNotFoundError as fault:
         if fault.name and module.partition(".")[0] == fault.name.partition(".")[0]:
+            near = get_close_matches(module, [path.stem for path in Path().glob("*.py")], n=1)
+            offer = f"; did you mean {near[0]}:{attribute}?" if near else ""
             raise UsageError(
                 f"{what} {module}:{attribute}: there is no module {fault.name!r} here or on the "
-                "Python path"
+                f"Python path{offer}"
             ) from None
         raise UsageError(
             f"{what} {module}:{attribute}: it imports {fault.name!r}, which is not installed"
@@ -74,7 +76,8 @@ def _lacks(found: Any, module: str, name: str) -> str:
     offer = f"it has {', '.join(own[:MAX_LISTED])}" if own else "it has nothing of its own"
     if near:
         offer = f"did you mean {' or '.join(f'{module}:{each}' for each in near)}?"
-    return f"{module} has no {name!r}: {offer}"
+    said = f"{module} has no {name!r}" if name else "name what is meant in the module"
+    return f"{said}: {offer}"
 
 
 def _is_own(module: Any, name: str) -> bool:

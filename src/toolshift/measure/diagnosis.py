@@ -11,6 +11,7 @@ from math import inf, isnan
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.measure.metrics import ALPHA, Measures
 from toolshift.measure.power import POWER
 from toolshift.measure.statistics import Interval
@@ -105,7 +106,7 @@ def broke_down(crashes: Crashes, episodes: int) -> str:
     because = f": {said}" if said else ""
     return (
         f"Its own code broke down in {crashes.episodes} of {episodes} episodes{because} "
-        f"(open {crashes.example})."
+        f"({opened(crashes.example)})."
     )
 
 
@@ -206,6 +207,11 @@ def kinds(void: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in void.items())
 
 
+def opened(episode: str) -> str:
+    """The command that shows an episode; what prints it puts the run's folder in place of RUN."""
+    return command("trace", "RUN", episode, travels=True)
+
+
 def words(name: str) -> str:
     """A cause or a shift as plain words."""
     return name.replace("_", " ")
@@ -249,7 +255,7 @@ def _stages(tiers: Sequence[Measures], shifts: Sequence[Measures]) -> list[str]:
 def _main_cause(row: Measures) -> str:
     cause = next(iter(row.causes), "")
     example = row.examples.get(cause, "")
-    return f"{words(cause)}; open {example}" if example else words(cause)
+    return f"{words(cause)}; {opened(example)}" if example else words(cause)
 
 
 def _worst_shift(shifts: Sequence[Measures]) -> list[str]:
@@ -263,7 +269,7 @@ def _worst_shift(shifts: Sequence[Measures]) -> list[str]:
         failed = sum(worst.causes.values())
         said += f", by {words(cause)} in {count} of its {failed} failures"
         if worst.examples.get(cause):
-            said += f" (open {worst.examples[cause]})"
+            said += f" ({opened(worst.examples[cause])})"
     return [said + "."]
 
 
@@ -302,4 +308,4 @@ def _cause(weak: Sequence[Weakness], void: int) -> list[str]:
         f"Commonest cause of failure: {words(first.cause)}, {first.failures} "
         f"({first.share:.0%} of all failures), mostly in {first.tier}"
     )
-    return [f"{said}; open {first.example}." if first.example else f"{said}."]
+    return [f"{said}: {opened(first.example)}" if first.example else f"{said}."]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from io import StringIO
 from math import isnan
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -67,6 +69,7 @@ def print_report(
     only_distinguishable: bool = False,
     agent: str = "",
     grouping: str = "",
+    run: Path | None = None,
 ) -> None:
     """Prints a report.
 
@@ -76,6 +79,7 @@ def print_report(
         only_distinguishable: leave out shifts whose change is not significant, but for their names.
         agent: print this agent only, in detail.
         grouping: print this table of each agent instead of the one by shift.
+        run: its folder, which commands then name; None where it is kept in none.
     """
     agents = [report.agent(agent)] if agent else report.agents
     console.print(_headline(report))
@@ -90,14 +94,17 @@ def print_report(
         if grouping:
             _print_group(each, console, grouping)
         else:
-            _print_agent(each, console, only_distinguishable, len(agents) <= MAX_DETAILED)
+            _print_agent(each, console, only_distinguishable, len(agents) <= MAX_DETAILED, run)
     if grouping or (len(agents) <= MAX_DETAILED and any(each.shifts for each in agents)):
         console.print(Text(f"\n{BEHAVIOUR}", style="dim"))
     if len(agents) > MAX_DETAILED:
         console.print(
             Text(
-                "An episode: toolshift trace RUN ID. More tables: toolshift report RUN "
-                "--agent NAME, or --table kinds",
+                _of_run(
+                    "An episode: toolshift trace RUN ID. More tables: toolshift report RUN "
+                    "--agent NAME, or --table kinds",
+                    run,
+                ),
                 style="dim",
             )
         )
@@ -167,7 +174,11 @@ def _print_group(each: AgentReport, console: Console, grouping: str) -> None:
 
 
 def _print_agent(
-    each: AgentReport, console: Console, only_distinguishable: bool, detailed: bool
+    each: AgentReport,
+    console: Console,
+    only_distinguishable: bool,
+    detailed: bool,
+    run: Path | None,
 ) -> None:
     console.print(f"\n[bold]{marked(each.name)}[/bold]")
     if detailed and each.shifts:
@@ -181,10 +192,15 @@ def _print_agent(
             names = ", ".join(row.label for row in rest)
             console.print(Text(visible(f"not significant: {names}"), style="dim"))
     for sentence in each.diagnosis:
-        console.print(f"  {marked(sentence)}", highlight=False)
+        console.print(f"  {marked(_of_run(sentence, run))}", highlight=False, soft_wrap=True)
     if len(each.weaknesses) > 1:
         causes = ", ".join(f"{words(w.cause)} {w.failures}" for w in each.weaknesses[:6])
         console.print(f"  Causes of failure: {causes}.", highlight=False)
+
+
+def _of_run(text: str, run: Path | None) -> str:
+    """A text whose commands name the folder of the run."""
+    return text if run is None else text.replace(" RUN ", f" {shlex.quote(str(run))} ")
 
 
 def left_out(report: Report) -> list[str]:

@@ -46,6 +46,7 @@ from toolshift.episode.grade import Grade
 from toolshift.runs.cell import Cell, Stack
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.suite import SUITES, ResolvedSelection
+from toolshift.runs.used_plugins import check_plugins
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents
 
@@ -87,7 +88,11 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a run is; holds no secret and no private path."""
+    """What a run is; holds no secret and no private path.
+
+    Attributes:
+        plugins: the files and modules of the user's own that its shifts and worlds come from.
+    """
 
     format: int
     toolshift: str
@@ -100,6 +105,7 @@ class Manifest(msgspec.Struct, frozen=True):
     plan_hash: str
     agents: list[dict[str, Any]]
     started: str
+    plugins: tuple[str, ...] = ()
 
 
 class _Format(msgspec.Struct):
@@ -159,6 +165,7 @@ class RunFolder:
 
         Raises:
             UsageError: where there is no run, or it is damaged or of a newer format.
+            MissingPlugin: where it has a shift or a world of a file that is not loaded.
         """
         path = Path(path)
         if not (path / "manifest.json").is_file():
@@ -172,6 +179,7 @@ class RunFolder:
             )
         manifest = decode(raw, Manifest, f"{path}/manifest.json")
         know_files(path / f"{name}.json" for name in manifest.shifts)
+        check_plugins(path, manifest.plugins, manifest.shifts, manifest.selection.worlds)
         rows = tuple(lines(stored(path / "plan.jsonl"), Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)
         if plan.hash != manifest.plan_hash:

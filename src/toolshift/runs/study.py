@@ -19,13 +19,14 @@ from typing import Any
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
-from toolshift.core.errors import UsageError, described
+from toolshift.core.errors import UsageError, defined_at, described, place_of, placed
 from toolshift.core.message import PROTOCOL_TOOLS, Reply
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, as_openai
 from toolshift.episode.contract import (
     Agent,
     BatchAgent,
+    CallableAgent,
     OutsideAgent,
     Releases,
     ScriptedAgent,
@@ -184,7 +185,7 @@ class _Conversation:
             raise
         except (Exception, SystemExit) as fault:  # an agent that exits must not end the study
             if self.pilot and not self.episode.steps:
-                raise UsageError(_first_turn(self.agent.name, fault)) from fault
+                raise UsageError(_first_turn(self.agent, fault)) from fault
             self.episode.crash(described(fault))
             return
         self.episode.take(read)
@@ -221,10 +222,20 @@ def _conversation(
     return _Conversation(contestant, cell, scene, pilot)
 
 
-def _first_turn(name: str, fault: BaseException) -> str:
+def _first_turn(agent: Any, fault: BaseException) -> str:
+    """What to say of an agent that fails on the very first turn: it was made wrongly."""
+    if isinstance(agent, CallableAgent):
+        code, how = agent.function, "it is called with (messages, tools)"
+    else:
+        code, how = agent.reply, "its reply is called with (turn)"
+    if isinstance(agent, BatchAgent):
+        code = agent.reply_batch
+        how = "its reply_batch is called with a list of turns and returns as many replies"
+    said = f"agent {agent.name} raised on its first turn: {described(fault)}"
+    place = "" if place_of(fault) else defined_at(code)
     return (
-        f"agent {name} raised on its first turn: {described(fault)}. It is called "
-        "with (messages, tools) and returns a string or an assistant message."
+        f"{placed(said, place)}; {how}, and a reply is a string, an OpenAI assistant message or a "
+        "toolshift.Reply"
     )
 
 
@@ -327,7 +338,7 @@ def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list
         raise
     except (Exception, SystemExit) as fault:
         if first:
-            raise UsageError(_first_turn(agent.name, fault)) from fault
+            raise UsageError(_first_turn(agent, fault)) from fault
         if len(alive) > 1:  # one by one, for the others are not to blame
             return [reply for one in alive for reply in _replies(agent, [one], first=False)]
         return [partial(_raise, fault)]

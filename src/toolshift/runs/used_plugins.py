@@ -1,0 +1,85 @@
+"""Which files and modules of the user's own a run needs, so that it can be read again."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from toolshift.core import plugins
+from toolshift.core.errors import MissingPlugin, UsageError
+from toolshift.shifts.registry import SHIFTS, find_shift
+from toolshift.worlds.registry import WORLDS, find_world, world_names
+
+
+def used_plugins(shifts: Iterable[str], worlds: Iterable[str]) -> tuple[str, ...]:
+    """The files and modules that some shifts and worlds come from, where they are not installed.
+
+    Args:
+        shifts: names.
+        worlds: names.
+
+    Returns:
+        What `--plugin` takes, each once: a module that was named so, or a file. A file outside of
+        the working directory is told by the last part of its path, for the rest may be private.
+    """
+    modules = [
+        *(find_shift(name).rule.__module__ for name in shifts if name not in SHIFTS.installed()),
+        *(type(find_world(name)).__module__ for name in worlds if name not in WORLDS.installed()),
+    ]
+    theirs = (name for name in modules if not name.startswith("toolshift."))
+    return tuple(dict.fromkeys(filter(None, map(_plugin, theirs))))
+
+
+def _plugin(module: str) -> str:
+    if module in plugins.named():
+        return module
+    file = inspect.getsourcefile(sys.modules[module]) if module in sys.modules else None
+    if file is None:
+        return ""
+    path = Path(file).resolve()
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+
+
+def check_plugins(
+    run: Path, plugins: tuple[str, ...], shifts: Iterable[str], worlds: Iterable[str]
+) -> None:
+    """Checks that what a run needs is loaded.
+
+    Args:
+        run: its folder.
+        plugins: that it was run with.
+        shifts: their names.
+        worlds: their names; looked at only where there were plugins.
+
+    Raises:
+        MissingPlugin: where one is not known.
+    """
+    lacking = [f"shift {name!r}" for name in shifts if not _known(name)]
+    if plugins:
+        there = world_names()
+        lacking += [f"world {name!r}" for name in worlds if "@" not in name and name not in there]
+    if not lacking:
+        return
+    what = ", ".join(lacking)
+    if plugins:
+        raise MissingPlugin(
+            f"{run} was run with the {what} of the plugin {', '.join(plugins)}, which is not "
+            "loaded. Name it",
+            plugins,
+        )
+    raise MissingPlugin(
+        f"{run} was run with the {what}, which is not known here. Install the package that has it, "
+        "or name the file that has it",
+        ("FILE.py",),
+    )
+
+
+def _known(name: str) -> bool:
+    try:
+        find_shift(name)
+    except UsageError as fault:
+        return not str(fault).startswith("unknown shift") or "versions of" in str(fault)
+    return True

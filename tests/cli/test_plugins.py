@@ -1,0 +1,86 @@
+"""Worlds and shifts of the user's own, by `module:OBJECT` and by `--plugin`, and their runs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import code_of
+
+RUN = ("run", "--agent", "memorises_names", "--tasks", "2", "--no-placebo")
+
+
+def toolshift(folder: Path, *words: str) -> tuple[int, str, str]:
+    """The command line in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "toolshift", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the world and the shift of the docs, and a run of both."""
+    folder = tmp_path_factory.mktemp("here")
+    (folder / "library.py").write_text(code_of("add-a-world.md"))
+    (folder / "envelope.py").write_text(code_of("add-a-shift.md"))
+    words = ("--world", "library:WORLD", "--shift", "identity_erasure", "--shift", "envelope")
+    code, _, err = toolshift(
+        folder, "--plugin", "envelope.py", *RUN, *words, "--workers", "2", "--out", "r"
+    )
+    assert code == 0, err
+    return folder
+
+
+def test_a_run_knows_its_plugins(here: Path) -> None:
+    manifest = json.loads((here / "r" / "manifest.json").read_text())
+    assert manifest["plugins"] == ["envelope.py", "library"]
+    assert manifest["selection"]["worlds"] == ["library"]
+
+
+def test_a_run_whose_plugins_are_not_loaded_says_the_command_that_loads_them(here: Path) -> None:
+    code, _, err = toolshift(here, "trace", "r")
+    assert code == 2
+    assert "the shift 'envelope', world 'library' of the plugin envelope.py, library" in err
+    said = err.strip().rpartition("Name it: ")[2]
+    assert said == "toolshift --plugin envelope.py --plugin library trace r"
+    code, out, err = toolshift(here, *shlex.split(said)[1:])
+    assert code == 0, err
+    assert "6 episodes" in out
+
+
+def test_the_command_that_shows_an_episode_can_be_pasted(here: Path) -> None:
+    named = ("--plugin", "envelope.py", "--plugin", "library")
+    _, out, _ = toolshift(here, *named, "report", "r", "--no-html")
+    said = next(line for line in out.splitlines() if "Commonest cause" in line)
+    words = shlex.split(said.rpartition(": ")[2])
+    assert words[:2] == ["toolshift", "--plugin"]
+    assert words[-3:-1] == ["trace", "r"]
+    code, out, err = toolshift(here, *words[1:])
+    assert code == 0, err
+    assert "Here it goes wrong" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--plugin", "envelop.py", "list"), "there is no such file: did you mean envelope.py?"),
+        (("--plugin", "library:WORLD", "list"), "it takes a file or a module"),
+        (("check", "library"), "written as library:NAME"),
+        ((*RUN, "--world", "library.py:WORLD"), "name its module, as in library:WORLD"),
+        ((*RUN, "--world", "library:WORLDS"), "did you mean library:WORLD?"),
+        ((*RUN, "--world", "library:draw"), "is a function, not a toolshift.World"),
+    ],
+)
+def test_what_is_named_wrongly_is_said(here: Path, words: tuple[str, ...], said: str) -> None:
+    code, _, err = toolshift(here, *words)
+    assert (code, len(err.strip().splitlines())) == (2, 1), err
+    assert said in err
