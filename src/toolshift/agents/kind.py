@@ -124,6 +124,7 @@ def as_agent(found: object, name: str) -> AnyAgent:
     wrong = _no_agent(found)
     if wrong:
         raise UsageError(f"agent {placed(name, defined_at(found))}: {wrong}")
+    assert callable(found)
     return CallableAgent(found, name)
 
 
