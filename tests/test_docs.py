@@ -101,11 +101,14 @@ def test_pages_on_adding_use_exported_names_only(page: str) -> None:
 def test_the_page_on_adding_a_world_works_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "library.py").write_text(code_of("add-a-world.md"))
     page = (ROOT / "docs" / "add-a-world.md").read_text()
-    check, run = re.findall(r"^\$ toolshift (.*)$", page, re.MULTILINE)
+    check, spec, run = re.findall(r"^\$ toolshift (.*)$", page, re.MULTILINE)
     checked = run_in(tmp_path, "-m", "toolshift", *check.split())
     assert "small: it has 3 tools, 2 task kinds" in checked.stdout
     assert "6 passed, 0 failed, 1 not" in checked.stdout, checked.stdout + checked.stderr
     assert checked.returncode == 0
+    done = run_in(tmp_path, "-m", "toolshift", *spec.split(), "--shift", "no_such_entity", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["agents"][0]["shifts"][0]["episodes"] == 6
     install(tmp_path, "library", page)
     done = run_in(tmp_path, "-m", "toolshift", *run.split(), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -130,7 +133,8 @@ def test_the_page_on_adding_an_agent_works_as_it_stands(tmp_path: Path) -> None:
     for command in re.findall(r"^\$ toolshift (.*)$", page, re.MULTILINE):
         done = run_in(tmp_path, "-m", "toolshift", *command.split(), "--json")
         assert done.returncode == 0, done.stdout + done.stderr
-        for each in json.loads(done.stdout)["agents"]:
+        found = json.loads(done.stdout)
+        for each in found["agents"] if command.startswith("run") else ():
             assert each["crashed"] is None
     script = run_in(tmp_path, "mine.py")
     assert "oracle" in script.stdout, script.stderr

@@ -68,11 +68,26 @@ class Layer:
         return type(self).__name__
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
-        """What is shown now, made from what is shown below."""
+        """What is shown now, made from what is shown below.
+
+        Args:
+            tools: as the layer below shows them.
+            memory: what this layer keeps in one episode.
+
+        Returns:
+            The tools as this layer shows them.
+        """
         return tools
 
     def phase(self, memory: Memory) -> int:
-        """Which of its tool lists the layer shows now; `tools` runs again only when it changes."""
+        """Which of its tool lists the layer shows now; `tools` runs again only when it changes.
+
+        Args:
+            memory: what this layer keeps in one episode.
+
+        Returns:
+            A number, 0 at the start.
+        """
         return 0
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:

@@ -72,7 +72,13 @@ def protocol_error(call: ToolCall) -> str:
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one reply, and its price in dollars where known."""
+    """Tokens of one reply, and its price where known.
+
+    Attributes:
+        input_tokens: of the prompt.
+        output_tokens: of the reply.
+        cost: in dollars.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -80,7 +86,14 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What an agent is given: the messages so far and the tools on offer now (OpenAI format)."""
+    """What an agent is given: the messages so far and the tools on offer now (OpenAI format).
+
+    Attributes:
+        messages: dicts with `role` (system, user, assistant, tool) and `content`; those of the
+            assistant have `tool_calls`, and those of a tool the `tool_call_id` that they answer.
+        tools: dicts {"type": "function", "function": {"name", "description", "parameters"}};
+            `parameters` is a JSON Schema. `final_answer`, `refuse` and `ask_user` are among them.
+    """
 
     messages: Sequence[dict[str, Any]]
     tools: Sequence[dict[str, Any]]
@@ -89,8 +102,12 @@ class Turn(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True):
     """What an agent returns: tool calls, or prose.
 
-    `failure` says that the agent's infrastructure (not the agent) failed: the episode ends as an
-    infrastructure error, counted and never scored.
+    Attributes:
+        text: prose; beside calls it is kept and not read.
+        calls: carried out in order.
+        usage: tokens and dollars of this reply.
+        failure: says that the agent's infrastructure (not the agent) failed: the episode ends as an
+            infrastructure error, counted and never scored.
     """
 
     text: str = ""

@@ -131,16 +131,28 @@ class Scene:
         return self.open()
 
     def looks_up(self, calls: Calls) -> bool:
-        """Whether some true calls, by name and arguments, look up what does not exist.
+        """Whether some true calls look up what does not exist.
 
-        True where the reason for the refusal is another, so that there is nothing to look up.
+        Args:
+            calls: pairs of a true tool's name and its arguments.
+
+        Returns:
+            True as well where the reason for the refusal is another, so that there is nothing to
+            look up.
         """
         subject = self.outcome.subject.lower()
         values = {str(value).lower() for _, made in calls for value in made.values()}
         return not subject or subject in values
 
     def not_applicable_reason(self, shift: Declared) -> str:
-        """Why a shift cannot be truthful in this scene; "" where it may be."""
+        """Why a shift cannot be truthful in this scene.
+
+        Args:
+            shift: what is declared of it.
+
+        Returns:
+            A clause; "" where it may be truthful.
+        """
         return ""
 
     @cached_property
@@ -159,7 +171,14 @@ class Scene:
         return tuple(step for step in self.rehearsal if step.kind == "call")
 
     def with_(self, **changes: Any) -> Scene:
-        """A copy with some parts replaced, which remembers the clean scene."""
+        """A copy with some parts replaced, which remembers the clean scene.
+
+        Args:
+            changes: the new parts, by the name of the attribute.
+
+        Returns:
+            Another scene; this one stays as it is.
+        """
         return replace(self, origin=self.clean, **changes)
 
 

@@ -22,6 +22,10 @@ class Param:
     """One argument: its JSON Schema, and the fact that it takes (its need).
 
     Attributes:
+        name: as a call passes it.
+        fact: that is passed.
+        schema: JSON Schema of the value, with a `description`, which agents are shown.
+        required: whether a call must have it.
         given: the value that the documentation says to pass; None where it says none.
         shapes: how the value of the fact is written, the first first.
         free: it takes any words, as a search does, so none of them needs to have been shown.
@@ -36,13 +40,27 @@ class Param:
     free: bool = False
 
     def write(self, value: Any) -> Any:
-        """A value of the fact, as a call passes it."""
+        """A value of the fact, as a call passes it.
+
+        Args:
+            value: the true one.
+
+        Returns:
+            The value in all shapes of this parameter, such as {"value": 7} for 7.
+        """
         for shape in self.shapes:
             value = shape.write(value)
         return value
 
     def read(self, written: Any) -> Any:
-        """The value of the fact that a call passes."""
+        """The value of the fact that a call passes.
+
+        Args:
+            written: as the call has it.
+
+        Returns:
+            The true value.
+        """
         for shape in reversed(self.shapes):
             written = shape.read(written)
         return written
@@ -52,9 +70,13 @@ class Param:
 class Field:
     """One value of a result: where it stands, and the fact that it yields.
 
-    A shown number is the true one times `scale` (a drift of units changes it); `unit` is one of
-    eur, km, min, kg, mg, "" and ends the key of the value, as in `price_eur`. A shown time of day
-    is the true one plus `minutes` (another time zone).
+    Attributes:
+        path: keys from the record to the value: ("price",), or ("data", "price") one level deeper.
+        fact: that the value is.
+        type: of the value: "string", "number" or "integer".
+        scale: a shown number is the true one times this (a drift of units changes it).
+        unit: eur, km, min, kg, mg or "": it ends the key of the value, as in `price_eur`.
+        minutes: a shown time of day (HH:MM) is the true one plus so many minutes (a time zone).
     """
 
     path: tuple[str, ...]
@@ -91,8 +113,15 @@ class Tool:
     """A tool with its dependencies as data: `params` are its needs, `returns` its yields.
 
     Attributes:
+        name: at most 64 letters, digits, _ and -.
+        description: what it does, as agents are shown it.
+        params: what it takes.
+        returns: where each fact stands in a record of its result.
         many: the result is a list of records, each with the fields of `returns`.
-        origin: the true tools that a call stands for; layers keep it up to date.
+        effect: "read", or "write" where its action records an effect.
+        origin: names of the true tools that a call stands for: in a world the tool's own, (name,);
+            a layer that merges or replaces tools keeps it up to date, and tools of one origin that
+            return the same are taken for one.
         channels: which shown texts still tell what the tool does ("name", "description").
         authority: of two tools that yield the same fact, the documentation prefers the higher.
         retired: no longer shown, though a call of it still gets the answer of its layer.
@@ -129,11 +158,25 @@ class Tool:
         return tuple(param.fact for param in self.params if param.required)
 
     def yields(self, fact: str) -> bool:
-        """Whether a successful call brings this fact."""
+        """Whether a successful call brings this fact.
+
+        Args:
+            fact: its name.
+
+        Returns:
+            True where one of `returns` has it.
+        """
         return any(field.fact == fact for field in self.returns)
 
     def with_(self, **changes: Any) -> Tool:
-        """A copy with some attributes replaced."""
+        """A copy with some attributes replaced.
+
+        Args:
+            changes: the new values, by the name of the attribute.
+
+        Returns:
+            Another tool; this one stays as it is.
+        """
         return replace(self, **changes)
 
 
@@ -209,6 +252,7 @@ class Result:
     """What a call brings back: true data on its way out through the layers.
 
     Attributes:
+        ok: whether the call succeeded.
         data: a record, a list of records, or {"error": {"code", "message"}}.
         fields: how to read a record of `data`.
         form: how the data is written out; a key of `toolshift.core.form.FORMS`.
@@ -230,7 +274,14 @@ class Result:
         return not self.ok and bool(self.data["error"]["code"] == NOT_RECORDED)
 
     def with_(self, **changes: Any) -> Result:
-        """A copy with some attributes replaced."""
+        """A copy with some attributes replaced.
+
+        Args:
+            changes: the new values, by the name of the attribute.
+
+        Returns:
+            Another result; this one stays as it is.
+        """
         return replace(self, **changes)
 
 
@@ -241,7 +292,12 @@ NOT_RECORDED = "not_recorded"
 
 
 class ToolFailure(Exception):
-    """A true tool refuses a call: a code and a sentence, which the agent sees."""
+    """A true tool refuses a call: a code and a sentence, which the agent sees.
+
+    Args:
+        code: one word for programs; "not_found" says that what was asked about does not exist.
+        message: a sentence for the agent.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

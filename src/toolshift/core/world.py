@@ -136,8 +136,12 @@ def _whole(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
 class Request:
     """One user turn of a task kind: its phrasings per pool and how it is solved.
 
-    `phrasings[pool]` are format strings over the goal's values, at least 12 a pool; `solve` takes
-    a `Solver` and the facts known at the start and returns the answer.
+    Attributes:
+        phrasings: for "train", "dev" and "test" each a tuple of format strings over the goal's
+            values ("Book {place}"), at least 12 a pool.
+        solve: a function of (solver, env) that returns the answer as text. `env["price"]` is a
+            fact, for which the tools are called that lead to it; `solver.records("price", env)` are
+            the records of the tool that lists it.
     """
 
     phrasings: Mapping[str, tuple[str, ...]]
@@ -148,8 +152,12 @@ class Request:
 class TaskKind:
     """A family of tasks: a draw of goals, and one or more user turns.
 
-    `draw(db, rng)` returns the goal: fact (or slot) names to the values that the user states.
-    A draw that does not work out (a tie, no match) returns None and is made again.
+    Attributes:
+        name: its key in `kinds`.
+        requests: one a user turn.
+        draw: a function of (db, rng) that returns the goal: a dict from facts to the values that
+            the user states. One that does not work out (a tie, no match) returns None and is made
+            again.
     """
 
     name: str
@@ -161,11 +169,18 @@ NameSource = Literal["synonyms", "description"]
 
 
 class World:
-    """A domain. Subclasses set the class attributes and `build`; see `worlds/poi.py`.
+    """A domain. Subclasses set the class attributes and `build`.
 
     A world whose tasks are given, not drawn, sets `counts` and is a `GivenTasks` (`core.scene`).
 
     Attributes:
+        name: by which results know it.
+        system: the system prompt.
+        facts: what users can state or be asked for, by name.
+        tools: what agents are shown.
+        actions: for each tool's name a function of (state, arguments) that returns a record (a
+            dict), or a list of them for `many`, and raises `ToolFailure`.
+        kinds: the families of tasks, by name.
         counts: how many tasks each kind has, where they are given; empty where they are drawn.
         traceable: whether all that a solution says and passes stands in what is shown.
         names_from: where a rename finds names of the same meaning, the first choice first.
@@ -193,6 +208,9 @@ class World:
 
         Returns:
             The database, the same for the same arguments.
+
+        Raises:
+            NotImplementedError: where a subclass does not override it.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how to build its entities")
 

@@ -35,7 +35,14 @@ class Agent(Protocol):
     name: str
 
     def reply(self, turn: Turn) -> Reply | str | dict[str, Any]:
-        """Answers one turn with an assistant message."""
+        """Answers one turn with an assistant message.
+
+        Args:
+            turn: the messages so far and the tools on offer now, both in the OpenAI format.
+
+        Returns:
+            A reply, a text, or an OpenAI assistant message (`content`, `tool_calls`).
+        """
         ...
 
 
@@ -47,7 +54,14 @@ class BatchAgent(Agent, Protocol):
     """
 
     def reply_batch(self, turns: Sequence[Turn]) -> Sequence[Reply | str | dict[str, Any]]:
-        """Answers each turn, in their order."""
+        """Answers each turn, in their order.
+
+        Args:
+            turns: one of each episode that is going on, at most `batch`.
+
+        Returns:
+            As many replies as there are turns, in the same order.
+        """
         ...
 
 

@@ -177,7 +177,18 @@ class Episode:
         return text, result
 
     def ask(self, question: str, prose: bool = False) -> str:
-        """Asks the user; returns his reply."""
+        """Asks the user.
+
+        Args:
+            question: as the agent puts it.
+            prose: whether it was read out of prose.
+
+        Returns:
+            The user's reply.
+
+        Raises:
+            Over: where the episode has ended.
+        """
         self._still_going()
         ask = self.ask_now
         so_far = replace(ask, text=heard_in(self.steps, ask))
@@ -198,7 +209,18 @@ class Episode:
         return reply.text
 
     def answer(self, text: str, prose: bool = False) -> str:
-        """Answers the request; returns the user's next turn, "" at the end."""
+        """Answers the request.
+
+        Args:
+            text: of the answer.
+            prose: whether it was read out of prose.
+
+        Returns:
+            The user's next turn; "" where that was the last one.
+
+        Raises:
+            Over: where the episode has ended, or a shift breaks down at the next turn.
+        """
         self._still_going()
         step = Step("answer", self.turn, said=text, prose=prose)
         if self.asked + 1 == len(self.scene.asks):
@@ -231,11 +253,19 @@ class Episode:
         self._finish("refused", Step("refuse", self.turn, name=reason, said=said, prose=prose))
 
     def crash(self, why: str) -> None:
-        """Ends the episode because the agent itself broke down; that is its own failure."""
+        """Ends the episode because the agent itself broke down; that is its own failure.
+
+        Args:
+            why: what it raised, in one line.
+        """
         self._finish("crashed", Step("failure", self.turn, said=why, ok=False))
 
     def fail(self, why: str) -> None:
-        """Ends the episode because the agent's infrastructure failed."""
+        """Ends the episode because the agent's infrastructure failed.
+
+        Args:
+            why: what failed, in one line.
+        """
         self._finish("infrastructure", Step("failure", self.turn, said=why, ok=False))
 
     def _break(self, fault: LayerFault | WorldFault) -> None:
