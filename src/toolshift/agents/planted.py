@@ -277,7 +277,7 @@ class PlantedAgent:
     def _work(self, episode: Episode, make: Any) -> None:
         backend = EpisodeBackend(episode, strict=False)
         solver = make(backend, episode.scene.world.facts, episode.ask_now.goal)
-        answer, reason = None, ""
+        answer, reason, asked = None, "", episode.asked
         try:
             solver.begin()
             answer = episode.ask_now.solve(solver, solver.root)
@@ -285,8 +285,9 @@ class PlantedAgent:
             reason = impossible.reason
         except (StopIteration, ValueError):
             reason = "not_found"
-        solver.end(answer, reason)
-        episode.next_turn()
+        if episode.asked == asked:  # else a question has ended the turn of a script
+            solver.end(answer, reason)
+            episode.next_turn()
 
 
 def planted(spec: str) -> PlantedAgent:

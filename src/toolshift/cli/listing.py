@@ -52,6 +52,8 @@ def list_(options: ListOptions) -> None:
     for title, rows in chosen.items():
         columns = [name for name in (rows[0] if rows else ()) if name not in ONLY_JSON]
         print_table(f"\n{title}", columns, [[row[name] for name in columns] for row in rows])
+        if title == "worlds":
+            click.echo("Where bfcl-eval is installed, bfcl:CATEGORY is a world (docs/bfcl.md).")
 
 
 def _suites() -> Table:

@@ -40,6 +40,19 @@ class Closing(Protocol):
         ...
 
 
+@runtime_checkable
+class Following(Protocol):
+    """An upstream that is told when each request of the user is done with."""
+
+    def request_over(self, attempts: int) -> None:
+        """Judges the request, where that is done turn by turn; may add to `effects`.
+
+        Args:
+            attempts: how many calls were made in it, those included that could not be sent.
+        """
+        ...
+
+
 class Layer:
     """One change of the interface, in both directions.
 

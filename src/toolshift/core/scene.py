@@ -48,6 +48,7 @@ class Outcome(msgspec.Struct, frozen=True):
         subject: what does not exist, where that is the reason: evidence is a lookup of it.
         witness: true tools after a call of one of which the reason is plain, where a result does
             not show it by itself; () where it is plain from the start.
+        calls_alone: only what was called counts; how the episode was ended does not.
     """
 
     effects: tuple[Any, ...] = ()
@@ -55,6 +56,7 @@ class Outcome(msgspec.Struct, frozen=True):
     refusal: str = ""
     subject: str = ""
     witness: tuple[str, ...] | None = None
+    calls_alone: bool = False
 
 
 class Applied(msgspec.Struct, frozen=True):

@@ -14,7 +14,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         turn: the agent's turn, counted from 0; several calls may share one.
-        name: of the tool called, or the reason of a refusal.
+        name: of the tool called, or the reason of a refusal. Of an answer that ends a scripted turn
+            ("ask_user", or a reason): what was said in its place.
         arguments: of the call; a string where it was malformed.
         text: what came back to the agent: a result, the user's reply or next turn.
         said: what the agent said: an answer, a question, an explanation, or the words beside the
@@ -30,7 +31,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         judge: the model that was asked what the prose is (`agents.judge`); "" for none.
         touched: what came back is not what the bare truth would have said.
         evidence: the reason for a refusal that came to light in this step.
-        tools: the names on offer after this step, where they changed.
+        tools: the names on offer after this step, where some have gone, or come with a request.
         notice: the system message that came with the user's next turn.
     """
 

@@ -23,6 +23,10 @@ class Ask:
         pattern: a regular expression that a right answer matches, in place of `expected`.
         replies: what the user answers when asked about a slot, where that is not the value.
         notice: a system message that comes with this turn, as when a rule changes.
+        scripted: the user goes by a script: whatever is said to them ends the turn, and their next
+            one follows. A question has a reply of its own only where it is about a value that the
+            request leaves out; a refusal is no end, but where it is the right one.
+        blocked: of a scripted turn: it cannot be done before a later one, so a refusal is no end.
     """
 
     text: str
@@ -32,6 +36,8 @@ class Ask:
     replies: Mapping[str, str] = field(default_factory=dict)
     notice: str = ""
     pattern: str = ""
+    scripted: bool = False
+    blocked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,12 @@ class Answer:
 
 NOT_UNDERSTOOD = "Sorry, I do not understand that question. Which detail do you need?"
 MORE = "You asked about more than this; ask about the rest next, one thing at a time."
+
+
+def leaves_out(ask: Ask, slot: str) -> bool:
+    """Whether the user knows a value and has not said it."""
+    value = ask.goal.get(slot)
+    return value is not None and str(value).lower() not in ask.text.lower()
 
 
 def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:

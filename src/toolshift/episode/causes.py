@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
-from toolshift.core.message import PROTOCOL_NAMES
+from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool
@@ -104,7 +104,7 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
         return "answered_without_evidence"
     if slips:
         return slips[0][1]
-    if end == "refused":
+    if end == "refused" or _refused_a_turn(scene, steps):
         return "no_recovery" if _stopped_short(scene, steps) else "wrong_refusal"
     return _wrong_answer(scene, steps)
 
@@ -138,6 +138,15 @@ def _wrong_ending(scene: Scene, steps: Sequence[Step]) -> int:
     return len(steps) - 1
 
 
+def _refused_a_turn(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether a turn of a script that could be done was refused; the script went on."""
+    answers = (step for step in steps if step.kind == "answer")
+    return any(
+        step.name in REASONS and not ask.blocked
+        for ask, step in zip(scene.asks, answers, strict=False)
+    )
+
+
 def _most(slips: list[tuple[int, str]]) -> str:
     causes = [cause for _, cause in slips]
     return max(dict.fromkeys(causes), key=causes.count) if causes else ""
@@ -159,7 +168,7 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     answers = [step.said for step in steps if step.kind == "answer"]
     wanted = [ask.expected for ask in scene.asks if ask.expected]
     missed = [code for code in wanted if not any(code in answer for answer in answers)]
-    if _kept_to_an_earlier_turn(steps, answers):
+    if wanted and _kept_to_an_earlier_turn(steps, answers):
         return "ignored_update"
     if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
         return "ignored_result"

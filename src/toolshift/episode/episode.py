@@ -12,7 +12,7 @@ import msgspec
 from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.errors import WorldFault
 from toolshift.core.form import show
-from toolshift.core.layer import Closing, LayerFault, WrongReturn
+from toolshift.core.layer import Closing, Following, LayerFault, WrongReturn
 from toolshift.core.message import (
     ASK_USER,
     FINAL_ANSWER,
@@ -36,7 +36,7 @@ from toolshift.core.tool import (
     error,
     invalid_arguments,
 )
-from toolshift.core.user import Ask
+from toolshift.core.user import Ask, leaves_out
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
 from toolshift.episode.prose import ProseReader, ProseReading, read_prose
@@ -74,7 +74,7 @@ class Episode:
         self.asked = 0
         self.usage = Usage()
         self.fault: LayerFault | WorldFault | None = None
-        self._calls = 0
+        self._calls = self._calls_before = 0
         self._dynamic = bool(scene.layers)
         self.tools: tuple[Tool, ...] = scene.truth.tools
         self._by_name: dict[str, Tool] = scene.truth.by_name
@@ -193,6 +193,8 @@ class Episode:
         ask = self.ask_now
         so_far = replace(ask, text=heard_in(self.steps, ask))
         reply = user_answers(question, so_far, self.scene.world.facts)
+        if ask.scripted and not leaves_out(so_far, reply.slot):
+            return self._say(Step("answer", self.turn, ASK_USER, said=question, prose=prose))
         torn = isinstance(ask.goal.get(reply.slot), tuple)
         evidence = "contradictory_request" if torn else ""
         self.steps.append(
@@ -222,24 +224,44 @@ class Episode:
             Over: where the episode has ended, or a shift breaks down at the next turn.
         """
         self._still_going()
-        step = Step("answer", self.turn, said=text, prose=prose)
+        return self._say(Step("answer", self.turn, said=text, prose=prose))
+
+    def _say(self, step: Step) -> str:
+        """Ends a request with what was said to the user; returns their next turn."""
+        step = self._judged(step)
         if self.asked + 1 == len(self.scene.asks):
             self._finish("answered", step)
             return ""
         self.asked += 1
         for memory in self.session.memories:
             memory["asks"] = self.asked
+        before = self.tools
         if self._dynamic:
             try:
                 self._look()
             except LayerFault as fault:
                 self._break(fault)
                 raise Over from fault
-        following = self.ask_now
+        following, shown = self.ask_now, tuple(tool.name for tool in self.tools)
         self.steps.append(
-            msgspec.structs.replace(step, text=following.text, notice=following.notice)
+            msgspec.structs.replace(
+                step,
+                text=following.text,
+                notice=following.notice,
+                tools=shown if set(shown) - {tool.name for tool in before} else (),
+            )
         )
         return str(following.text)
+
+    def _judged(self, step: Step) -> Step:
+        """The step that ends a request, with what the upstream finds of it."""
+        upstream = self.session.upstream
+        if not isinstance(upstream, Following):
+            return step
+        before = len(upstream.effects)
+        upstream.request_over(self._calls - self._calls_before)
+        self._calls_before = self._calls
+        return msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
 
     def refuse(self, reason: str, said: str = "", prose: bool = False) -> None:
         """Ends the episode because the request cannot be fulfilled.
@@ -250,7 +272,13 @@ class Episode:
             prose: whether it was read out of prose.
         """
         self._still_going()
-        self._finish("refused", Step("refuse", self.turn, name=reason, said=said, prose=prose))
+        ask, step = self.ask_now, Step("refuse", self.turn, reason, said=said, prose=prose)
+        if not ask.scripted or not (self.scene.solvable or ask.blocked):
+            self._finish("refused", step)
+        elif self.asked + 1 == len(self.scene.asks):
+            self._finish("refused", self._judged(step))
+        else:
+            self._say(msgspec.structs.replace(step, kind="answer"))
 
     def crash(self, why: str) -> None:
         """Ends the episode because the agent itself broke down; that is its own failure.
@@ -392,7 +420,8 @@ class Episode:
         if isinstance(upstream, Closing):
             before = len(upstream.effects)
             upstream.close()
-            step = msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
+            more = tuple(upstream.effects[before:])
+            step = msgspec.structs.replace(step, effects=(*step.effects, *more))
         self.steps.append(step)
         self.end = end
 
@@ -474,7 +503,10 @@ def _as_call(name: str, step: Step) -> dict[str, Any]:
         "answer": (FINAL_ANSWER, {"answer": step.said}),
         "refuse": (REFUSE, {"reason": step.name}),
     }
-    tool, arguments = spoken[step.kind]
+    kind = step.kind
+    if kind == "answer" and step.name:
+        kind = "ask" if step.name == ASK_USER else "refuse"
+    tool, arguments = spoken[kind]
     text = arguments if isinstance(arguments, str) else JSON.encode(arguments).decode()
     return {"id": name, "type": "function", "function": {"name": tool, "arguments": text}}
 

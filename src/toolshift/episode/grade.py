@@ -114,6 +114,8 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
 
 
 def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
+    if scene.outcome.calls_alone:
+        return end in ("answered", "refused") and _effects_right(scene, steps)
     if not scene.solvable:
         seen = scene.outcome.witness == () or any(is_decisive(scene, step) for step in steps)
         return end == "refused" and seen and not _surplus(scene, steps)

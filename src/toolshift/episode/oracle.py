@@ -39,10 +39,15 @@ class OracleAgent:
     def work(self, episode: Episode, backend: EpisodeBackend) -> None:
         """Works on one request, to an answer or a refusal."""
         solver = self.solver(backend, episode.scene.world.facts, episode.ask_now.goal)
+        asked = episode.asked
         try:
             answer = episode.ask_now.solve(solver, solver.root)
         except Impossible as impossible:
             episode.refuse(impossible.reason)
+            if not episode.end:  # the user goes by a script
+                episode.next_turn()
+            return
+        if episode.asked != asked:  # and a question was enough to end the turn
             return
         if backend.strict and not backend.was_shown(answer):
             raise Untraceable(f"the answer {answer!r} was never shown")

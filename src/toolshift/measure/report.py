@@ -288,8 +288,8 @@ def _crashed(rows: Sequence[Scored]) -> Crashes | None:
 
 
 def draws_entities(worlds: Iterable[str]) -> bool:
-    """Whether any of these worlds is drawn to a size; one of a file, NAME@HASH, is as it is."""
-    return any("@" not in name for name in worlds)
+    """Whether any of these worlds is drawn to a size; NAME@HASH and bfcl:NAME are as they are."""
+    return any("@" not in name and ":" not in name for name in worlds)
 
 
 def is_look_alike(cell: Cell) -> bool:

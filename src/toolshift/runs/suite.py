@@ -303,8 +303,8 @@ def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
     for world in found if asked.seeds > 1 else ():
         if world.counts:
             raise UsageError(
-                f"the tasks of {world.name} are those of its file, so another seed has the same "
-                "ones: use --trials instead of --seeds"
+                f"the tasks of {world.name} are given, so another seed has the same ones: use "
+                "--trials instead of --seeds"
             )
 
 

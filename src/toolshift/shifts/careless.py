@@ -76,10 +76,23 @@ def misleads(scene: Scene, solver: type[Solver], *layers: Layer) -> bool:
     backend = EpisodeBackend(episode, strict=False)
     try:
         while not episode.end:
-            careless = solver(backend, scene.world.facts, episode.ask_now.goal)
-            answer = episode.ask_now.solve(careless, careless.root)
-            episode.answer(answer)
-            episode.next_turn()
+            _work(episode, solver(backend, scene.world.facts, episode.ask_now.goal))
     except (Impossible, Over, ArithmeticError, LookupError, StopIteration, TypeError, ValueError):
         pass  # it came to nothing, which is another end
     return ending(changed, tuple(episode.steps)) != _end(scene)
+
+
+def _work(episode: Episode, solver: Solver) -> None:
+    """Works on one request; what cannot be done ends the episode, but where a script goes on."""
+    ask, asked = episode.ask_now, episode.asked
+    try:
+        answer = ask.solve(solver, solver.root)
+    except Impossible as impossible:
+        if not ask.scripted:
+            raise
+        episode.refuse(impossible.reason)
+    else:
+        if episode.asked == asked:
+            episode.answer(answer)
+    if not episode.end or episode.asked == asked:
+        episode.next_turn()

@@ -2,7 +2,8 @@
 
 Other packages add theirs by the entry-point group `toolshift.worlds`. A YAML file of tasks over the
 user's own tools is a world as well (`worlds.own`): named by its path it is read, and from then on
-it goes by its name and a hash, `my_shop@1f2e3d4c`, so that no path stands in what is stored.
+it goes by its name and a hash, `my_shop@1f2e3d4c`, so that no path stands in what is stored. The
+categories of BFCL are worlds where the user has installed `bfcl-eval`: `bfcl:multi_turn_base`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ WORLDS: Registry[World] = Registry(
         "*.yaml": "toolshift.worlds.own:find_own",
         "*.yml": "toolshift.worlds.own:find_own",
         "*@*": "toolshift.worlds.own:find_own",
+        "bfcl:*": "toolshift.worlds.bfcl:find_bfcl",
         "*:*": "toolshift.worlds.registry:find_object",
     },
     "toolshift.worlds",

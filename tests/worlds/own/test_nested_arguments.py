@@ -175,3 +175,45 @@ def test_a_shift_that_raises_is_said_by_the_check_of_the_tasks(
     assert task.state == "fail"
     assert "format_drift (it raised ZeroDivisionError: oh" in task.said
     assert task.not_applicable["redirect"] == "no"
+
+
+ODD_TOOLS = '''
+def quote(symbol: str) -> dict[str, float]:
+    """Quote a stock.
+
+    Args:
+        symbol: Which.
+    """
+    return {"MA(5)": 227.11, "a.b": 3.5}
+
+
+def watch(price: float, step: float) -> dict[str, bool]:
+    """Watch a price.
+
+    Args:
+        price: From which on.
+        step: By how much.
+    """
+    return {"watched": (price, step) == (227.11, 3.5)}
+'''
+ODD_TASKS = """
+world: odd_keys
+tools: {python: odd_tools}
+writes: [watch]
+tasks:
+  - id: watch
+    ask: Watch OMEG from its average of five days on, by the step that goes with it.
+    calls:
+      - {name: quote, arguments: {symbol: OMEG}}
+      - {name: watch, arguments: {price: 227.11, step: 3.5}}
+"""
+
+
+def test_a_value_under_a_key_that_no_reference_can_name_is_taken_as_it_stands(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "odd_tools.py").write_text(ODD_TOOLS)
+    (tmp_path / "tasks.yaml").write_text(ODD_TASKS)
+    scene = make_scene(load(tmp_path / "tasks.yaml"), "task", 0)
+    assert played(scene).passed
+    assert [step.arguments for step in scene.calls][1] == {"price": 227.11, "step": 3.5}

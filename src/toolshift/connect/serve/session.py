@@ -110,7 +110,7 @@ class AgentSession:
 
     def refuse(self, reason: str, said: str = "") -> ActResult:
         """Refuses for one of `toolshift.core.message.REASONS`."""
-        return self._act(lambda: self.episode.refuse(reason, storable(said)))
+        return self._act(lambda: self._turn(lambda: self.episode.refuse(reason, storable(said))))
 
     def say(self, prose: str) -> ActResult:
         """Ends a turn in prose, which is read by `episode.prose.read_prose`."""

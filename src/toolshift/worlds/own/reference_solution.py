@@ -209,7 +209,9 @@ def _find(value: Any, results: Mapping[int, Any], before: int) -> str:
         for record, path, other in _values(results.get(call)):
             if other == value and type(other) is type(value):
                 place = "" if record is None else f"[{record}]"
-                return "{{" + f"calls[{call}]{place}.{'.'.join(path)}" + "}}"
+                found = "{{" + f"calls[{call}]{place}.{'.'.join(path)}" + "}}"
+                if REFERENCE.fullmatch(found) and not any("." in key for key in path):
+                    return found  # else it has a key that no reference can name
     return ""
 
 

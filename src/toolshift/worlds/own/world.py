@@ -8,7 +8,7 @@ tools, which are opened afresh for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -27,7 +27,7 @@ from toolshift.episode.contract import finished
 from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
-from toolshift.worlds.own.file import Given, WorldFile
+from toolshift.worlds.own.file import Call, Given, WorldFile
 from toolshift.worlds.own.openapi import OpenAPISource
 from toolshift.worlds.own.python import PythonSource, load_own
 from toolshift.worlds.own.recording import Head, Recording, read_recording
@@ -43,7 +43,9 @@ DRAWN = (
 
 
 @dataclass(frozen=True)
-class _NoEntities:
+class NoEntities:
+    """The database of a world whose tasks are given."""
+
     seed: int = 0
 
 
@@ -165,9 +167,9 @@ class OwnWorld(World):
             self.by_kind.setdefault(given.kind, []).append(task)
         self.counts = {kind: len(tasks) for kind, tasks in self.by_kind.items()}
         every = [task for tasks in self.by_kind.values() for task in tasks]
-        self.facts = {s: _as_fact(s) for t in every for goal in t.origins.goals for s in goal}
+        self.facts = {s: as_fact(s) for t in every for goal in t.origins.goals for s in goal}
         self.kinds = {
-            kind: TaskKind(kind, tuple(r for t in tasks for r in _requests(t)), _never)
+            kind: TaskKind(kind, tuple(r for t in tasks for r in _requests(t)), never)
             for kind, tasks in self.by_kind.items()
         }
 
@@ -301,7 +303,7 @@ class OwnWorld(World):
         if index >= len(tasks):
             raise UsageError(f"world {self.name} has {len(tasks)} tasks of kind {kind}")
         task = tasks[index]
-        truth = OwnTruth(self.tools, {}, _NoEntities(seed), task.setting, self.recording)
+        truth = OwnTruth(self.tools, {}, NoEntities(seed), task.setting, self.recording)
         lineage = f"{self.name}/{kind}/{pool}/{seed}/{size}/{index}"
         content = JSON.encode([lineage, task.given.id, self.toolbox.hash, task.outcome.effects])
         identity = blake2b(content, digest_size=6).hexdigest()
@@ -310,25 +312,43 @@ class OwnWorld(World):
 
     def not_applicable_reason(self, scene: Scene, shift: Declared) -> str:
         """What draws tasks or entities cannot be truthful here."""
-        if shift.base in DRAWN:
-            return "it draws other tasks or entities, and the tasks of this world are given"
-        if shift.level > 1 and not scene.calls:
-            return "the task makes no call"
         truth = scene.truth
         calls = truth.setting.given.calls if isinstance(truth, OwnTruth) else ()
-        silent = [call.name for call in calls if not truth.by_name[call.name].returns]
-        if shift.base == "conflicting_sources" and silent:
-            return f"{silent[0]} does not declare what its results hold"
-        keeps = shift.preserves == "end_state" or shift.file  # a change of tools says itself
-        if scene.clean.outcome.refusal and not keeps:
-            return "the right end is a refusal already"
-        return ""
+        return not_truthful(scene, shift, calls)
 
     @cached_property
     def head(self) -> Head:
         """The first line of a recording of this world."""
         written = sorted(self.writes) if self._known or self.writes else None
         return Head(1, [dict(s.raw) for s in self.toolbox.sources.values()], written)
+
+
+def not_truthful(scene: Scene, shift: Declared, expected: Iterable[Call]) -> str:
+    """Why a shift cannot be truthful where tasks are given; "" where it may be.
+
+    Args:
+        scene: as it stands.
+        shift: that is asked about.
+        expected: the calls of the good path.
+
+    Returns:
+        The reason.
+    """
+    if shift.base in DRAWN:
+        return "it draws other tasks or entities, and the tasks of this world are given"
+    if shift.level > 1 and not scene.calls:
+        return "the task makes no call"
+    silent = [call.name for call in expected if not scene.truth.by_name[call.name].returns]
+    if shift.base == "conflicting_sources" and silent:
+        return f"{silent[0]} does not declare what its results hold"
+    keeps = shift.preserves == "end_state" or shift.file  # a change of tools says itself
+    if scene.clean.outcome.refusal and not keeps:
+        return "the right end is a refusal already"
+    return ""
+
+
+def never(db: Any, rng: Any) -> None:
+    """Draws nothing: the tasks are given."""
 
 
 def _writes(named: Any, listed: list[dict[str, Any]]) -> frozenset[str]:
@@ -366,10 +386,6 @@ def _requests(task: Prepared) -> list[Request]:
     return [Request(bank, task.walks[0])]
 
 
-def _never(db: Any, rng: Any) -> None:
-    """Draws nothing: the tasks are given."""
-
-
 def _told(data: Any) -> dict[str, Any]:
     records = data if isinstance(data, list) else [data]
     found: dict[str, Any] = {}
@@ -379,7 +395,8 @@ def _told(data: Any) -> dict[str, Any]:
     return found
 
 
-def _as_fact(slot: str) -> Fact:
+def as_fact(slot: str) -> Fact:
+    """The fact that a slot named after an argument holds, in the words of its name."""
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|\d+|[A-Z]+", slot)] or [slot]
     label = " ".join(words)
     first, last = words[0], words[-1]

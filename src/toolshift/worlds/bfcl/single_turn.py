@@ -1,0 +1,216 @@
+"""BFCL's single-turn sets: nothing stands behind the functions, so the calls alone are checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolshift.core.tool import Result, Tool, error
+from toolshift.core.world import Truth
+from toolshift.worlds.bfcl import wheel
+from toolshift.worlds.bfcl.multi_turn import EXPECTED
+from toolshift.worlds.bfcl.schemas import KINDS, as_schema, is_valid, shown_name
+
+DONE = "The call was accepted. This function returns nothing."
+Made = list[tuple[str, dict[str, Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class CallsTruth(Truth):
+    """The functions of an entry, of which only the calls count.
+
+    Attributes:
+        entry: of the data set.
+        answers: calls with the values that each argument may have; None where no call is right.
+    """
+
+    entry: Mapping[str, Any]
+    answers: list[dict[str, Any]] | None
+
+    def open(self) -> Any:
+        """Nothing called yet."""
+        return CallsUpstream(self)
+
+
+class CallsUpstream:
+    """The calls of one episode; BFCL's checker judges all of them together at its end.
+
+    Args:
+        truth: of the entry.
+    """
+
+    def __init__(self, truth: CallsTruth) -> None:
+        self.truth = truth
+        self.effects: list[tuple[Any, ...]] = []
+        self._made: Made = []
+        self._over = False
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The functions as they are documented."""
+        return self.truth.tools
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Takes a call down."""
+        if name not in self.truth.by_name:
+            return error("unknown_tool", f"There is no tool named {name}.")
+        self._made.append((name, arguments))
+        if self.truth.answers is None:
+            self.effects.append((name, "no call was right"))
+        return Result(True, DONE, form="text")
+
+    def request_over(self, attempts: int) -> None:
+        """Judges the calls.
+
+        Args:
+            attempts: no matter here.
+        """
+        self._over = True
+        if self.truth.answers is not None:
+            found = verdict(self.truth.entry, self._made, self.truth.answers)
+            self.effects.append(("calls", found or EXPECTED))
+
+    def close(self) -> None:
+        """Ends the episode; where it was broken off, the calls so far must be expected ones."""
+        answers = self.truth.answers
+        if self._over or answers is None:
+            return
+        for made in self._made:
+            if all(verdict(self.truth.entry, [made], [each], "simple") for each in answers):
+                self.effects.append(("calls", "another call was made"))
+
+
+def verdict(
+    entry: Mapping[str, Any], made: Made, answers: list[dict[str, Any]], category: str = ""
+) -> str:
+    """What BFCL's checker finds wrong with the calls for an entry; "" for nothing.
+
+    Args:
+        entry: of the data set.
+        made: names, as they are shown, and arguments.
+        answers: the ground truth.
+        category: how the calls are matched; as the entry says where empty.
+
+    Returns:
+        The type of the error, as BFCL names it.
+    """
+    checker, functions = wheel.ast_checker(), entry["function"]
+    if category:
+        name = next(iter(answers[0]))
+        functions = [each for each in functions if each["name"] == name]
+    try:
+        found = checker.ast_checker(
+            functions,
+            [{name: arguments} for name, arguments in made],
+            answers,
+            language_of(entry),
+            category or category_of(entry),
+            wheel.CHECKED_AS,
+        )
+    except Exception as fault:  # the checker itself stumbles over some values
+        return f"the checker raised {type(fault).__name__}"
+    return "" if found["valid"] else str(found["error_type"])
+
+
+def category_of(entry: Mapping[str, Any]) -> str:
+    """The category of an entry, from its id."""
+    return str(entry["id"]).rpartition("_")[0]
+
+
+def language_of(entry: Mapping[str, Any]) -> Any:
+    """The language in which the functions of an entry are written."""
+    category, languages = category_of(entry), wheel.languages()
+    if "javascript" in category:
+        return languages.JAVASCRIPT
+    return languages.JAVA if "java" in category else languages.PYTHON
+
+
+# -- calls that meet the ground truth --------------------------------------------------------------
+
+
+def expected_calls(entry: Mapping[str, Any], answers: list[dict[str, Any]]) -> Made:
+    """Calls that meet the ground truth.
+
+    An argument has the first of its values that its schema allows; where there is none, it is left
+    out if that is right too, and else has the first.
+    """
+    language = language_of(entry).value
+    documents = {each["name"]: each for each in entry["function"]}
+    found: Made = []
+    for answer in answers:
+        for name, possible in answer.items():
+            told = documents.get(name, {}).get("parameters", {}).get("properties", {})
+            found.append((shown_name(name), _chosen(possible, told, language)))
+    return found
+
+
+def _chosen(
+    possible: Mapping[str, list[Any]], told: Mapping[str, Any], language: str
+) -> dict[str, Any]:
+    """One choice of the arguments of a call."""
+    if language == "python":
+        return {k: v for k, values in possible.items() for v in _first(values, told.get(k))}
+    return {
+        key: as_source(value, told.get(key, {}), language)
+        for key, values in possible.items()
+        for value in _first(values)
+    }
+
+
+def _first(values: list[Any], told: Mapping[str, Any] | None = None) -> Iterator[Any]:
+    """One value of several, the choices inside it settled; nothing for an omission."""
+    found = [_settled(value) for value in values if value != ""]
+    schema = as_schema(told) if told else {}
+    allowed = [value for value in found if value is not None and is_valid(schema, value)]
+    if allowed or (found and "" not in values):
+        yield (allowed or found)[0]
+
+
+def _settled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: chosen
+            for key, inner in value.items()
+            for chosen in (_first(inner) if isinstance(inner, list) else [inner])
+        }
+    return [_settled(each) for each in value] if isinstance(value, list) else value
+
+
+def as_source(value: Any, told: Mapping[str, Any], language: str) -> str:
+    """A value as Java or JavaScript source, as BFCL reads it back.
+
+    Args:
+        value: of the ground truth.
+        told: how the parameter is documented.
+        language: "java" or "javascript".
+
+    Returns:
+        The text that a call passes.
+    """
+    kind = str(told.get("type", "any"))
+    items = told.get("items", {})
+    if isinstance(value, str) or KINDS.get(kind) == "string":
+        return str(value)
+    if isinstance(value, list):
+        inner = [_literal(each, str(items.get("type", "any")), language) for each in value]
+        text = ", ".join(inner)
+        if language == "javascript":
+            return f"[{text}]"
+        array = f"new {items.get('type', 'Object')}[]{{{text}}}"
+        return array if kind == "Array" else f"new ArrayList<>(Arrays.asList({text}))"
+    if isinstance(value, dict):
+        if language == "javascript":
+            return json.dumps(value)
+        puts = " ".join(f'put("{k}", {_literal(v, "any", language)});' for k, v in value.items())
+        return f"new HashMap<String, Object>() {{{{ {puts} }}}}"
+    return _literal(value, kind, language)
+
+
+def _literal(value: Any, kind: str, language: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    suffix = {"long": "L", "float": "f"} if language == "java" else {"Bigint": "n"}
+    return f"{value}{suffix.get(kind, '')}"
