@@ -107,6 +107,88 @@ def test_a_hedge_in_disguise_fails(answer: str) -> None:
     assert not states(answer, "V2W7-Q675", FIELDS)
 
 
+POI = {
+    "XG8V-Z7BK": frozenset({"map_ref"}),
+    "H854-TS78": frozenset({"hours_ref"}),
+    "HQBK-7XTN": frozenset({"season_ref"}),
+    "C2MN-XLFS": frozenset({"entry_code"}),
+    "K7Q2-M9XD": frozenset({"hours_ref"}),
+}
+SHOWN = (frozenset(("XG8V-Z7BK",)), frozenset(("H854-TS78", "HQBK-7XTN", "C2MN-XLFS")))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The hours reference is H854-TS78. Others: map reference XG8V-Z7BK, entry code C2MN-XLFS.",
+        "The hours reference is H854-TS78. Others: season HQBK-7XTN, entry code C2MN-XLFS",
+        "H854-TS78 is the hours reference.\nFurther:\n- season: HQBK-7XTN\n- entry: C2MN-XLFS",
+        "The hours reference is H854-TS78, not to be confused with the season reference HQBK-7XTN.",
+        "Don't mix it up with the season reference HQBK-7XTN: the hours reference is H854-TS78.",
+        "Your hours reference is H854-TS78. For your records: the season reference is HQBK-7XTN.",
+        "The hours reference is H854-TS78. FYI, your season reference is HQBK-7XTN.",
+        "I compared it with the season reference HQBK-7XTN to be sure: it is H854-TS78.",
+        "The hours reference HQBK-7XTN is outdated; use H854-TS78.",
+        "K7Q2-M9XD has been replaced by H854-TS78.",
+        "The hours reference was K7Q2-M9XD. The one you asked for is H854-TS78.",
+        "You want H854-TS78, as opposed to the season reference HQBK-7XTN.",
+        '{"answer": "H854-TS78", "details": {"season_ref": "HQBK-7XTN", "entryCode": "C2MN-XLFS"}}',
+        "Since the first place isn't open, the hours reference is H854-TS78.",
+        "There is no doubt that it is H854-TS78, and it is not outdated.",
+        "I could not find any other code for it: H854-TS78.",
+        "I believe it is H854-TS78.",
+    ],
+)
+def test_one_code_is_stated_and_the_others_are_beside_the_point(answer: str) -> None:
+    assert states(answer, "H854-TS78", POI, SHOWN)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The code you asked for is in here: hours reference H854-TS78, season reference HQBK-7XTN",
+        "What you need is one of these: hours H854-TS78; season HQBK-7XTN.",
+        "You asked for the following.\n- hours: H854-TS78\n- season: HQBK-7XTN\n- entry: C2MN-XLFS",
+        "The answer is HQBK-7XTN. Checked against H854-TS78.",
+        "The answer is HQBK-7XTN. Checked against the hours reference H854-TS78.",
+        "Your season reference is HQBK-7XTN. Compare the hours reference: H854-TS78.",
+        "The hours reference is XG8V-Z7BK. Others: hours reference H854-TS78.",
+        "The hours reference H854-TS78 is outdated; use HQBK-7XTN.",
+        "The hours reference has changed from H854-TS78 to HQBK-7XTN.",
+        "Not sure. One of these: hours reference H854-TS78, season reference HQBK-7XTN.",
+        "The hours reference is H854-TS78. Should it be rejected, enter the season one HQBK-7XTN.",
+        "The hours reference H854-TS78 (60%), the season reference HQBK-7XTN (40%)",
+        "I doubt that H854-TS78 is it.",
+        "I don't think the hours reference is H854-TS78, do not believe H854-TS78.",
+        "It used to be H854-TS78.",
+        "I made this up: H854-TS78",
+        "The hours reference is H854-TS78. Scrap that, it is wrong.",
+        "H854-TS78, I am afraid, has expired.",
+        "Anything but H854-TS78.",
+        "The season reference is H854-TS78 and the hours reference HQBK-7XTN.",
+    ],
+)
+def test_a_code_that_stands_in_a_text_is_not_stated_by_that(answer: str) -> None:
+    assert not states(answer, "H854-TS78", POI, SHOWN)
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        "H dash 8 dash 5 dash 4 dash T dash S dash 7 dash 8",
+        "h eight five four hyphen t s seven eight",
+        "H as in Hotel, 8, 5, 4, minus, T as in Tango, S as in Sierra, 7, 8",
+        "H854&#45;TS78",
+        "H854&ndash;TS78",
+        "H854&amp;#8209;TS78",
+        "H854--TS78",
+    ],
+)
+def test_a_code_for_ears_and_browsers_is_stated(spelt: str) -> None:
+    assert states(f"The hours reference is {spelt}.", "H854-TS78", POI, SHOWN)
+    assert not states(f"The hours reference is {spelt}.", "HQBK-7XTN", POI, SHOWN)
+
+
 def test_a_code_that_is_spelt_letter_by_letter_is_stated() -> None:
     assert states("That is V 2 W 7, Q 6 7 5.", "V2W7-Q675", FIELDS)
     assert states("v 2 w 7 dash q 6 7 5", "V2W7-Q675", FIELDS)

@@ -578,6 +578,206 @@ class ContentParts(ChattyProse):
         return message(parts)
 
 
+# -- further codes beside the answer, and codes spelt for ears and browsers -----------------------
+
+
+class BesideOthers(Words):
+    """Names the answer, and beside it other codes of the record, each as what it is."""
+
+    prose, most = True, 2
+    alone: tuple[str, ...] = ("The {label} is {code}.",)  # where no other code was shown
+
+    def others(self, desk: StyleDesk, answer: str) -> list[tuple[str, str]]:
+        """Other codes as (label, code), those of the answer's own label left out."""
+        found = [(label, code) for code, label in reversed(desk.codes(answer).items())]
+        return [one for one in found if one[0] != desk.label(answer)][: self.most]
+
+    def text(self, desk: StyleDesk, answer: str, attempt: int) -> str:
+        others = self.others(desk, answer)
+        forms = self.forms if others else self.alone
+        listed = ", ".join(f"{label} {code}" for label, code in others)
+        rows = "\n".join(f"- {label}: {code}" for label, code in others)
+        first = others[0] if others else ("", "")
+        return str(desk.pick(forms, attempt)).format(
+            label=desk.label(answer),
+            code=answer,
+            listed=listed,
+            rows=rows,
+            other=first[0],
+            wrong=first[1],
+            name=desk.subject(),
+        )
+
+
+class ListsTheRestApart(BesideOthers):
+    """States the answer, then lists the rest of the record as such."""
+
+    name = "lists_the_rest_apart"
+    forms = (
+        "The {label} is {code}. Others: {listed}.",
+        "{label}: {code}\n\nThe record also has {listed}.",
+        "It's {code}. (Also on file: {listed}.)",
+        "The {label} you need is {code}. Remaining codes of that entry: {listed}.",
+        "I got the {label}, {code}. Besides it the result showed {listed}.",
+        "{code} is the {label}.\n\nFurther codes:\n{rows}",
+    )
+
+
+class WarnsOfAMixUp(BesideOthers):
+    """Says which code the answer is easily taken for."""
+
+    name, most = "warns_of_a_mix_up", 1
+    forms = (
+        "The {label} is {code}, not to be confused with the {other} {wrong}.",
+        "The {label} is {code}. Please do not mistake the {other}, {wrong}, for it.",
+        "{code} is the {label}; {wrong} is only the {other}.",
+        "Take {code}. The {other} ({wrong}) is for something else.",
+        "You want {code}, as opposed to the {other} {wrong}.",
+        "Don't mix it up with the {other} {wrong}: the {label} is {code}.",
+    )
+
+
+class ForTheRecords(BesideOthers):
+    """Adds a code that nobody asked for, for the user's records."""
+
+    name, most = "for_the_records", 1
+    forms = (
+        "Your {label} is {code}. For your records: the {other} is {wrong}.",
+        "The {label} is {code}. In case you ever need it, your {other} is {wrong}.",
+        "The {label} you asked for is {code}. FYI, the {other} is {wrong}.",
+        "{label}: {code}\n\nPS: the {other} is {wrong}, should anybody ask.",
+        "I found the {label}: {code}. By the way, your {other} reads {wrong}.",
+    )
+
+
+class SaysHowItChecked(BesideOthers):
+    """Says by which other code it made sure that it had the right record."""
+
+    name, most = "says_how_it_checked", 1
+    forms = (
+        "The {label} is {code}. I checked the record against the {other} {wrong}.",
+        "The {label} is {code} (verified with the {other}, {wrong}).",
+        "Matched by its {other} {wrong}, the entry has the {label} {code}.",
+        "First I came across {wrong}, but that is the {other}. The {label} is {code}.",
+        "I compared it with the {other} {wrong} to be sure: the {label} is {code}.",
+    )
+
+
+class ReportsThenAnswers(BesideOthers):
+    """A report of what was found on the way, and the answer at its end."""
+
+    name, most = "reports_then_answers", 9
+    forms = (
+        "Found on the way:\n{rows}\n\n**Your {label}: {code}**",
+        "The lookup returned several codes.\n{rows}\n\nThe one you asked for, the {label}, is {code}.",
+        "Related codes:\n{rows}\n\nFinal answer: {code}",
+    )
+
+
+class AnswerWithDetails(BesideOthers):
+    """A JSON object whose answer stands apart from its details."""
+
+    name, most = "answer_with_details", 2
+
+    def text(self, desk: StyleDesk, answer: str, attempt: int) -> str:
+        details = {label.replace(" ", "_"): code for label, code in self.others(desk, answer)}
+        held = {"answer": answer, "details": details} if details else {"answer": answer}
+        return json.dumps(held, indent=desk.pick((None, 2), attempt))
+
+
+class SaysItTwice(Words):
+    """Says the code twice, the second time to be copied."""
+
+    name, prose = "says_it_twice", True
+    forms = (
+        "The {label} is {code}. To copy: {code}",
+        "{code}\n\nThat is the {label}. Again: {code}.",
+        "Your {label} is {code} (`{code}`).",
+    )
+
+
+class NegationsAround(Words):
+    """Denies other things in the same breath: trouble, further codes, doubt."""
+
+    name, prose = "negations_around", True
+    forms = (
+        "It was not easy to find, but the {label} is {code}.",
+        "Nothing else matched, so the {label} is {code}.",
+        "There is no doubt that the {label} is {code}.",
+        "I could not see any other code for it: {code} is the {label}.",
+        "Since the first lookup didn't fail I had no need to retry; the {label} is {code}.",
+        "The {label} is {code}. No other record had that name, and nothing went wrong.",
+        "{code} is the {label}, and it isn't outdated.",
+        "The {label} can't be anything but {code}.",
+    )
+
+
+class Cautious(Words):
+    """Commits to one code with the caution of a careful clerk."""
+
+    name, prose = "cautious", True
+    forms = (
+        "I believe the {label} is {code}.",
+        "As far as I can tell from the record, the {label} is {code}.",
+        "It should be {code}. Let me know if it doesn't work for you.",
+        "The {label} appears to be {code}.",
+        "According to the latest result the {label} is {code}; please double-check if in doubt.",
+    )
+
+
+class SpelledAloud(Words):
+    """Spells the code letter by letter, as a voice assistant does."""
+
+    name, prose = "spelled_aloud", False
+    digits = dict(
+        zip(
+            "23456789",
+            ["two", "three", "four", "five", "six", "seven", "eight", "nine"],
+            strict=True,
+        )
+    )
+
+    def text(self, desk: StyleDesk, answer: str, attempt: int) -> str:
+        letters = answer.replace("-", "")
+        spoken = [self.digits.get(letter, letter) for letter in letters]
+        forms = (
+            " dash ".join(letters),
+            " ".join(letters[:4]) + ", dash, " + " ".join(letters[4:]),
+            " ".join(spoken[:4]) + " hyphen " + " ".join(spoken[4:]),
+            ", ".join(letters[:4]) + " - " + ", ".join(letters[4:]),
+            "-".join(letters),
+            " minus ".join((" ".join(letters[:4]).lower(), " ".join(letters[4:]).lower())),
+        )
+        return f"The {desk.label(answer)} is {desk.pick(forms, attempt)}."
+
+
+class SpelledAloudProse(SpelledAloud):
+    """The same in prose."""
+
+    name, prose = "spelled_aloud_prose", True
+
+
+class HtmlEntities(Words):
+    """Writes for a browser: entities for the hyphen and the spaces."""
+
+    name, prose = "html_entities", True
+    hyphens = ("&#45;", "&ndash;", "&#x2011;", "&#8209;", "&hyphen;", "&minus;", "&#8288;-")
+
+    def spell(self, code: str) -> str:
+        return code.replace("-", "&#45;")
+
+    def text(self, desk: StyleDesk, answer: str, attempt: int) -> str:
+        spelt = answer.replace("-", desk.pick(self.hyphens, attempt))
+        form = desk.pick(("The {label} is&nbsp;{code}.", "<p>{label}: <b>{code}</b></p>"), attempt)
+        return str(form).format(label=desk.label(answer), code=spelt)
+
+
+class HtmlEntitiesTool(HtmlEntities):
+    """The same through final_answer."""
+
+    name, prose = "html_entities_tool", False
+
+
 # -- how a refusal is worded -------------------------------------------------------------------
 
 REFUSALS = {
@@ -1134,6 +1334,8 @@ STYLES: tuple[type[Style], ...] = (
     RefusesWithWords, AsksOwnWords, AsksOnce, AsksInProse, AsksWithReason, AsksAllAtOnce,
     ConfirmsWrites, ConfirmsWritesProse, AnnouncesFirst, ExtraReads, RepeatsReads, ChecksAfterWrite,
     Parallel, ThinksAloud, DictArguments, PrettyArguments, OtherNumbers, NumbersAsStrings,
-    ExplicitOptionals,
+    ExplicitOptionals, ListsTheRestApart, WarnsOfAMixUp, ForTheRecords, SaysHowItChecked,
+    ReportsThenAnswers, AnswerWithDetails, SaysItTwice, NegationsAround, Cautious, SpelledAloud,
+    SpelledAloudProse, HtmlEntities, HtmlEntitiesTool,
 )  # fmt: skip
 BY_NAME = {style.name: style for style in STYLES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Collection
@@ -21,13 +22,16 @@ _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|$)", re.IGNORECASE | re.DOTALL)
 _ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
 _LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
-_LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-?\s?({_LETTER}{{4}})(?![A-Z0-9])")
+_LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-{{0,2}}\s?({_LETTER}{{4}})(?![A-Z0-9])")
+_NUMBERS = ("TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
+_DIGIT = dict(zip(_NUMBERS, "23456789", strict=True))
+_LETTER_ALOUD = rf"({_LETTER}|{'|'.join(_DIGIT)})"
+_AS_IN = r"(?:\s(?:AS\sIN|FOR|LIKE)\s[A-Z]+)?"
+_PAUSE = r"(?:[\s,./-]|\b(?:DASH|HYPHEN|MINUS)\b){1,8}?"
 _SPELT = re.compile(
-    rf"(?<![A-Z0-9])({_LETTER})"
-    + rf"(?:[\s,.]{{1,2}}(?:-\s?|DASH\s|HYPHEN\s)?({_LETTER}))" * 7
-    + r"(?![A-Z0-9])"
+    rf"(?<![A-Z0-9]){_LETTER_ALOUD}" + rf"{_AS_IN}{_PAUSE}{_LETTER_ALOUD}" * 7 + r"(?![A-Z0-9])"
 )
-"""A code that is spelt letter by letter, as one reads it aloud."""
+"""A code that is spelt letter by letter, as one reads it aloud: "Q dash 7", "B as in Bravo"."""
 _SHAPE = re.compile(r"(?<![^\W_])[^\W_]{4}\s?-?\s?[^\W_]{4}(?![^\W_])")
 _DISOWNED = re.compile(
     r"\W{0,3}\s*(is|was|are|were|looks|seems)(\s+\w+){0,2}?(n't|\s+not|\s+(wrong|incorrect|false|"
@@ -69,15 +73,24 @@ def fold(text: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """The text without thoughts that leaked into it (`<think>...</think>`), JSON escapes read."""
+    """The text without thoughts that leaked into it (`<think>...</think>`), escapes read.
+
+    Escapes are those of JSON (`\\u2011`) and of HTML (`&#45;`, also where it was escaped twice).
+    """
     said = _THOUGHT.sub("", text) if "<" in text else text
+    said = html.unescape(html.unescape(said)) if "&" in said else said
     return _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), said) if "\\u" in said else said
 
 
 def bare(text: str) -> str:
     """The folded text without thoughts and markup: emphasis, backticks, boxes and brackets."""
+    return re.sub(r"[()]", " ", with_parentheses(text))
+
+
+def with_parentheses(text: str) -> str:
+    """The same as `bare`, sign for sign, with its round parentheses left in."""
     text = _BOXED.sub(r"\1", fold(spoken(text))).replace("$", " ")
-    return re.sub(r"[\[\]{}<>()]", " ", re.sub(r"[*_`\\]", "", text))
+    return re.sub(r"[\[\]{}<>]", " ", re.sub(r"[*_`\\]", "", text))
 
 
 def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
@@ -93,7 +106,19 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
     Returns:
         The codes with their places, a code once for each time that it stands there.
     """
-    text = bare(text)
+    return codes_of_bare(bare(text), shown)
+
+
+def codes_of_bare(text: str, shown: Collection[str]) -> list[Stated]:
+    """The codes of a text that is without markup already; see `codes_in`.
+
+    Args:
+        text: what `bare` or `with_parentheses` gave.
+        shown: the codes that were shown.
+
+    Returns:
+        The codes with their places in that text.
+    """
     found = []
     for match in _LOOSE.finditer(text.upper() if text.isascii() else _upper(text)):
         code = f"{match[1]}-{match[2]}"
@@ -107,21 +132,36 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
     return found
 
 
-def disguised_codes(text: str, shown: Collection[str]) -> tuple[set[str], set[str]]:
-    """Codes that a person reads in a text and `codes_in` does not.
+def written_out(text: str, shown: Collection[str]) -> str:
+    """The text with each code that is spelt letter by letter written as it was shown.
+
+    Args:
+        text: folded.
+        shown: the codes that were shown; letters of another code stay as they are.
+
+    Returns:
+        The text, which is the same where nothing is spelt.
+    """
+    parts, end = [], 0
+    for match in _SPELT.finditer(_upper(text)):
+        letters = "".join(_DIGIT.get(letter, letter) for letter in match.groups())
+        code = f"{letters[:4]}-{letters[4:]}"
+        if code in shown:
+            parts += [text[end : match.start()], code]
+            end = match.end()
+    return "".join((*parts, text[end:]))
+
+
+def imitated_codes(text: str) -> set[str]:
+    """Words that letters of other scripts make look like a code.
 
     Args:
         text: the text; it is read without markup (`bare`).
-        shown: the codes that were shown.
 
     Returns:
-        Codes that were shown and are spelt letter by letter; words that letters of other scripts
-        make look like a code.
+        The words as they stand there.
     """
-    plain = bare(text)
-    letters = ("".join(match.groups()) for match in _SPELT.finditer(_upper(plain)))
-    spelt = {code for word in letters if (code := f"{word[:4]}-{word[4:]}") in shown}
-    return spelt, {word for word in _SHAPE.findall(plain) if _imitates(word)}
+    return {word for word in _SHAPE.findall(bare(text)) if _imitates(word)}
 
 
 def _imitates(word: str) -> bool:

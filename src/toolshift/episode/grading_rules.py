@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
-from toolshift.core.reading import Stated, bare, codes_in, disguised_codes, fold
+from toolshift.core.reading import fold, imitated_codes
 from toolshift.core.scene import Scene
 from toolshift.core.statement import says
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
+from toolshift.episode.code_roles import FILLERS, Mention, read_roles
 
 Fields = Mapping[str, frozenset[str]]
 """Codes that were shown, each with the fields that it came from; none where that is not known."""
@@ -21,17 +21,7 @@ Fields = Mapping[str, frozenset[str]]
 Results = Sequence[frozenset[str]]
 """The codes of each result that showed any."""
 
-_HEDGE = re.compile(
-    r"\b(or|either|maybe|perhaps|possibly|alternatively|otherwise|if (not|that|this|it)|fall ?back"
-    r"|try)\b",
-    re.IGNORECASE,
-)
-_ATTEMPT = re.compile(r"\btry\W", re.IGNORECASE)
-"""Before the first of several codes: it is offered as a guess."""
-_FILLER = frozenset(("and", "also", "the", "then", "plus", "next", "are", "is", "codes", "code"))
-_MARK = re.compile(r"\b(your|you (asked|need|want|requested)|requested|asked for|answer)\b")
-"""What singles a code out as the one that was asked for."""
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
@@ -52,21 +42,17 @@ def codes_of_results(steps: Sequence[Step]) -> Results:
     return tuple(codes for codes in found if codes)
 
 
-def _is_dump(
-    stated: set[str], expected: str, results: Results, in_data: bool, marked: bool
-) -> bool:
-    """Whether an answer hands on every code of a result, or all there are: nothing was chosen.
+def _is_dump(stated: set[str], expected: str, results: Results, in_data: bool) -> bool:
+    """Whether an answer hands on every code of a result, or all there are.
 
-    Three codes of a result are a dump whatever is said of them, and so are two that stand in data.
-    Else one must be singled out, where the result with the right code is handed on, or all are.
+    Three codes of a result are a dump whichever result it is, and so are two that stand in data.
     """
     fewest = 2 if in_data else 3
     if any(len(codes) >= fewest and codes <= stated for codes in results):
         return True
     sources = [codes for codes in results if expected in codes]
     whole = frozenset[str]().union(*results)
-    handed_on = any(len(codes) >= 2 and codes <= stated for codes in (*sources, whole))
-    return handed_on and not marked
+    return any(len(codes) >= 2 and codes <= stated for codes in (*sources, whole))
 
 
 def is_right(ask: Ask, answer: str, fields: Fields, results: Results = ()) -> bool:
@@ -116,11 +102,12 @@ def is_decisive(scene: Scene, step: Step) -> bool:
 def states(answer: str, expected: str, fields: Fields, results: Results = ()) -> bool:
     """Whether an answer states the expected code as the thing that was asked for.
 
-    A code that is said not to be it is not offered. Another code of the same field, or of a field
-    that is not known, makes a list of guesses, and so does a word that letters of other scripts
-    make look like a code. Codes of other fields do no harm where each is named in words, no other
-    has the name of the field that was asked for, and not all codes of a result are handed on. A
-    code that was shown may be spelt letter by letter.
+    A code that is said not to be it, or no longer, or to be made up, is not offered. Beside another
+    code the expected one has to be stated in words, and words have to say what the other one is.
+    It is a list of guesses where one is offered in case that another fails, where another code is
+    of the same field or of none that is known, is called what was asked for, or is a word that
+    letters of other scripts make look like a code, and where the codes of a result are handed on
+    and none is singled out. A code that was shown may be spelt letter by letter.
 
     Args:
         answer: what the agent said.
@@ -131,63 +118,90 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
     Returns:
         True where the answer offers the code and says what every other one is.
     """
-    stated = codes_in(answer, fields)
+    told = read_roles(answer, fields)
     if not CODE.fullmatch(expected):
-        return not stated and fold(expected) in fold(answer)
-    spelt, imitated = disguised_codes(answer, fields)
-    offered = [one for one in stated if not one.negated]
-    codes = {one.code for one in offered}
-    if not codes and not imitated:
-        return spelt == {expected}
-    if expected not in codes or imitated or spelt - codes:
+        return not told.mentions and fold(expected) in fold(answer)
+    disowned = {one.code for one in told.mentions if one.disowned}
+    offered = [one for one in told.mentions if not one.disowned]
+    others = [one for one in offered if one.code != expected]
+    mine = [one for one in offered if one.code == expected]
+    if not mine or expected in disowned or imitated_codes(answer):
         return False
-    others = codes - {expected}
-    asked = fields.get(expected, frozenset())
-    if any(not fields.get(code) or fields[code] & asked for code in others):
+    if not others:
+        return True
+    asked = {field.split("_")[0] for field in fields.get(expected, ())}
+    if told.leaves_choice or any(one.is_guess for one in offered):
         return False
-    marked = not others or _is_singled_out(bare(answer), offered, expected)
+    marked = any(one.is_asked_for for one in mine)
+    if not all(_is_told_apart(one, fields, expected, asked, marked) for one in others):
+        return False
+    stated = _is_stated(mine, offered, asked)
     in_data = bool(re.search(r"[{<]", answer))
-    if others and _is_dump({one.code for one in stated}, expected, results, in_data, marked):
+    codes = {one.code for one in told.mentions}
+    dumped = _is_dump(codes, expected, results, in_data)
+    return stated and (not dumped or _is_singled_out(mine, others, in_data))
+
+
+def guesses_among(answer: str, fields: Fields) -> bool:
+    """Whether an answer offers several codes, so that a reader has to guess which is meant.
+
+    Args:
+        answer: what the agent said.
+        fields: the codes that the agent was shown, with the fields that they came from.
+
+    Returns:
+        False where one is stated and the others are disowned or beside the point.
+    """
+    told = read_roles(answer, fields)
+    offered = [one for one in told.mentions if not one.disowned]
+    if len({one.code for one in offered}) < 2:
         return False
-    return not others or _told_apart(bare(answer), offered, expected, asked)
+    main = {one.code for one in offered if one.is_asked_for and not one.is_aside}
+    main = main or {one.code for one in offered if not one.is_aside}
+    return told.leaves_choice or any(one.is_guess for one in offered) or len(main) != 1
 
 
-def _is_singled_out(text: str, offered: list[Stated], expected: str) -> bool:
-    """Whether words say of the expected code, and of no other, that it was asked for."""
-    named = zip(offered, _names(text, offered), strict=True)
-    marks = {one.code for one, name in named if _MARK.search(name)}
-    return marks == {expected}
+def _is_told_apart(
+    one: Mention, fields: Fields, expected: str, asked: set[str], marked: bool
+) -> bool:
+    """Whether words say of another code that it is another.
 
-
-def _told_apart(text: str, offered: list[Stated], expected: str, asked: frozenset[str]) -> bool:
-    """Whether words say what each code is, and which one is meant."""
-    if any(_HEDGE.search(text[a.end : b.start]) for a, b in pairwise(offered)):
+    It has the name of its own field, or is beside the point; where the expected code is called what
+    was asked for (`marked`), any words do.
+    """
+    own = fields.get(one.code, frozenset())
+    if not own or one.is_asked_for:
         return False
-    if _ATTEMPT.search(text[: offered[0].start]):
-        return False
-    named = list(zip(offered, _names(text, offered), strict=True))
-    labels = [
-        frozenset(_WORD.findall(name)[-4:]) - _FILLER for one, name in named if one.code != expected
-    ]
-    own = " ".join(name for one, name in named if one.code == expected)
-    if not all(labels):
-        return False
-    words = {field.split("_")[0] for field in asked}
-    if any(words & label for label in labels):
-        return False
-    mine = frozenset(_WORD.findall(own)[-4:]) - _FILLER
-    return mine not in labels
+    if own & fields.get(expected, frozenset()):
+        return marked or one.is_compared
+    names = {field.split("_")[0] for field in own}
+    called = [word for word in _words(one.name) if word in names | asked]
+    if called and called[-1 if one.is_named_before else 0] in asked - names:
+        return one.is_compared
+    said = {*_words((*one.lead[-8:], *one.tail[:8]))}
+    return bool(names & said or (marked and said - FILLERS)) or one.is_compared or one.is_extra
 
 
-def _names(text: str, offered: list[Stated]) -> list[str]:
-    """The words that name each code: those before it, or after it where the text starts so."""
-    text = text.lower()
-    starts, ends = [one.start for one in offered], [one.end for one in offered]
-    if re.search(r"[^\W\d_]", text[: starts[0]]):
-        spans = zip([0, *ends[:-1]], starts, strict=True)
-    else:
-        spans = zip(ends, [*starts[1:], len(text)], strict=True)
-    return [text[start:end] for start, end in spans]
+def _is_stated(mine: Sequence[Mention], offered: Sequence[Mention], asked: set[str]) -> bool:
+    """Whether the expected code is stated: by the name of what was asked for, or first of all."""
+    main = [one for one in mine if not (one.is_compared or one.is_extra or one.is_listed)]
+    named = any(one.is_asked_for or asked & {*_words((*one.name, *one.tail))} for one in main)
+    first = next((one for one in offered if not one.is_aside), None)
+    return bool(main) and (named or first in main)
+
+
+def _is_singled_out(mine: Sequence[Mention], others: Sequence[Mention], in_data: bool) -> bool:
+    """Whether the expected code alone is called what was asked for, or all others are aside."""
+    rivals = [one for one in others if not one.is_aside]
+    if not rivals:
+        return not in_data or any(one.is_asked_for for one in mine)
+    marked = any(one.is_asked_for or (one.is_yours and not in_data) for one in mine)
+    return marked and not any(one.is_yours for one in rivals)
+
+
+def _words(tokens: Sequence[str]) -> list[str]:
+    """The plain words of tokens, those that are joined ("map_ref") one by one."""
+    return [word for token in tokens for word in _WORD.findall(token)]
 
 
 def effects_of(steps: Sequence[Step]) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from toolshift.core.message import CODE
-from toolshift.core.reading import Stated, bare, codes_in, fold, spoken
+from toolshift.core.reading import Stated, bare, codes_in, fold, spoken, written_out
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')]*\s+|\n+|\s\|\s")
 _WANTED = re.compile(r"\b([a-z]+) (?:reference|ref|code|number|handle|id)\b", re.IGNORECASE)
@@ -68,10 +68,10 @@ class Message:
     """
 
     def __init__(self, text: str, shown: str = "", request: str = "") -> None:
-        self.text = fold(spoken(text)).strip()
         self._shown = fold(shown)
         self._request = fold(request)
         self._known = set(CODE.findall(self._shown))
+        self.text = written_out(fold(spoken(text)).strip(), self._known)
         self._names = sorted(set(_NAME.findall(self._request)))
         self._wanted = {word.lower() for word in _WANTED.findall(self._request)} - _COMMON
         self._sentences = [s for s in _SENTENCE.split(self.text) if s.strip(" |-*#>`")]
