@@ -11,7 +11,7 @@ from connect.test_proxy import shifting, visit
 from mcp import Client
 
 from toolshift.connect.mcp.shifted_server import ShiftOptions
-from toolshift.connect.trace import Redactor, Trace
+from toolshift.connect.trace import READ, Redactor, Trace
 from toolshift.core.errors import UsageError
 
 
@@ -99,3 +99,32 @@ def test_a_session_without_shifts_ends_without_a_word(
     visit(work, ShiftOptions(), trace=Trace(file))
     assert len(file.read_text().splitlines()) == 1
     assert not capfd.readouterr().err
+
+
+def test_a_secret_that_the_limit_cuts_in_two_is_hidden() -> None:
+    known = "swordfish" * 4
+    redactor = Redactor((known,))
+    gone = "sk-" + "a1" * 1_000 + " "
+    for place in range(READ - 60, READ, 7):
+        # What is taken out makes room, so that the end of what was read would be kept.
+        text = (gone * 40)[:place] + " " + known + "tail" * 100
+        kept = redactor.text(text)
+        assert "swordf" not in kept
+        assert "a1a1" not in kept
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("use sk-ant-api03-Ab_c-dEf0123456789xyz now", "Ab_c-dEf0123456789xyz"),
+        ("use rk_live_0123456789abcdef", "0123456789abcdef"),
+        ("t=eyJhbGciOiJI.eyJzdWIiOiIx.abc-def", "eyJhbGciOiJI"),
+        ("x" * 80 + "_api_key=hunter2hunter2", "hunter2"),
+    ],
+)
+def test_keys_are_hidden_whole(text: str, secret: str) -> None:
+    assert secret not in Redactor().text(text)
+
+
+def test_words_with_hyphens_are_no_keys() -> None:
+    assert Redactor().text("sk-one-two-three-four-five") == "sk-one-two-three-four-five"

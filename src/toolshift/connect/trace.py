@@ -20,6 +20,9 @@ from toolshift.core.tool import JSON
 GONE = "[redacted]"
 LONGEST = 20_000
 """Characters of one text that a trace keeps."""
+LONGEST_SECRET = 4_096
+READ = 2 * LONGEST
+"""Characters that are read for it: secrets that are taken out make room for what comes after."""
 DEEPEST = 40
 SHORTEST = 6
 """Characters of a value that is taken for a secret wherever it turns up."""
@@ -30,16 +33,18 @@ _SECRET_KEY = re.compile(
 )
 _SECRET_TEXT = re.compile(
     r"(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
-    r"|\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9]{12,}"
     r"|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bnpm_\w{20,}"
     r"|\bxox[abprs]-[\w-]{10,}|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bhf_[A-Za-z0-9]{16,}"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
     re.DOTALL,
 )
+_KEY = re.compile(r"\b(?:sk|pk|rk)[-_][\w-]{12,}")
+_RANDOM = re.compile(r"[A-Za-z0-9]{12}")
+"""What a key has and a word with hyphens has not."""
 _ASSIGNED = re.compile(
-    r"(?P<head>[\"']?(?P<key>[\w.-]{2,60})[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;&<>{}]{4,})"
+    r"(?P<head>[\"']?(?<![\w.-])(?P<key>[\w.-]{2,})[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;&<>{}]{4,})"
 )
 
 
@@ -72,12 +77,21 @@ class Redactor:
         return self.text(value) if isinstance(value, str) else value
 
     def text(self, text: str) -> str:
-        """A text without secrets."""
-        cut = text[: 2 * LONGEST]
-        cut = self._known.sub(GONE, cut) if self._known else cut
-        cut = _ASSIGNED.sub(_without_value, _SECRET_TEXT.sub(GONE, cut))
-        more = len(text) - LONGEST
-        return f"{cut[:LONGEST]}... [{more} more]" if more > 0 else cut
+        """A text without secrets; the time that it takes grows with what is kept of the text."""
+        read = text[:READ]
+        clean = self._known.sub(GONE, read) if self._known else read
+        clean = _KEY.sub(_without_key, _SECRET_TEXT.sub(GONE, clean))
+        clean = _ASSIGNED.sub(_without_value, clean)
+        if len(text) <= LONGEST:
+            return clean
+        # A secret that the end of what was read cuts in two is not known for one.
+        safe = clean[:-LONGEST_SECRET] if len(text) > READ else clean
+        kept = safe[:LONGEST]
+        return f"{kept}... [{len(text) - LONGEST} more]"
+
+
+def _without_key(found: re.Match[str]) -> str:
+    return GONE if _RANDOM.search(found[0], 3) else found[0]
 
 
 def _without_value(found: re.Match[str]) -> str:

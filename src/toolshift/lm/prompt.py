@@ -48,7 +48,7 @@ _LITERALS: dict[str, Any] = {"True": True, "False": False, "None": None}
 _LITERAL = re.compile(r"(True|False|None)\b")
 _SINGLE_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
 _FENCE = re.compile(r"^```[\w-]*\n(.*?)\n?```$", re.DOTALL)
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
+_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY_WORDS = frozenset(
@@ -310,20 +310,18 @@ def _read(text: str) -> Reply:
     calls = _json_calls(body)
     if calls:
         return Reply(calls=calls)
-    prose: list[str] = []
-    calls = ()
-    for line in body.split("\n"):
-        call = _well_formed(line.strip())
-        calls, prose = ((*calls, call), prose) if call else (calls, [*prose, line])
+    lines = [(line, _well_formed(line.strip())) for line in body.split("\n")]
+    calls = tuple(call for _, call in lines if call)
     if calls:
-        return Reply(text="\n".join(prose).strip(), calls=calls)
+        prose = "\n".join(line for line, call in lines if not call)
+        return Reply(text=prose.strip(), calls=calls)
     malformed = _malformed(body)
     return Reply(calls=(malformed,)) if malformed else Reply(text=stripped)
 
 
 def _json_calls(body: str) -> tuple[Call, ...]:
     """Calls spelled as JSON objects, a habit of many chat models."""
-    pieces = _TAGGED.findall(body) or ([body] if body.startswith(("{", "[")) else [])
+    pieces = [piece.strip() for piece in _TAGGED.findall(body)] or ([body] if body.startswith(("{", "[")) else [])
     calls: list[Call] = []
     for piece in pieces:
         try:

@@ -24,9 +24,14 @@ from toolshift.data.conversation import (
 )
 from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
 
-_TOOLS = re.compile(r"(<tools>\s*)(.*?)(\s*</tools>)", re.DOTALL)
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
-_RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
+
+
+def _tagged(tag: str) -> re.Pattern[str]:
+    """What stands in a tag; nothing is read twice, however many tags are never closed."""
+    return re.compile(rf"<{tag}>([^<]*+(?:<(?!/?{tag}>)[^<]*+)*+)</{tag}>")
+
+
+_TOOLS, _CALL, _RESPONSE = map(_tagged, ("tools", "tool_call", "tool_response"))
 
 
 class Hermes:
@@ -89,7 +94,7 @@ def _listed(row: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> list[
     for turn in turns:
         match = _TOOLS.search(turn["value"])
         if match:
-            return _parsed_tools(match[2])
+            return _parsed_tools(match[1].strip())
     return []
 
 
@@ -139,9 +144,9 @@ def _results(value: str, place: int) -> list[Message]:
     """The results of a turn; what stands in no tag is one result."""
     found = []
     for match in _RESPONSE.finditer(value):
-        name, content = "", match[1]
+        name, content = "", match[1].strip()
         try:
-            said = msgspec.json.decode(match[1])
+            said = msgspec.json.decode(content)
         except (msgspec.DecodeError, RecursionError):
             said = None
         if isinstance(said, dict) and {"name", "content"} <= said.keys():
@@ -186,8 +191,11 @@ def _response(message: Message) -> str:
 
 def _with_tools(text: str, tools: list[Any], before: re.Match[str] | None) -> str:
     """A system text with its tools, written as they were before."""
-    begin, end = (before[1], before[3]) if before else ("<tools>\n", "\n</tools>")
-    in_lines = before is not None and not before[2].startswith("[")
+    inner = before[1] if before else "\n[]\n"
+    content = inner.strip()
+    begin, _, end = inner.partition(content) if content else (inner, "", "")
+    begin, end = f"<tools>{begin}", f"{end}</tools>"
+    in_lines = not content.startswith("[")
     told = "\n".join(map(encoded, tools)) if in_lines else encoded(tools)
     if TOOLS_HERE not in text:
         return text if before else f"{text}\n{begin}{told}{end}"

@@ -1,0 +1,85 @@
+"""Whatever reads text of an agent, a model, a server or a file takes time that grows as the text does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from toolshift.connect.trace import Redactor
+from toolshift.core.calls import read_arguments
+from toolshift.core.reading import codes_in, fold
+from toolshift.core.statement import says
+from toolshift.core.text import one_line, visible
+from toolshift.data.formats import hermes, toolace
+from toolshift.episode.prose import read_prose
+from toolshift.interop.text_records import pieces
+from toolshift.lm.prompt import parse_reply
+from toolshift.report.html.figures import shown
+
+SMALL, TIMES = 2_000, 8
+"""Characters of the shorter text, and how much longer the other one is."""
+SLACK = 3.0
+"""How much more than in proportion the longer may take; what grows with the square takes 8 times as much."""
+QUICK = 0.15
+"""Seconds of CPU under which nothing is compared: noise."""
+
+
+def _hermes(text: str) -> object:
+    turns = [{"from": "system", "value": text}, {"from": "gpt", "value": text}]
+    return hermes.Hermes().read({"conversations": turns})
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "a local model's reply": parse_reply,
+    "arguments": read_arguments,
+    "prose": lambda text: read_prose(text, text[:500], "Find it."),
+    "a typed answer": lambda text: (says(text, "12"), says(text, "2026-03-03"), says(text, "open")),
+    "codes": lambda text: list(codes_in(text, {"AB-12", "Q7-K2"})),
+    "folding": fold,
+    "records in a server's text": pieces,
+    "secrets": Redactor(("opensesame",)).clean,
+    "ToolACE calls": lambda text: toolace.read_calls(text, ["a", "b"]),
+    "Hermes turns": _hermes,
+    "the terminal": lambda text: (visible(text), one_line(text)),
+    "the page": shown,
+}
+UNITS = [
+    "tool ", "a ", " ", "\n", "a()\n", "a(b=\"c\")\n", "[", "{", "(", '"', "\\", "`", "```\n", "-", "_", "*",
+    "<tool_call>", "<tool_call>x ", "</tool_call>", "<tools>", "sk-", "-eyJ", "Bearer ", "key=", "://a:", "-----BEGIN ",
+    "AB-12 ", "The code is Q7-K2. ", "12 ", "3 March 2026, ", "not ", "I cannot ", "?", "&#45;", "<a", "1,",
+    "a: b\n", "- a\n", "|a|b|\n", "a,b\n", '{"a":', '{"name": "a", "arguments": {}}\n', "\u2011", "\u202e", "\x1b[",
+]  # fmt: skip
+STARTS = ["<tool_call>x", "a(b=", '{"name": "a", "arguments": "', "<tool_response>x"]
+FILLERS = [" ", "a", "(", "\\", "<", "-"]
+
+
+def _seconds(read: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    try:
+        read(text)
+    except (ValueError, RecursionError):
+        pass
+    return time.process_time() - start
+
+
+def _texts(length: int) -> dict[str, str]:
+    """One thing over and again, some after a beginning that asks for an end, which never comes."""
+    made = [("", unit) for unit in UNITS] + [(start, unit) for start in STARTS for unit in FILLERS]
+    return {
+        start + unit: start + (unit * (length // len(unit) + 1))[:length] + "y"
+        for start, unit in made
+    }
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_time_grows_with_the_text(reader: str) -> None:
+    read = READERS[reader]
+    long = _texts(SMALL * TIMES)
+    for name, text in _texts(SMALL).items():
+        took = _seconds(read, long[name])
+        if took > QUICK:
+            short = min(_seconds(read, text) for _ in range(2))
+            assert took < SLACK * TIMES * short, f"{name!r}: {short:.3f} s, then {took:.3f} s"
