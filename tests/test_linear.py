@@ -1,10 +1,10 @@
-"""Whatever reads text of an agent, a model, a server or a file takes time that grows as the text does."""
+"""Whatever reads foreign text takes time that grows as the text does, and no faster."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from toolshift.report.html.figures import shown
 SMALL, TIMES = 2_000, 8
 """Characters of the shorter text, and how much longer the other one is."""
 SLACK = 3.0
-"""How much more than in proportion the longer may take; what grows with the square takes 8 times as much."""
+"""How much more than in proportion the longer may take; with the square it is eight times."""
 QUICK = 0.15
 """Seconds of CPU under which nothing is compared: noise."""
 
@@ -47,21 +47,60 @@ READERS: dict[str, Callable[[str], object]] = {
     "the page": shown,
 }
 UNITS = [
-    "tool ", "a ", " ", "\n", "a()\n", "a(b=\"c\")\n", "[", "{", "(", '"', "\\", "`", "```\n", "-", "_", "*",
-    "<tool_call>", "<tool_call>x ", "</tool_call>", "<tools>", "sk-", "-eyJ", "Bearer ", "key=", "://a:", "-----BEGIN ",
-    "AB-12 ", "The code is Q7-K2. ", "12 ", "3 March 2026, ", "not ", "I cannot ", "?", "&#45;", "<a", "1,",
-    "a: b\n", "- a\n", "|a|b|\n", "a,b\n", '{"a":', '{"name": "a", "arguments": {}}\n', "\u2011", "\u202e", "\x1b[",
-]  # fmt: skip
+    "tool ",
+    "a ",
+    " ",
+    "\n",
+    "a()\n",
+    'a(b="c")\n',
+    "[",
+    "{",
+    "(",
+    '"',
+    "\\",
+    "`",
+    "```\n",
+    "-",
+    "_",
+    "*",
+    "<tool_call>",
+    "<tool_call>x ",
+    "</tool_call>",
+    "<tools>",
+    "sk-",
+    "-eyJ",
+    "Bearer ",
+    "key=",
+    "://a:",
+    "-----BEGIN ",
+    "AB-12 ",
+    "The code is Q7-K2. ",
+    "12 ",
+    "3 March 2026, ",
+    "not ",
+    "I cannot ",
+    "?",
+    "&#45;",
+    "<a",
+    "1,",
+    "a: b\n",
+    "- a\n",
+    "|a|b|\n",
+    "a,b\n",
+    '{"a":',
+    '{"name": "a", "arguments": {}}\n',
+    "‑",
+    "\u202e",
+    "\x1b[",
+]
 STARTS = ["<tool_call>x", "a(b=", '{"name": "a", "arguments": "', "<tool_response>x"]
 FILLERS = [" ", "a", "(", "\\", "<", "-"]
 
 
 def _seconds(read: Callable[[str], object], text: str) -> float:
     start = time.process_time()
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         read(text)
-    except (ValueError, RecursionError):
-        pass
     return time.process_time() - start
 
 

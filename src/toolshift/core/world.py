@@ -110,7 +110,7 @@ class TruthSession:
                 f"{said}, called with {arguments}: raise toolshift.ToolFailure(code, message) for "
                 "what an agent may do wrong"
             ) from fault
-        if not isinstance(data, list if tool.many else dict):
+        if tool.returns and not isinstance(data, list if tool.many else dict):
             raise WorldFault(_no_record(tool, data, defined_at(action)))
         return Result(True, data, tool.returns)
 

@@ -321,7 +321,9 @@ def _read(text: str) -> Reply:
 
 def _json_calls(body: str) -> tuple[Call, ...]:
     """Calls spelled as JSON objects, a habit of many chat models."""
-    pieces = [piece.strip() for piece in _TAGGED.findall(body)] or ([body] if body.startswith(("{", "[")) else [])
+    pieces = [piece.strip() for piece in _TAGGED.findall(body)]
+    if not pieces and body.startswith(("{", "[")):
+        pieces = [body]
     calls: list[Call] = []
     for piece in pieces:
         try:

@@ -25,7 +25,6 @@ from toolshift.data.conversation import (
 from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
 
 
-
 def _tagged(tag: str) -> re.Pattern[str]:
     """What stands in a tag; nothing is read twice, however many tags are never closed."""
     return re.compile(rf"<{tag}>([^<]*+(?:<(?!/?{tag}>)[^<]*+)*+)</{tag}>")
