@@ -27,6 +27,8 @@ FOUND = [
     ('state.code("shelf", book_id)', '"S1"', "have the one answer 'S1'"),
 ]  # fmt: skip
 RAISED = [
+    ('Field((fact,), fact)', 'Field(("x", fact), fact)', "'x.book_id' of find_book, .* in none of"),
+    ("def build(self, seed, size, pool)", "def build(self, seed)", "build.* takes 2 positional"),
     ('Param("book_id", "book_id"', 'Param("book_id", "bookid"', "did you mean book_id"),
     ('arguments["title"]', 'arguments["titel"]', "find_book raised KeyError: 'titel'"),
     ("shelf reference\", \"shelf_ref", "shelf reference\", \"shelf_reff", "did you mean shelf_ref"),

@@ -86,5 +86,11 @@ def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
 
 
 def _number(value: Any, field: Field) -> float | int:
-    number = round(float(value) / field.scale, 6)
+    try:
+        number = round(float(value) / field.scale, 6)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the field {'.'.join(field.path)!r} is declared as type={field.type!r}, and its value "
+            f"is {value!r:.60}"
+        ) from None
     return int(number) if field.type == "integer" else number

@@ -106,10 +106,9 @@ class TruthSession:
         except Exception as fault:
             place = "" if place_of(fault) else defined_at(action)
             said = placed(f"the action of {name} raised {described(fault)}", place)
-            raise WorldFault(
-                f"{said}, called with {arguments}: raise toolshift.ToolFailure(code, message) for "
-                "what an agent may do wrong"
-            ) from fault
+            advice = "raise toolshift.ToolFailure(code, message) for what an agent may do wrong"
+            advice = f": {advice}" if isinstance(fault, LookupError | ValueError) else ""
+            raise WorldFault(f"{said}, called with {arguments}{advice}") from fault
         if tool.returns and not isinstance(data, list if tool.many else dict):
             raise WorldFault(_no_record(tool, data, defined_at(action)))
         return Result(True, data, tool.returns)
@@ -241,7 +240,8 @@ def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
     except UsageError:
         raise
     except Exception as fault:
-        raise WorldFault(f"{called} raised {described(fault)}") from fault
+        place = "" if place_of(fault) else defined_at(world.build)
+        raise WorldFault(f"{placed(f'{called} raised {described(fault)}', place)}") from fault
     if not hasattr(db, "seed"):
         said = f"{called} returned {type(db).__name__} without an attribute `seed`"
         raise WorldFault(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
-from toolshift.core.form import show
+from toolshift.core.form import facts, show
 from toolshift.core.names import nearest
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Result, Tool
@@ -18,12 +19,14 @@ class TruthBackend:
 
     def __init__(self, session: TruthSession) -> None:
         self.session = session
+        self.seen: list[tuple[str, Result]] = []
 
     def tools(self) -> tuple[Tool, ...]:
         return self.session.tools()
 
     def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, Result]:
         result = self.session.call(name, arguments)
+        self.seen.append((name, result))
         try:
             return show(result), result
         except (TypeError, ValueError) as fault:
@@ -70,7 +73,7 @@ def _answer(world: World, backend: TruthBackend, ask: Ask) -> str:
     except UsageError:
         raise
     except Impossible as fault:
-        said = f"solving {ask.text!r} needs {_lacking(fault, backend.tools(), ask)}"
+        said = f"solving {ask.text!r} needs {_lacking(fault, backend, ask)}"
         raise WorldFault(placed(said, place_of(fault) or defined_at(ask.solve))) from fault
     except Exception as fault:
         said = f"solving {ask.text!r} raised {described(fault)}"
@@ -82,8 +85,40 @@ def _answer(world: World, backend: TruthBackend, ask: Ask) -> str:
     return answer
 
 
-def _lacking(fault: Impossible, tools: tuple[Tool, ...], ask: Ask) -> str:
+def _lacking(fault: Impossible, backend: TruthBackend, ask: Ask) -> str:
     """What was needed and could not be had, and why."""
+    absent = next(_absent(backend), "")
+    if absent:
+        return f"the fact {fault.fact!r}; {absent}" if fault.fact else absent
+    return _unreached(fault, backend.tools(), ask)
+
+
+def _absent(backend: TruthBackend) -> Iterator[str]:
+    """Fields that stand in none of the records of a result."""
+    for name, result in backend.seen:
+        records = result.data if isinstance(result.data, list) else [result.data]
+        read = [facts(record, result.fields) for record in records] if result.ok else []
+        for field in result.fields if read else ():
+            if not any(field.fact in one for one in read):
+                where = ".".join(map(str, field.path))
+                keys = sorted(_paths(records[0])) if isinstance(records[0], dict) else []
+                yield (
+                    f"the field {where!r} of {name}, which yields the fact {field.fact!r}, is in "
+                    f"none of its results: {nearest(where, keys)}"
+                )
+
+
+def _paths(record: dict[str, Any], above: str = "") -> Iterator[str]:
+    """The keys of a record, as "data.price"."""
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}"
+
+
+def _unreached(fault: Impossible, tools: tuple[Tool, ...], ask: Ask) -> str:
+    """Why no chain of tools brings a fact."""
     if not fault.fact:
         return f"a call that failed: {fault.said or fault.reason}"
     fact = f"the fact {fault.fact!r}"
@@ -107,4 +142,6 @@ def _lacking(fault: Impossible, tools: tuple[Tool, ...], ask: Ask) -> str:
             f"{fact}, which {sources[0].name} yields in a list: take it from "
             f"solver.records({fault.fact!r}, env)"
         )
-    return f"{fact}, to which no chain of tools leads from what the user states"
+    said = f"{fact}, to which no chain of tools leads from what the user states"
+    single = ", ".join(tool.name for tool in sources if not tool.many)
+    return f"{said} (solver.records takes it from a tool with many=True; {single} has it not)"

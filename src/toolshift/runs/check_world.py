@@ -150,6 +150,12 @@ def _typed(tool: Tool, field: Field, values: list[Any]) -> Iterator[str]:
                 f"{field.type!r}, and its value is {value!r:.60}"
             )
             return
+        if not numeric and isinstance(value, int | float) and not isinstance(value, bool):
+            yield (
+                f"the field {'.'.join(field.path)!r} of {tool.name} is declared as type='string', "
+                f"and its value is {value!r:.60}: declare type='number'"
+            )
+            return
 
 
 def _writes(tool: Tool, wrote: list[bool]) -> Iterator[str]:

@@ -114,6 +114,8 @@ def _parts(tool: Tool) -> Iterator[str]:
             advice = "; a tuple of one ends with a comma: (x,)" if isinstance(parts, kind) else ""
             yield f"`{what}` is a tuple of toolshift.{kind.__name__}{advice}"
             return
+    if not isinstance(tool.origin, tuple):
+        yield f"origin is a tuple of names, as ({tool.name!r},), not {tool.origin!r}"
     for name in _twice(param.name for param in tool.params):
         yield f"two parameters are named {name!r}"
     for field in tool.returns:
