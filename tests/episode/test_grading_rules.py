@@ -163,5 +163,6 @@ def test_of_two_codes_words_say_which_is_meant(answer: str, stated: bool) -> Non
 def test_what_is_no_code_is_compared_as_text() -> None:
     assert states("It is open today.", "open", FIELDS)
     assert not states("It is closed.", "open", FIELDS)
-    assert not states("It is open: V2W7-Q675.", "open", FIELDS)
+    assert states("It is open; the entry code is V2W7-Q675.", "open", FIELDS)
+    assert not states("It is not open: V2W7-Q675.", "open", FIELDS)
     assert not states("V2W7-Q675", "open", FIELDS)

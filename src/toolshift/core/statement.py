@@ -1,81 +1,566 @@
-"""Whether an answer says what a check of one's own tools wants: a text, a number, a date."""
+"""Whether an answer says what a check of one's own tools wants: words, a value, or several."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from datetime import date, datetime
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
 
-from toolshift.core.reading import bare, fold
+import msgspec
 
-_PATTERN = re.compile(r"[\\^$*+?{}\[\]|()]")
-_NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
-_NUMBERS = re.compile(rf"(?<![\w.,-]){_NUMBER}(?!\w|-\d|[.,]\d)")
-_DATES = re.compile(
-    r"(?<![\w-])\d{4}-\d\d-\d\d(?!\w|-)|"
-    r"\b\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Za-z]{3,9},? \d{4}\b|"
-    r"\b[A-Za-z]{3,9} \d{1,2}(?:st|nd|rd|th)?,? \d{4}\b"
+from toolshift.core.assertion import Verdict, sentence, verdict
+from toolshift.core.formats import leaves
+from toolshift.core.reading import bare, fold, spoken
+from toolshift.core.values import Value, value_of, values_in
+
+_I = re.IGNORECASE
+MAX_CHARACTERS = 12_000
+"""A longer answer is read without its middle."""
+_MAX_PLACES = 24
+"""Further mentions of the same thing, and values further away from one, are not looked at."""
+_SIGN = re.compile(r"[\\^$*+?{}\[\]|()]")
+_FENCE = re.compile(r"\s*```\w*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+_BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
+_MARKUP = (
+    (re.compile(r"~~.*?~~", re.DOTALL), " "),
+    (re.compile(r"</?[a-zA-Z][^<>]*>"), " "),
+    (re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)"), r"\1"),
+    (re.compile(r"^[ \t]*(?:[-*\u2022>]|#+)[ \t]+", re.MULTILINE), ""),
+    (re.compile(r"[*`\\]|\$(?=\s|$|[.,])"), ""),
+    (re.compile(r"(?<![^\W_])_+|_+(?![^\W_])"), ""),
+    (re.compile(r"_"), " "),
 )
-_FORMS = ("%Y-%m-%d", "%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y")
-_NOT = re.compile(
-    r"(\b(not|never|neither|nor|no longer|without|rather than|instead of|ain't)|n't)"
-    r"(?: (?!but\b|however\b|only\b)\w+){0,4} $",
-    re.IGNORECASE,
-)
-_LIST_BEFORE = re.compile(r"(\beither|\bor|(?<!\S)[a-z]+(/[a-z]+)*/) ?$", re.IGNORECASE)
-_LIST_AFTER = re.compile(
-    r" ?(?:(?:, ?\w[\w.-]*)*,? ?\bor\b(?! (?:else|more)\b)|/ ?[a-z]+)", re.IGNORECASE
+_WORD = re.compile(r"[^\W_]+(?:['.@+&-]+[^\W_]+)*")
+_UNIT_WANTED = re.compile(r"(.*\d)\s*([^\W\d_]+|°[CF]?)(?:\s+[^\W\d_]+)?")
+_ARTICLE = re.compile(r"(?:the|a|an)\s+(?=\S)", _I)
+_NEGATED = re.compile(r"(?:not(?: yet)?|never|no longer)\s+(.+)|un(\w{4,}ed)", _I)
+_COURTESY = re.compile(
+    r"(?:thanks?(?: you)?|cheers|sure|ok(?:ay)?|yes|please|regards|done|hello|hi|dear \w+|sir|"
+    r"madam|"
+    r"indeed|best|sincerely|correct|great|right)\W*",
+    _I,
 )
 
 
-def says(answer: str, wanted: str) -> bool:
-    """Whether an answer says what is wanted, once at least neither negated nor among alternatives.
+def is_pattern(wanted: str) -> bool:
+    """Whether what is wanted is a regular expression: it has a sign of one, and is no amount."""
+    return bool(_SIGN.search(wanted)) and not value_of(fold(wanted).strip())
+
+
+def says(answer: str, wanted: str | Sequence[str]) -> bool:
+    """Whether an answer says what is wanted: asserts it, does not deny it, and offers nothing else.
 
     Args:
         answer: what the agent said.
-        wanted: a regular expression where it has a sign of one, which is searched for as it is;
-            else a number, a date (`2026-05-03`) or words, compared as such, whatever their case.
+        wanted: a regular expression where it has a sign of one, searched for as it is; else a
+            text (see `says_text`). Of several every one is wanted, in any order.
 
     Returns:
-        False for a text without it, and where each mention is negated or one of several.
+        False for an answer without it, and where it is denied, asked, supposed, still to come, or
+        one of several.
     """
-    if _PATTERN.search(wanted):
+    if not isinstance(wanted, str):
+        wanted = [as_answer(item) for item in wanted]
+        if any(map(is_pattern, wanted)):
+            return all(says(answer, item) for item in wanted)
+    if isinstance(wanted, str) and is_pattern(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))
-        return any(_stands(form, *m.span()) for form in forms for m in re.finditer(wanted, form))
-    text = bare(answer)
-    return any(_stands(text, start, end) for start, end in _places(text, bare(wanted).strip()))
+        return any(
+            _holds([_of_words(form, *m.span()) for m in _matches(wanted, form)]) for form in forms
+        )
+    return says_text(answer, wanted)
+
+
+def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
+    return islice(re.finditer(pattern, text), _MAX_PLACES)
+
+
+def says_text(answer: str, wanted: str | Sequence[str]) -> bool:
+    """Whether an answer says a text, which is never a regular expression.
+
+    Args:
+        answer: what the agent said.
+        wanted: a number, an amount, a date, a time of day, yes or no, or words; a list, or a text
+            with commas, wants every item.
+
+    Returns:
+        As `says`.
+    """
+    text = plain(answer)
+    if not isinstance(wanted, str):
+        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted])
+    wanted = plain(wanted).strip().strip(".")
+    if _says_one(text, wanted):
+        return True
+    items = [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", wanted) if part.strip()]
+    return len(items) > 1 and not value_of(wanted) and _says_all(text, items)
+
+
+def passage(text: str, wanted: str) -> str:
+    """The part of a shown text that says what is wanted; "" where none does.
+
+    Args:
+        text: of a result.
+        wanted: as for `says`, but one thing.
+
+    Returns:
+        Words or a value of the text, which say by themselves what is wanted.
+    """
+    if is_pattern(wanted):
+        spans = [match.span() for match in re.finditer(wanted, text, _I)]
+    else:
+        sought = value_of(wanted)
+        spans = [(v.start, v.end) for v in values_in(text) if sought and v.same(sought[0])]
+        spans = spans or list(_places(text, wanted))
+    found = (text[start:end] for start, end in spans)
+    return next((part for part in found if part and says(part, wanted)), "")
+
+
+def as_answer(value: object) -> str:
+    """What a solution returns as the text of an answer.
+
+    Args:
+        value: a text, a number, a date, a truth value, or a list of such.
+
+    Returns:
+        The text; the items of a list with commas between them.
+    """
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(map(as_answer, value)) if isinstance(value, set | frozenset) else value
+        return ", ".join(map(as_answer, items))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def plain(text: str) -> str:
+    """The text as a person hears it: folded, without thoughts and markup, JSON as lines."""
+    said = fold(spoken(text)).strip()
+    if len(said) > MAX_CHARACTERS:
+        said = said[: MAX_CHARACTERS // 2] + "\n" + said[-MAX_CHARACTERS // 2 :]
+    fenced = _FENCE.fullmatch(said)
+    said = _as_lines(fenced[1] if fenced else said)
+    said = _BOXED.sub(r"\1", said)
+    for sign, instead in _MARKUP:
+        said = sign.sub(instead, said)
+    return said
+
+
+def _as_lines(text: str) -> str:
+    """JSON data as lines of a name and a value; any other text as it is."""
+    if not text.startswith(("{", "[", '"')):
+        return text
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return "\n".join(_lines(data))
+
+
+def _lines(data: Any) -> Iterator[str]:
+    if isinstance(data, dict):
+        for path, value in leaves(data):
+            if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+                yield from _lines(value)
+            else:
+                yield f"{path[-1]}: {_spoken(value)}"
+    elif isinstance(data, list) and any(isinstance(one, dict | list) for one in data):
+        for one in data:
+            yield from _lines(one)
+    else:
+        yield _spoken(data)
+
+
+def _spoken(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_spoken, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+# -- one thing that is wanted ------------------------------------------------------------------
+
+
+def _says_one(text: str, wanted: str) -> bool:
+    """Whether a text says one value or some words."""
+    if wanted.lower() in _ANSWERS:
+        return _says_yes_or_no(text, wanted.lower())
+    values = value_of(wanted)
+    if values:
+        return all(_holds(list(_of_value(text, value))) for value in values)
+    amount = _UNIT_WANTED.fullmatch(wanted)
+    if amount and len(value_of(amount[1])) == 1:
+        return _holds(list(_of_value(text, value_of(amount[1])[0], amount[2].lower())))
+    negated = _NEGATED.fullmatch(wanted)
+    if negated:
+        inner = negated[1] or negated[2]
+        forms = (wanted, f"not {inner}", f"un{inner}", f"in{inner}", f"non-{inner}")
+        direct = [_of_words(text, *span) for form in forms for span in _places(text, form)]
+        marks = [_of_words(text, *span) for span in _places(text, inner)]
+        return "said" not in marks and ("denied" in marks or "said" in direct)
+    return _holds([_of_words(text, *span, wanted) for span in _places(text, wanted)])
+
+
+def _holds(verdicts: list[Verdict]) -> bool:
+    """Whether it is said somewhere and denied nowhere."""
+    return "said" in verdicts and "denied" not in verdicts
+
+
+_ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
+_SAYS_YES = re.compile(
+    r"(?:yes|yep|yeah|true|correct|indeed|affirmative|certainly|of course)\b", _I
+)
+_SAYS_NO = re.compile(
+    r"(?:no(?! (?:problem|worries|doubt|trouble|need))|nope|false|negative|not (?:at all|"
+    r"really))\b",
+    _I,
+)
+_PLACE_OF_YES = re.compile(r"(?:^|[.!?;:=\n,]\s*|\b(?:is|answer is|it's|was)\s+)[\"'(]*(?=\w)")
+
+
+def _says_yes_or_no(text: str, wanted: str) -> bool:
+    """Whether a sentence begins with yes or no, or ends in it, and none with the other."""
+    spots = [match.end() for match in _PLACE_OF_YES.finditer(text)]
+    yes = any(_SAYS_YES.match(text, spot) for spot in spots)
+    no = any(_SAYS_NO.match(text, spot) for spot in spots)
+    both = re.search(r"\byes\b.{0,12}\bno\b|\bno\b.{0,12}\byes\b", text, _I)
+    return not both and (yes and not no if _ANSWERS[wanted] else no and not yes)
+
+
+# -- words -------------------------------------------------------------------------------------
+
+
+class _Token(msgspec.Struct, frozen=True):
+    word: str
+    start: int
+    end: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    """The words; hyphens part letters but not what has figures, nor a prefix that negates."""
+    found = []
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if "-" in word and not re.search(r"\d|@|\.|^(?:un|non|not|in|dis)-", word, _I):
+            spans = [(m.start(), m.end()) for m in re.finditer(r"[^-]+", word)]
+        else:
+            spans = [(0, len(word))]
+        for start, end in spans:
+            at = match.start()
+            found.append(_Token(_folded(word[start:end]), at + start, at + end))
+    return found
+
+
+def _folded(word: str) -> str:
+    """Without case, accents and a possessive s."""
+    parts = unicodedata.normalize("NFKD", word.casefold()).removesuffix("'s")
+    return "".join(sign for sign in parts if not unicodedata.combining(sign))
 
 
 def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a text has the number, the date or the words."""
-    day = _date(wanted)
-    if day:
-        yield from (m.span() for m in _DATES.finditer(text) if _date(m[0]) == day)
-    elif re.fullmatch(_NUMBER, wanted) and not re.match(r"-?0\d", wanted):
-        value = _number(wanted)
-        yield from (m.span() for m in _NUMBERS.finditer(text) if _number(m[0]) == value)
-    else:
-        words = r"\s+".join(map(re.escape, wanted.split()))
-        found = re.finditer(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE)
-        yield from (match.span() for match in found)
+    """Where a text has the words; numbers and dates among them may have another form."""
+    sought = _items(_ARTICLE.sub("", wanted, count=1) if _ARTICLE.match(wanted) else wanted)
+    tokens, values = _tokens(text), {value.start: value for value in values_in(text)}
+    ends = ((first, _match(sought, tokens, first, values)) for first in range(len(tokens)))
+    yield from islice(((tokens[first].start, end) for first, end in ends if end), _MAX_PLACES)
 
 
-def _stands(text: str, start: int, end: int) -> bool:
-    """Whether what stands there is said: not negated, and not one of several."""
-    before, after = text[:start], text[end:]
-    listed = _LIST_BEFORE.search(before) or _LIST_AFTER.match(after)
-    return not _NOT.search(before) and not listed
+def _items(wanted: str) -> list[_Token | Value]:
+    """The words of what is wanted, and its values in their places."""
+    values = values_in(wanted)
+    words = [
+        token
+        for token in _tokens(wanted)
+        if not any(value.start < token.end and token.start < value.end for value in values)
+    ]
+    return sorted([*words, *values], key=lambda item: item.start)
 
 
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
+def _match(
+    sought: list[_Token | Value], tokens: list[_Token], first: int, values: dict[int, Value]
+) -> int:
+    """Where the words end that begin with a token; 0 where they are others."""
+    place, end = first, 0
+    for item in sought:
+        if place >= len(tokens):
+            return 0
+        token = tokens[place]
+        if isinstance(item, Value):
+            value = values.get(token.start)
+            if value is None or not value.same(item):
+                return 0
+            end = value.end
+        elif token.word == item.word:
+            end = token.end
+        else:
+            return 0
+        while place < len(tokens) and tokens[place].start < end:
+            place += 1
+    return end
 
 
-def _date(text: str) -> date | None:
-    plain = re.sub(r"(?<=\d)(st|nd|rd|th)\b|,|\bof ", "", text)
-    for form in _FORMS:
-        try:
-            return datetime.strptime(plain, form).date()
-        except ValueError:
-            continue
-    return None
+_OR_BEFORE = re.compile(
+    r"(?:\beither|\b(?:or|and/or|versus|vs)(?: (?:else|maybe|perhaps|possibly|the|a|is|it is))?|"
+    r"\w ?[/|])"
+    r"\s*[\"']?$",
+    _I,
+)
+_OR_AFTER = re.compile(
+    r"[\"']?\s*(?:(?:, ?\w[\w.-]*)*,? ?\bor\b(?! (?:else|more|so)\b)|[/|] ?\w|\(?\s*and/or\b)", _I
+)
+_LISTED = re.compile(r"\s*(?:[,;/|&\n]|\band\b|\bor\b|\bthen\b|->|\u2192)\s*", _I)
+
+
+def _of_words(text: str, start: int, end: int, wanted: str = "") -> Verdict:
+    """What a text says of words at a place."""
+    found = verdict(text, start, end, text[start:end].islower() or wanted.islower())
+    if found != "said":
+        return found
+    if _is_choice(text, start, end):
+        return "open"
+    if _is_bare_list(text, start, end, wanted or text[start:end]):
+        return "open"
+    return "open" if _has_rival_frame(text, start, end) else "said"
+
+
+def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
+    """Whether the text is nothing but a list of things like this one, with or without a title.
+
+    A name may have its place after a comma, as in "Paris, France".
+    """
+    opening = re.match(r"[^,;\n]{0,40}?:\s*", text)
+    title = opening.end() if opening and opening.end() <= start else 0
+    body = text[title:].strip().rstrip(".!")
+    items = [item.strip(" .!\"'()") for item in _LISTED.split(body)]
+    items = [item for item in items if item and not _COURTESY.fullmatch(item)]
+    own = text[start:end].casefold()
+    others = [item for item in items if item.casefold() != own]
+    if not others or len(others) == len(items):
+        return False
+    size = len(wanted.split()) + 1
+    if any(len(item.split()) > size or re.search(r"[\d:]", item) for item in others):
+        return False
+    return len(others) > 1 or wanted.islower() or not re.search(r", [^,]+$", body)
+
+
+_SAME_THING = re.compile(r"(?:not|never|no longer|now|also|only|still)\b")
+
+
+def _has_rival_frame(text: str, start: int, end: int) -> bool:
+    """Whether another sentence says something else in the same words: "It is A. It is B."."""
+    first, last = sentence(text, start, end)
+    before, after = (_key(text[first:start]), _key(text[end:last]))
+    if not before:
+        return False
+    own = _key(text[start:end])
+    rest = re.split(r"[.!?;]\s+|\n", text[:first] + "\n" + text[last:])
+    for other in map(_key, rest):
+        inner = other.removeprefix(before).removesuffix(after).strip()
+        whole = other.startswith(before + " ") and other.endswith(after)
+        short = 0 < len(inner.split()) <= len(own.split()) + 1
+        if whole and short and inner != own and not _SAME_THING.match(inner):
+            return True
+    return False
+
+
+def _key(text: str) -> str:
+    return " ".join(re.findall(r"[\w']+", text.casefold()))
+
+
+# -- values ------------------------------------------------------------------------------------
+
+_JOINED = re.compile(
+    r"\s*(?:[,/|&;-]*|\)\s*\(|[,;]?\s*(?:or|and|to|through|thru|until|till|then|versus|vs)"
+    r"(?:\s+(?:maybe|perhaps|possibly|even|also|else|from|there|it|they|is|are|be|has|have))*)\s*",
+    _I,
+)
+_SPAN = re.compile(r"\s*(?:-|to|or|/|until|through)\s*", _I)
+_OF = re.compile(r"\s*\w*\s*(?:out )?of (?:the |a total of |all |its )?", _I)
+_BOUND = re.compile(
+    r"\b(?:at (?:least|most|minimum|maximum)|(?:starts? |starting |ranges? )?from|starting at|"
+    r"as low as|more than|less than|fewer than|greater than|over|under|"
+    r"above|below|exceed(?:s|ing)|(?:a )?(?:minimum|maximum)(?: of)?|upwards? of|up to|"
+    r"as (?:many|few|"
+    r"much) as|no (?:more|fewer|less) than|between|within|min\.?|max\.?|"
+    r"[<>\u2264\u2265~])\s*(?:the |about )?$",
+    _I,
+)
+_CAPACITY = re.compile(
+    r"\b(?:seats?|holds?|fits?|accommodates?|takes?|(?:room|space|capacity|place) (?:for|of|is)|"
+    r"borrow|"
+    r"have|host|capacity:?|allow(?:s|ed)?)\s+(?:up to|at most|no more than|as many as|"
+    r"a maximum of)\s*$",
+    _I,
+)
+_MOMENT = re.compile(
+    r"(?<!or )\b(?:after|before|(?<!no )(?<!not )later than|earlier than|since|past|towards?|"
+    r"between|"
+    r"the (?:week|month) of)\s+(?:the )?$",
+    _I,
+)
+_MORE = re.compile(
+    r"\s*(?:[\w-]+\s+)?(?:\+(?!\d)|or (?:more|less|fewer|above|over|so|higher|lower|later|earlier|"
+    r"thereabouts|after|before)\b|and (?:up|above|more|over|later|counting)\b|plus\b|-?ish\b)",
+    _I,
+)
+_PART_BEFORE = re.compile(
+    r"(?<![\w.])\d{1,2}(?:st|nd|rd|th)?\s*(?:-|to|and|or|/|&|,)\s*(?:the )?$", _I
+)
+_PART_AFTER = re.compile(r"\s*(?:-|to|until|till|through|or|/)\s*(?:the )?\d", _I)
+_UNITS = {
+    word: group[0]
+    for group in (
+        ("min", "mins", "minute", "minutes"), ("h", "hr", "hrs", "hour", "hours"),
+        ("s", "sec", "secs", "second", "seconds"), ("d", "day", "days"),
+        ("km", "kms", "kilometre", "kilometres", "kilometer", "kilometers"),
+        ("m", "metre", "metres", "meter", "meters"), ("cm", "centimetres", "centimeters"),
+        ("mi", "mile", "miles"), ("kg", "kilo", "kilos", "kilogram", "kilograms"),
+        ("g", "gram", "grams"), ("l", "litre", "litres", "liter", "liters"),
+        ("people", "person", "persons"), ("°c", "c", "celsius", "°", "degrees", "degree"),
+        ("°f", "f", "fahrenheit"), ("week", "weeks", "wk", "wks"), ("month", "months"),
+        ("year", "years", "yr", "yrs"), ("gb", "gigabytes", "gigabyte"), ("mb", "megabytes"),
+    )
+    for word in group
+}  # fmt: skip
+
+
+def _of_value(text: str, wanted: Value, unit: str = "") -> Iterator[Verdict]:
+    """What a text says of each place where a value stands, with its unit where one is wanted."""
+    values = values_in(text)
+    same = [
+        (place, value)
+        for place, value in enumerate(values)
+        if value.same(wanted) and not (unit and not _has_unit(text, value, unit))
+    ]
+    for place, value in same[:_MAX_PLACES]:
+        found = verdict(text, value.start, value.end, False)
+        if found == "denied" and value.readings == {0.0} and _is_none(text, value):
+            found = "said"
+        yield "open" if found == "said" and _is_vague(text, values, place) else found
+
+
+def _is_none(text: str, value: Value) -> bool:
+    """Whether a zero is the word that negates: "there are no copies"."""
+    return not any(sign.isdigit() for sign in text[value.start : value.end])
+
+
+def _has_unit(text: str, value: Value, unit: str) -> bool:
+    """Whether a number has a unit, or none: the nearest known one, or a noun close behind."""
+    inside = re.search(r"(?<=\d)(?:[^\W\d_]+|°)$", text[value.start : value.end])
+    behind = re.findall(
+        r"[^\W\d_]+|°[CF]?", text[value.end : sentence(text, value.start, value.end)[1]]
+    )
+    words = [inside[0].lower()] if inside else [word.lower() for word in behind[:4]]
+    stem = _stem(unit)
+    if not words or any(_stem(word) == stem for word in words):
+        return True
+    return words[0] in ("in", "at", "for", "on", "of", "are", "is") and not inside
+
+
+def _stem(word: str) -> str:
+    known = _UNITS.get(word)
+    if known:
+        return known
+    return word.removesuffix("ies") + "y" if word.endswith("ies") else word.removesuffix("s")
+
+
+def _is_vague(text: str, values: list[Value], place: int) -> bool:
+    """Whether a value is a bound, an end of a range, part of another number, or one of several."""
+    value = values[place]
+    first, last = sentence(text, value.start, value.end)
+    before, after = text[first : value.start], text[value.end : last]
+    if _MORE.match(after):
+        return True
+    if value.kind == "number":
+        if _BOUND.search(before) and not _CAPACITY.search(before):
+            return True
+    elif _MOMENT.search(before) and not re.search(r"n't\b|\bnot\b|\bor before\b", before, _I):
+        return True
+    if value.kind == "date" and (_PART_BEFORE.search(before) or _PART_AFTER.match(after)):
+        return True
+    near = values[max(0, place - _MAX_PLACES) : place + _MAX_PLACES]
+    return any(_is_rival(text, value, other) for other in near if not other.same(value))
+
+
+def _is_rival(text: str, value: Value, other: Value) -> bool:
+    """Whether two values are offered in one breath, or in sentences of the same words."""
+    if value.kind != other.kind or (value.unit and other.unit and value.unit != other.unit):
+        return False
+    early, late = sorted((value, other), key=lambda one: one.start)
+    between = text[early.end : late.start]
+    if value.unit != other.unit:  # "25 EUR, 2 items" are not two prices; "9 - 25 EUR" are
+        return bool(_SPAN.fullmatch(between))
+    if value.kind == "number" and late is value and _OF.fullmatch(between):
+        return True
+    if _JOINED.fullmatch(between):
+        return True
+    noun = re.match(r"\s*([^\W\d_]+)\s*", between)
+    behind = re.match(r"\s*([^\W\d_]+)", text[late.end :])
+    if noun and behind and _stem(noun[1].lower()) == _stem(behind[1].lower()):
+        return bool(_JOINED.fullmatch(between[noun.end() :].strip(" .") or ","))
+    return _same_frame(text, value, other)
+
+
+def _same_frame(text: str, value: Value, other: Value) -> bool:
+    """Whether two sentences are the same but for the value: "It costs 4. It costs 5."."""
+    frames = []
+    for one in (value, other):
+        first, last = sentence(text, one.start, one.end)
+        frames.append((first, _key(text[first : one.start]), _key(text[one.end : last])))
+    (first, *mine), (second, *its) = frames
+    return (
+        first != second and mine == its and verdict(text, other.start, other.end, False) == "said"
+    )
+
+
+# -- several things that are wanted ------------------------------------------------------------
+
+
+def _says_all(text: str, items: list[str]) -> bool:
+    """Whether a text says every item, and its list has no other."""
+    flat = re.sub(r"[ \t]*(?:\n+|,(?=\s)|;|&|\band\b)[ \t]*", " \n ", text)
+    flat = re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
+    if not all(_says_one(text, item) or _is_item(flat, item) for item in items):
+        return False
+    parts = [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
+    holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in items)]
+    inside = parts[holding[0] : holding[-1] + 1]
+    foreign = [part for part in inside if not any(_is_in(part, item) for item in items)]
+    size = max(len(item.split()) for item in items) + 1
+    behind = parts[holding[-1] + 1 : holding[-1] + 2]
+    trailing = [p for p in behind if len(p.split()) <= size and not _COURTESY.fullmatch(p)]
+    return not foreign and not (
+        trailing and _is_in_last_sentence(text, trailing[0], parts, holding)
+    )
+
+
+def _is_item(flat: str, item: str) -> bool:
+    """Whether an item stands by itself in a list and is said there."""
+    values = value_of(item)
+    spans = [(v.start, v.end) for v in values_in(flat) if values and v.same(values[0])]
+    spans = spans or list(_places(flat, item))
+    return _holds(["open" if _is_choice(flat, *s) else verdict(flat, *s, False) for s in spans])
+
+
+def _is_choice(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is one side of an "or"."""
+    first, last = sentence(text, start, end)
+    return bool(_OR_BEFORE.search(text[first:start]) or _OR_AFTER.match(text[end:last]))
+
+
+def _is_in(part: str, item: str) -> bool:
+    values = value_of(item)
+    if values:
+        return any(value.same(values[0]) for value in values_in(part))
+    return any(True for _ in _places(part, item))
+
+
+def _is_in_last_sentence(text: str, trailing: str, parts: list[str], holding: list[int]) -> bool:
+    """Whether what follows the last item belongs to the list: no sentence ends between them."""
+    before = text.find(parts[holding[-1]])
+    spot = text.find(trailing, before + 1)
+    return spot > 0 and not re.search(r"[.!?:]\s|\n\s*\n", text[before:spot])

@@ -20,7 +20,7 @@ class Ask:
         solve: how the request is solved.
         expected: the answer; None where any answer is forgiven, as for a request that the user
             takes back in the next turn.
-        pattern: a regular expression that a right answer matches, in place of `expected`.
+        pattern: what a check wants a right answer to say, in place of `expected`.
         replies: what the user answers when asked about a slot, where that is not the value.
         notice: a system message that comes with this turn, as when a rule changes.
         scripted: the user goes by a script: whatever is said to them ends the turn, and their next
@@ -35,7 +35,7 @@ class Ask:
     expected: str | None
     replies: Mapping[str, str] = field(default_factory=dict)
     notice: str = ""
-    pattern: str = ""
+    pattern: str | tuple[str, ...] = ""
     scripted: bool = False
     blocked: bool = False
 

@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
 from toolshift.core.reading import fold, imitated_codes
 from toolshift.core.scene import Scene
-from toolshift.core.statement import says
+from toolshift.core.statement import says, says_text
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
 from toolshift.episode.code_roles import FILLERS, Mention, read_roles
@@ -32,8 +34,60 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     fields = shown_fields(scene, steps) if asked and not plain else {}
     results = codes_of_results(steps) if fields else ()
     return [
-        is_right(ask, said, fields, results) for ask, said in zip(scene.asks, answers, strict=False)
+        is_right(ask, own_words(said, steps) if is_plain(ask) else said, fields, results)
+        for ask, said in zip(scene.asks, answers, strict=False)
     ]
+
+
+def is_plain(ask: Ask) -> bool:
+    """Whether the answer to a request is a plain value or words, not one of our codes."""
+    return bool(ask.pattern) or not (ask.expected is None or CODE.fullmatch(ask.expected))
+
+
+def own_words(answer: str, steps: Sequence[Step]) -> str:
+    """An answer without results that it hands on as they were shown, where nothing was chosen.
+
+    One record is handed on with the name of each value, which is an answer. A list of records, and
+    two results or more, leave it to the reader what the answer is.
+
+    Args:
+        answer: what the agent said.
+        steps: of the trace.
+
+    Returns:
+        The answer, or what is left of it.
+    """
+    said = fold(answer)
+    texts = [fold(step.text).strip() for step in steps if step.kind == "call" and step.ok]
+    results = [text for text in dict.fromkeys(texts) if _is_data(text)]
+    given = _as_json(said)
+    handed_on = [text for text in results if text in said or _as_json(text) == given is not None]
+    if not any(map(_is_list, handed_on)) and len(handed_on) < 2:
+        return answer
+    if given is not None:
+        return ""
+    for text in handed_on:
+        said = said.replace(text, " ")
+    return said
+
+
+def _is_data(text: str) -> bool:
+    """Whether a text is data, or several lines: a sentence may be handed on."""
+    return _as_json(text) is not None or text.count("\n") > 1
+
+
+def _is_list(text: str) -> bool:
+    data = _as_json(text)
+    return isinstance(data, list) and len(data) > 1
+
+
+def _as_json(text: str) -> Any:
+    """The object or list that a text is; None for any other."""
+    try:
+        data = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return data if isinstance(data, dict | list) else None
 
 
 def codes_of_results(steps: Sequence[Step]) -> Results:
@@ -118,9 +172,9 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
     Returns:
         True where the answer offers the code and says what every other one is.
     """
-    told = read_roles(answer, fields)
     if not CODE.fullmatch(expected):
-        return not told.mentions and fold(expected) in fold(answer)
+        return says_text(answer, expected)
+    told = read_roles(answer, fields)
     disowned = {one.code for one in told.mentions if one.disowned}
     offered = [one for one in told.mentions if not one.disowned]
     others = [one for one in offered if one.code != expected]

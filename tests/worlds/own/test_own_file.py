@@ -49,6 +49,10 @@ WRONG = [
     ("{order_id: O-1702}", "{order_id: '{{calls[0].x}}'}", r"can refer to earlier calls only"),
     ("{order_id: O-1702}", "{order_id: '{{order}}'}", r"t.yaml:10: .*refers to nothing"),
     ("O-1702}", "O-1702}\n        turn: 2", r"t.yaml:11: .*turn: the turn is a number from 1 to 1"),
+    ("answer: shipped", "answer: ''", r"t.yaml:12: .*answer is a text, a number, a date,"),
+    ("answer: shipped", "answer: {a: b}", r"t.yaml:12: .*check.answer: the answer is a text"),
+    ("answer: shipped", "answer: []", r"t.yaml:12: .*a list of answers has at least one"),
+    ("answer: shipped", "answer: [lamp, closed]", r"no result of the exp.* 'lamp', 'closed'"),
     ("answer: shipped", "answr: shipped", r"t.yaml:12: tasks\[0\].check.answr: .*mean answer"),
     ("answer: shipped", "answer: '('", r"t.yaml:12: .*check.answer: '\(' is no regular expression"),
     ("answer: shipped", "answer: 'lost\\b'", r"t.yaml:12: .*check.answer: no result of the exp"),
@@ -75,6 +79,15 @@ def test_a_bad_file(toolshift: Run, tmp_path: Path, old: str, new: str, said: st
     code, out, err = toolshift("run", "--world", tmp_path / "t.yaml", "--agent", "oracle")
     assert (code, out) == (2, "")
     assert re.search(said, err), err
+
+
+@pytest.mark.parametrize("written", ["2026-03-03", "9:30", "yes", "010", "1_000", "4", "4.50"])
+def test_an_answer_is_what_is_written(tmp_path: Path, written: str) -> None:
+    """YAML makes a date, the number 570, a truth value, 8, 1000 and 4.5 of them."""
+    (tmp_path / "t.yaml").write_text(GOOD.replace("answer: shipped", f"answer: {written}"))
+    assert read_file(tmp_path / "t.yaml").given[0].check.answer == written
+    (tmp_path / "t.yaml").write_text(GOOD.replace("answer: shipped", f"answer: [{written}, a]"))
+    assert read_file(tmp_path / "t.yaml").given[0].check.answer == (written, "a")
 
 
 def test_a_good_file(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
-from toolshift.core.statement import says
+from toolshift.core.statement import is_pattern, says
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -57,7 +57,8 @@ class Check:
     """What makes an episode a pass; whatever is stated must hold.
 
     Attributes:
-        answer: a text, number, date or regular expression that the last answer states.
+        answer: a text, number, date or regular expression that the last answer states; of several
+            each.
         example: an answer that is right, for the proof of the scene.
         calls: places in `Given.calls` of those that must be made; None where none need be.
         ordered: they must be made in their order.
@@ -65,7 +66,7 @@ class Check:
         refuse: the reason for which the right end is a refusal.
     """
 
-    answer: str = ""
+    answer: str | tuple[str, ...] = ""
     example: str = ""
     calls: tuple[int, ...] | None = None
     ordered: bool = False
@@ -137,8 +138,10 @@ def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
     """The content, and the line of every place in it."""
     lines: dict[Place, int] = {}
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        content = yaml.safe_load(text)
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        _keep_answers(root)
+        content = None if root is None else loader.construct_document(root)
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -161,6 +164,26 @@ def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
     if root is not None:
         walk(root, ())
     return content, lines
+
+
+_STRING, _NULL = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
+
+
+def _keep_answers(root: Any) -> None:
+    """Answers stay as they are written: YAML would make 9:30 the number 570, and yes a boolean."""
+    for tasks in _under(root, "tasks"):
+        for task in tasks.value if isinstance(tasks, yaml.SequenceNode) else ():
+            for check in _under(task, "check"):
+                for node in (*_under(check, "answer"), *_under(check, "example")):
+                    for leaf in node.value if isinstance(node, yaml.SequenceNode) else (node,):
+                        if isinstance(leaf, yaml.ScalarNode) and leaf.tag != _NULL:
+                            leaf.tag = _STRING
+
+
+def _under(node: Any, key: str) -> list[Any]:
+    """The nodes under a key of a table; none where it is no table."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return [value for name, value in pairs if name.value == key]
 
 
 class _Reader:
@@ -293,9 +316,8 @@ class _Reader:
         table = self._table(check, place, known)
         if not set(table) - {"example", "ordered"}:
             raise self.wrong(place, "say what is checked: answer, calls, state or refuse")
-        answer = self._text(table, "answer", place, default="")
+        answer = self._answer(table, place)
         example = self._text(table, "example", place, default="")
-        self._pattern(answer, (*place, "answer"))
         if example and not says(example, answer):
             raise self.wrong(
                 (*place, "example"), f"{example!r} does not match the answer {answer!r}"
@@ -321,6 +343,23 @@ class _Reader:
         )
         return Check(answer, example, wanted, ordered, state, refuse)
 
+    def _answer(self, table: Mapping[str, Any], place: Place) -> str | tuple[str, ...]:
+        """What the last answer has to say: one text, or a list of which it has to say each."""
+        if "answer" not in table:
+            return ""
+        given, spot = table["answer"], (*place, "answer")
+        items = given if isinstance(given, list) else [given]
+        for item in items:
+            if not isinstance(item, str) or not item.strip():
+                why = "the answer is a text, a number, a date, or a list of such"
+                raise self.wrong(spot, f"{why}, not {item!r}")
+        if not items:
+            raise self.wrong(spot, "a list of answers has at least one; leave it out to ask none")
+        told = tuple(item.replace(EPISODE_DIR, SHOWN_DIR) for item in items)
+        for item in filter(is_pattern, told):
+            self._pattern(item, spot)
+        return told if isinstance(given, list) else told[0]
+
     def _wanted(
         self, listed: Any, place: Place, calls: tuple[Call, ...], turns: int
     ) -> tuple[int, ...]:
@@ -345,7 +384,10 @@ class _Reader:
         try:
             re.compile(pattern)
         except (re.error, TypeError) as fault:
-            raise self.wrong(place, f"{pattern!r} is no regular expression: {fault}") from None
+            why = (
+                f"{pattern!r} is no regular expression: {fault}: put \\ before a sign that is text"
+            )
+            raise self.wrong(place, why) from None
 
     def _table(self, value: Any, place: Place, known: Iterable[str]) -> Mapping[str, Any]:
         names = list(known)

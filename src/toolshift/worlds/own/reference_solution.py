@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from toolshift.core.formats import leaves
 from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.statement import says
+from toolshift.core.statement import as_answer, passage, says
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
@@ -97,18 +97,22 @@ class Walk:
 
 def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     """An answer that the check accepts: a value or words of a result, or the example."""
-    pattern = given.check.answer
-    if not pattern:
+    wanted = given.check.answer
+    if not wanted:
         return DONE
-    told = [str(value) for place in reversed(heard) for r in heard[place] for value in r.values()]
+    told = [as_answer(v) for place in reversed(heard) for r in heard[place] for v in r.values()]
+    items = (wanted,) if isinstance(wanted, str) else wanted
+    found = [_told_of(item, told, texts) for item in items]
+    answer = ", ".join(dict.fromkeys(found))
+    return answer if all(found) and says(answer, wanted) else given.check.example
+
+
+def _told_of(wanted: str, told: list[str], texts: list[str]) -> str:
+    """A value, or the words of a text, that says one thing that is wanted; "" where none does."""
     for value in told:
-        if says(value, pattern):
+        if says(value, wanted):
             return value
-    for text in reversed(texts):
-        match = re.search(pattern, text, re.IGNORECASE)
-        if match and match[0] and says(match[0], pattern):
-            return match[0]
-    return given.check.example
+    return next((part for text in reversed(texts) if (part := passage(text, wanted))), "")
 
 
 # -- what the calls say about where their values come from ---------------------------------------

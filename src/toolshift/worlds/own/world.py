@@ -254,7 +254,9 @@ class OwnWorld(World):
         heard = {n: [_told(r)] for n, r in results.items()}
         answer = right_answer(given, heard, [JSON.encode(r).decode() for r in results.values()])
         if given.check.answer and not answer:
-            why = f"no result of the expected calls contains {given.check.answer!r}: "
+            wanted = given.check.answer
+            said = repr(wanted) if isinstance(wanted, str) else ", ".join(map(repr, wanted))
+            why = f"no result of the expected calls contains {said}: "
             why += "mend it, or give an `example` of a right answer that none of them has"
             raise self.file.near((*given.place, "check", "answer"), why)
         outcome = Outcome(tuple(upstream.effects))

@@ -1,0 +1,149 @@
+"""Whether a text asserts what stands at a place in it, denies it, or leaves it open.
+
+These are rules for English clauses, the same for every value and every word.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Verdict = Literal["said", "denied", "open"]
+"""Open: asked, supposed, still to come, or one of several."""
+
+_I = re.IGNORECASE
+_REACH = 300
+"""How far back in its sentence something can touch a place, in characters."""
+_SENTENCE_END = re.compile(r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]]|$)|[?;](?=\W|$)|\n")
+_CUT = re.compile(
+    r"[:(|]|,(?=\s)|\s-+\s|\s(?:but|however|instead(?! of)|though|although|whereas|while|so|"
+    r"because|since|"
+    r"then)\s|\sand\s(?=(?:it|its|the|your|this|that|they|their|he|she|we|i|there)\b)",
+    _I,
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|will|can|may|\w{3,}ed|costs?|shows?|"
+    r"says?|seats?|holds?|starts?|ends?|comes?|gives?|lists?|reads?|stands?|runs?|gets?)\b|'(?:s|"
+    r"re)\b",
+    _I,
+)
+_IDIOMS = re.compile(
+    r"\bno (?:problem|worries|doubt|trouble|need to worry)\b|\bnot at all\b|\bnot only\b|"
+    r"\bwithout (?:any )?(?:delay|problems?|doubt|issues?|trouble|fail)\b|\bno,|\bnot to worry\b|"
+    r"\bif i(?:'m| am) not mistaken\b|\bunless i(?:'m| am) mistaken\b|"
+    r"\bdo(?:n't| not) (?:worry|hesitate)\b|\bin case you\b|\b(?:if|should) you\b",
+    _I,
+)
+"""Phrases with a negation or a condition that touches nothing else; they are blanked out."""
+_TURN = r"(?:but|however|only|until|before|than|except|besides|beyond|apart|other)"
+_NOT = (
+    r"(?:\b(?:not|never|neither|nor|cannot|nobody|no[ -]one|none|nothing|nowhere|hardly|scarcely|"
+    r"barely|without|far from|yet to|fail(?:s|ed|ing)?|failure|refus(?:ed|es|ing|al)|"
+    r"unable|declin(?:ed|es)|den(?:y|ies|ied)|doubts?|doubtful|unlikely|impossible|untrue|false|"
+    r"wrong|"
+    r"incorrect|unclear|unknown|unsure|uncertain|unconfirmed|contrary|lacks?|stopped|prevented|"
+    r"forgot|ain't|in no way|by no means|no (?:longer|evidence|sign|record|indication|proof|"
+    r"way))\b|n't\b)"
+)
+_DENIED = re.compile(
+    rf"(?:!=|\u2260)\s*$|{_NOT}(?:\W+(?!{_TURN}\b)[\w'-]+){{0,8}}\W*$|"
+    rf"\bno(?:\s+(?!{_TURN}\b)[\w'-]+){{0,2}}\s*$|"
+    r"\b(?:rather than|instead of|in place of|except(?: for)?|excluding|other than|apart from|"
+    r"besides)"
+    r"(?:\W+[\w'-]+){0,3}\W*$",
+    _I,
+)
+_NONE_BUT = re.compile(
+    r"(?:\b(?:no|none|nothing|nobody|not|no one|cannot)\b|n't\b).*"
+    r"\b(?:but|except(?: for)?|other than|besides|apart from|than)\b[^,;]*$",
+    _I,
+)
+_BUT = re.compile(r"\banything but\W+(?:[\w'-]+\W+){0,2}$", _I)
+_SUPPOSED = re.compile(
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|provided|in case|as soon as|"
+    r"perhaps|maybe|possibly|presumably|allegedly|guess(?:ing)?|wish|hope|pretend|otherwise|"
+    r"(?:may|might|could|would|should|must)(?: well| also| not)? (?:be|have|cost)|almost|nearly|"
+    r"not quite|"
+    r"(?:(?<=^)|(?<=[,;] ))\s*had (?:it|the|they|this|that|your|he|she))\b"
+    r"(?:\W+[\w'-]+){0,8}\W*$",
+    _I,
+)
+_TO_COME = re.compile(
+    r"(?:\b(?:will|shall|to|should|would|must|can|could|may|might|ought|needs?|has|have|awaits?|"
+    r"awaiting)"
+    r"|'ll)\s+(?:\w+\s+)?(?:be|get|become|have been|being)\s+(?:\w+ly\s+|soon\s+|now\s+|then\s+)?$|"
+    r"\b(?:being|until|once|when|after|before|till|gets?|getting|partly|partially|half|formerly|"
+    r"previously|supposedly|soon|due to be|ready to be|not yet)\s+(?:\w+\s+){0,2}$",
+    _I,
+)
+_WRONG = r"(?:not|false|wrong|incorrect|untrue|mistaken|outdated|a (?:mistake|lie|guess))"
+_DISOWNED = re.compile(
+    rf"[\"')\]]*\s*(?:(?:is|was|are|were|looks|seems)(?:n't|\s+(?:\w+ly\s+)?{_WRONG})\b|"
+    r"(?:,|-+|[:=])\s*(?:false|no|never|not|null|none|\u274c|\u2717)(?=\W*(?:$|[,;}\n]|but\b)))",
+    _I,
+)
+_OFFER = re.compile(
+    r"(?:,|-|\band\b)\s*(?:\w+\s+)?(?:can i|may i|shall i|should i|do you|would you|is there|"
+    r"anything|want me|need|will that|does that|ok|okay)\b",
+    _I,
+)
+_YES = re.compile(r"[\s\"')\]]*(?:yes|yep|yeah|correct|indeed|right|it is|it was|it has)\b", _I)
+
+
+def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
+    """What a text says of what stands at a place.
+
+    Args:
+        text: without markup.
+        start: of the place.
+        end: of the place.
+        is_state: whether words stand there that say how something is ("shipped"), not a name or
+            a value: "will be shipped" leaves that open, while "will be 25 EUR" says the price.
+
+    Returns:
+        The verdict on this place alone.
+    """
+    first, last = sentence(text, start, end)
+    # as many characters as before, so that nothing moves
+    before = _IDIOMS.sub(lambda m: " " * len(m[0]), text[max(first, start - _REACH) : start])
+    after = text[end:last]
+    clause = _clause(before)
+    if _DISOWNED.match(after):
+        return "denied"
+    if _BUT.search(before) or (_DENIED.search(clause) and not _NONE_BUT.search(clause)):
+        return "denied"
+    if _asks(text, after, last):
+        return "open"
+    if _SUPPOSED.search(before[_last_cut(before) :]):
+        return "open"
+    return "open" if is_state and _TO_COME.search(clause) else "said"
+
+
+def sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence begins and ends in which something stands; its closing sign is outside."""
+    first = max((m.end() for m in _SENTENCE_END.finditer(text, 0, start)), default=0)
+    closing = _SENTENCE_END.search(text, end)
+    return first, closing.start() if closing else len(text)
+
+
+def _last_cut(before: str) -> int:
+    return max((cut.end() for cut in _CUT.finditer(before)), default=0)
+
+
+def _clause(before: str) -> str:
+    """The last clause. What a comma parts from its verb stays with it: "not, I fear, paid"."""
+    cuts = [(cut.end(), cut[0]) for cut in _CUT.finditer(before)]
+    if re.match(r"\s*been?\b", before[_last_cut(before) :], _I):
+        return before
+    while cuts:
+        end, sign = cuts.pop()
+        if sign != "," or _VERB.search(before[end:]) or re.search(_NOT, before[end:], _I):
+            return before[end:]
+    return before
+
+
+def _asks(text: str, after: str, last: int) -> bool:
+    """Whether the sentence is a question, other than one that offers help after a statement."""
+    if text[last : last + 1] != "?" or _OFFER.search(after):
+        return False
+    return not _YES.match(text[last + 1 :])
