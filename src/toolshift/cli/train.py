@@ -20,13 +20,20 @@ from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, progress
+from toolshift.core.text import one_line
+from toolshift.data.augment import DEFAULT, Recipe, check_recipe
+from toolshift.data.files import digest_of as file_hash
 from toolshift.lm.checkpoint import training_record
 from toolshift.train.data import make_rows, shifted_of
 from toolshift.train.model import find_base, require_training
+from toolshift.train.own_data import check_shifted, own_rows
 from toolshift.train.presets import EVAL_EVERY, TRAJECTORIES, Settings, preset
 from toolshift.train.rows import read_rows
 from toolshift.train.scenes import Mix, check_share
 from toolshift.train.settings import SFT, check_rank, first_process
+
+MAX_FAULTS = 12
+"""Rows that cannot be trained on, and are named one by one."""
 
 if TYPE_CHECKING:
     from toolshift.train.callbacks import Evaluate
@@ -126,9 +133,44 @@ class PaftOptions(MixOptions, TrainOptions):
 
     Attributes:
         count: trajectories; 0 for as many as the preset takes.
+        data: conversations to train on instead of trajectories; None for these.
     """
 
     count: int = 0
+    data: Path | None = None
+
+    def recipe(self) -> Recipe:
+        """What is done to conversations of the user's.
+
+        Returns:
+            The recipe.
+
+        Raises:
+            UsageError: where scenes of ours are asked for as well.
+        """
+        none = Mix()
+        ours = {
+            "world": self.worlds not in ((), none.worlds),
+            "kind": self.kinds,
+            "count": self.count,
+            "size": self.size != none.size,
+            "slips": self.slips,
+            "share": self.share != none.share,
+        }
+        for name, given in ours.items():
+            if given:
+                raise UsageError(
+                    f"--{name} is about the scenes of our worlds, and --data names conversations "
+                    "of yours: leave one of them out"
+                )
+        made = Recipe(
+            alpha=self.alpha,
+            shifts=self.shifts or DEFAULT,
+            severities=self.severities or Recipe().severities,
+            seed=self.seed,
+        )
+        check_recipe(made)
+        return made
 
 
 def sft_command(options: SftOptions) -> None:
@@ -141,7 +183,10 @@ def sft_command(options: SftOptions) -> None:
 
 
 def paft_command(options: PaftOptions) -> None:
-    """Trains on the oracle's trajectories, a share of them in shifted scenes."""
+    """Trains on the oracle's trajectories, or on own conversations, a share of them shifted."""
+    if options.data is not None:
+        _paft_on_data(options, options.data)
+        return
     settings, mix = options.settings(), options.mix()
     find_base(settings)  # before the trajectories are made
     amount = options.count or TRAJECTORIES[settings.preset]
@@ -149,6 +194,31 @@ def paft_command(options: PaftOptions) -> None:
         rows = make_rows(mix, amount, watch)
     warn(check_share(shifted_of(rows), mix, amount))
     _train(rows, settings, options, {"mix": msgspec.to_builtins(mix), "count": amount}, mix)
+
+
+def _paft_on_data(options: PaftOptions, source: Path) -> None:
+    """Trains on conversations of the user's."""
+    require_training()
+    settings, recipe = options.settings(), options.recipe()
+    find_base(settings)  # before the data is read
+    with progress("conversations") as watch:
+        found = own_rows(source, recipe, watch)
+    warn(check_shifted(found, recipe))
+    for line, why in found.faults[:MAX_FAULTS]:
+        warn(f"{source}, line {line}: {one_line(why)}")
+    if found.faults:
+        left = len(found.faults)
+        warn(f"{left} of {found.conversations + left} conversations are left out.")
+    told = {
+        "file": source.name,
+        "sha256": file_hash(source),
+        "recipe": msgspec.to_builtins(recipe),
+        "conversations": found.conversations,
+        "shifted": found.shifted,
+        "not_applicable": found.skipped,
+        "left_out": len(found.faults),
+    }
+    _train(found.rows, settings, options, told, None)
 
 
 def _train(
@@ -242,7 +312,8 @@ def train() -> None:
     "--data",
     type=PATH,
     required=True,
-    help="Rows with the columns messages and tools; see `toolshift data`.",
+    help="Rows with the columns messages and tools (`toolshift data`), or of another format that "
+    "`toolshift augment` reads.",
 )
 @click.option("--seed", type=int, help="Of first weights and order. Default: the preset's.")
 @training
@@ -258,6 +329,11 @@ def sft(options: SftOptions) -> None:
 
 
 @train.command(cls=Sectioned)
+@click.option(
+    "--data",
+    type=PATH,
+    help="Conversations of yours to train on instead, in any format of `toolshift augment`.",
+)
 @click.option("--alpha", default=0.3, show_default=True, help="Share that is shifted, 0 to 1.")
 @click.option("--count", default=0, help="Trajectories. Default: the preset's.")
 @trajectories
@@ -265,10 +341,11 @@ def sft(options: SftOptions) -> None:
 @training
 @taking(PaftOptions)
 def paft(options: PaftOptions) -> None:
-    """Fine-tune on the oracle's trajectories, some of them in shifted scenes.
+    """Fine-tune on the oracle's trajectories, or on conversations of yours, some of them shifted.
 
     \b
     toolshift train paft --alpha 0.3 --shift SBP --shift SRP --out runs/paft
+    toolshift train paft --data mine.jsonl --alpha 0.3 --out runs/mine
     """
     paft_command(options)
 

@@ -167,7 +167,7 @@ def augmented(
     def written(part: Conversation) -> Row:
         if target is form:
             return target.write(part, row)
-        return {**_further(row), **target.write(portable(part), None)}
+        return _in_format(part, row, target)
 
     def _written(part: Conversation) -> Row:
         try:
@@ -243,6 +243,27 @@ def draws(recipe: Recipe, digest: str) -> Iterator[Draw]:
         number, which = divmod(number, len(stacks))
         for stack in stacks[which:] + stacks[:which]:
             yield Draw(entry, severity, stack, number % DRAWS, f"{recipe.seed} {digest}")
+
+
+def converted(row: Row, form: Format, target: Format) -> Row:
+    """A row in another format; its further columns survive.
+
+    Args:
+        row: as it was read.
+        form: of the row.
+        target: the other format.
+
+    Returns:
+        The row.
+
+    Raises:
+        RowFault: where it cannot be read, or the other format cannot say it.
+    """
+    return _in_format(form.read(row), row, target)
+
+
+def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
+    return {**_further(row), **target.write(portable(conversation), None)}
 
 
 def _further(row: Row) -> Row:

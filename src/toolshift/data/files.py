@@ -101,16 +101,32 @@ def check_job(job: Job) -> None:
         UsageError: for files of another kind, one that is not there, and a wrong recipe.
     """
     check_recipe(job.recipe)
-    if not job.source.is_file():
-        what = "a folder: name a file in it" if job.source.is_dir() else "not there"
-        raise UsageError(f"{job.source} is {what}")
-    for path, option in ((job.source, "the data"), (job.out, "--out")):
-        if _kind(path) not in (".jsonl", ".json", ".parquet"):
-            raise UsageError(f"{option} {path}: name a .jsonl, .jsonl.gz or .parquet file")
+    check_source(job.source)
+    _check_kind(job.out, "--out ")
     if job.out.exists() and job.out.samefile(job.source):
         raise UsageError(f"--out {job.out} is the data itself: name another file")
     if not job.out.parent.is_dir():
         raise UsageError(f"--out {job.out}: there is no folder {job.out.parent}")
+
+
+def check_source(path: Path) -> None:
+    """Checks that there is such a file of rows.
+
+    Args:
+        path: of the data.
+
+    Raises:
+        UsageError: where it is not there, a folder, or of another kind.
+    """
+    if not path.is_file():
+        what = "a folder: name a file in it" if path.is_dir() else "not there"
+        raise UsageError(f"{path} is {what}")
+    _check_kind(path, "")
+
+
+def _check_kind(path: Path, option: str) -> None:
+    if _kind(path) not in (".jsonl", ".json", ".parquet"):
+        raise UsageError(f"{option}{path}: name a .jsonl, .jsonl.gz or .parquet file")
 
 
 def _kind(path: Path) -> str:
@@ -132,7 +148,7 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
             cannot be read.
     """
     check_job(job)
-    functions = tools_of(job).functions if DISTRACTORS in job.recipe.shifts else []
+    functions = _functions_of(job.source, job.recipe)
     draft = job.out.with_name(f".{job.out.name}.new")
     note = job.out.with_name(f".{job.out.name}.note")
     begun = _begun(job, draft, note)
@@ -212,18 +228,18 @@ def _count(path: Path) -> int:
     return 0
 
 
-def tools_of(job: Job) -> ToolIndex:
-    """The tools of a whole file: the first pass."""
+def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:
+    """The tools of a whole file, where distractors are taken from them: the first pass."""
     index = ToolIndex()
-    for line in _lines(job.source):
+    for line in _lines(source) if DISTRACTORS in recipe.shifts else ():
         try:
             row = _decoded(line)
             if row is not None:
-                said = format_of(row, job.recipe).read(row)
+                said = format_of(row, recipe).read(row)
                 index.add(tool.function for tool in said.tools)
         except RowFault:
             continue  # the second pass says so
-    return index
+    return index.functions
 
 
 def _decoded(line: bytes) -> Row | None:
@@ -352,19 +368,57 @@ def _plain(reason: str) -> str:
     return reason.partition(": ")[2] or reason if len(reason) > 90 else reason
 
 
-def previews(job: Job) -> Iterator[tuple[int, str, str, str]]:
-    """Changed rows: line, shifts, and the two as indented texts; every row is tried."""
-    check_recipe(job.recipe)
-    recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
-    functions = tools_of(job).functions if DISTRACTORS in recipe.shifts else []
-    for number, line in enumerate(_lines(job.source), 1):
+class RowMade(msgspec.Struct, frozen=True):
+    """A row of a file, and what became of it.
+
+    Attributes:
+        line: of the file, counted from 1.
+        row: as it was read; empty where it could not be.
+        content: its bytes.
+        made: what became of it.
+        fault: why it could not be read; "" where it could.
+    """
+
+    line: int
+    row: Row
+    content: bytes = b""
+    made: Made = Made()
+    fault: str = ""
+
+
+def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
+    """Augments the rows of a file one by one.
+
+    Args:
+        source: JSON lines, `.gz` or not, or Parquet.
+        recipe: what is done.
+
+    Returns:
+        In the order of the file; empty lines are left out.
+
+    Raises:
+        UsageError: where the file cannot be read, and for a wrong recipe.
+    """
+    check_recipe(recipe)
+    check_source(source)
+    functions = _functions_of(source, recipe)
+    for number, line in enumerate(_lines(source), 1):
         try:
             row = _decoded(line)
-            made = augmented(row, line.rstrip(b"\r\n"), recipe, functions) if row else Made()
-        except RowFault:
-            continue
-        if made.shifts and row is not None:
-            yield number, made.shifts, _lines_of(row), _lines_of(made.rows[0])
+            if row is not None:
+                content = line.rstrip(b"\r\n")
+                made = augmented(row, content, recipe, functions)
+                yield RowMade(number, row, content, made)
+        except RowFault as wrong:
+            yield RowMade(number, {}, fault=str(wrong))
+
+
+def previews(job: Job) -> Iterator[tuple[int, str, str, str]]:
+    """Changed rows: line, shifts, and the two as indented texts; every row is tried."""
+    for each in each_made(job.source, msgspec.structs.replace(job.recipe, alpha=1.0)):
+        if each.made.shifts:
+            after = _lines_of(each.made.rows[0])
+            yield each.line, each.made.shifts, _lines_of(each.row), after
 
 
 def _lines_of(row: Row) -> str:

@@ -23,6 +23,9 @@ from toolshift.core.files import draft, opened
 from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
+from toolshift.data.augment import converted
+from toolshift.data.conversation import RowFault
+from toolshift.data.formats import FORMATS
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -95,6 +98,8 @@ def check_name(path: Path) -> None:
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Reads training rows: ours, or anyone's with the columns `messages` and, perhaps, `tools`.
 
+    Rows of the other formats that `toolshift augment` reads are turned into such.
+
     Args:
         path: of a .jsonl or .parquet file.
 
@@ -111,7 +116,23 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         makes = command("data", "--out", path)
         raise UsageError(f"{path}: there is no such file; `{makes}` writes one")
     found = _read_parquet(path) if path.suffix == ".parquet" else _read_lines(path)
-    return checked(found, str(path))
+    rows = (_as_messages(row, f"{path}, row {number}") for number, row in enumerate(found, 1))
+    return checked(rows, str(path))
+
+
+def _as_messages(row: Any, where: str) -> Any:
+    """A row of another format as one of OpenAI messages; what is of none passes.
+
+    Raises:
+        UsageError: where it cannot be read.
+    """
+    if not isinstance(row, dict) or "messages" in row or "completion" in row:
+        return row
+    form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
+    try:
+        return row if form is None else converted(row, form, FORMATS.find("openai"))
+    except RowFault as wrong:
+        raise UsageError(f"{where}: {wrong}") from None
 
 
 def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:

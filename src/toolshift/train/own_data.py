@@ -1,0 +1,130 @@
+"""Anyone's conversations as training rows, a share of them shifted: PAFT on data of the user's.
+
+Rows of all formats that `toolshift augment` reads become OpenAI messages. What the recipe made fail
+has `weight` 0 and carries no loss.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.data.augment import Recipe, digest_of, due
+from toolshift.data.files import each_made
+from toolshift.train.rows import checked
+
+TARGET = "openai"
+Watch = Callable[[int, int], None]
+
+
+class OwnData(msgspec.Struct, frozen=True):
+    """The training rows of a file.
+
+    Attributes:
+        rows: with `messages` and `tools`.
+        conversations: that could be read.
+        due: how many of them the recipe would shift.
+        shifted: how many went through what.
+        skipped: how often a shift was not applicable, by shift and reason.
+        faults: conversations that cannot be trained on: line and reason.
+    """
+
+    rows: list[dict[str, Any]]
+    conversations: int
+    due: int
+    shifted: dict[str, int]
+    skipped: dict[str, int]
+    faults: list[tuple[int, str]]
+
+
+def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnData:
+    """The rows of a file of conversations, a share of which is shifted.
+
+    Args:
+        source: JSON lines, `.gz` or not, or Parquet, in any format that is known.
+        recipe: what is done; written as OpenAI messages whatever it says.
+        watch: told how many conversations are read; the second number is 0, for it is not known.
+
+    Returns:
+        The rows, and what became of the conversations.
+
+    Raises:
+        UsageError: where the file cannot be read, for a wrong recipe, and where no conversation
+            can be trained on.
+    """
+    recipe = msgspec.structs.replace(recipe, to=TARGET)
+    rows: list[dict[str, Any]] = []
+    faults: list[tuple[int, str]] = []
+    shifted: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    count = wanted = 0
+    for each in each_made(source, recipe):
+        try:
+            if each.fault:
+                raise UsageError(each.fault)
+            rows += map(_trainable, each.made.rows or (each.row,))
+        except UsageError as wrong:
+            faults.append((each.line, str(wrong)))
+            continue
+        count += 1
+        wanted += due(digest_of(each.content), recipe)
+        shifted.update([each.made.shifts] if each.made.shifts else [])
+        skipped.update(f"{name}: {why}" for name, why in each.made.reasons.items())
+        if watch is not None:
+            watch(count, 0)
+    if not rows:
+        first = "".join(f"; line {line}: {why}" for line, why in faults[:1])
+        raise UsageError(f"{source}: no conversation can be trained on{first}")
+    return OwnData(rows, count, wanted, dict(shifted), dict(skipped), faults)
+
+
+def _trainable(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of OpenAI messages as training takes it.
+
+    Raises:
+        UsageError: where there is nothing to learn, or it is malformed.
+    """
+    said = row["messages"]
+    if isinstance(said, list):  # else it is JSON in a string
+        roles = {"function": "tool"}  # as older data says it
+        row = {**row, "messages": [{**m, "role": roles.get(m["role"], m["role"])} for m in said]}
+    (made,) = checked([row], "")
+    return made
+
+
+def check_shifted(data: OwnData, recipe: Recipe) -> str:
+    """Makes sure that shifts reached what is trained on.
+
+    Args:
+        data: the rows.
+        recipe: that they were made by.
+
+    Returns:
+        A warning where shifts reached fewer than alpha asks for; else "".
+
+    Raises:
+        UsageError: where none is shifted though alpha says so.
+    """
+    reached = sum(data.shifted.values())
+    most = max(data.skipped, key=lambda why: data.skipped[why], default="no call is made in them")
+    if recipe.alpha and not reached:
+        if not data.due:
+            raise UsageError(
+                f"alpha {recipe.alpha:g} of {data.conversations} conversations is none: raise "
+                "--alpha, or give more data"
+            )
+        raise UsageError(
+            f"{', '.join(recipe.shifts)} can be applied to none of the {data.due} conversations "
+            f"that alpha asks for (mostly: {most}): choose the shifts otherwise"
+        )
+    if reached < 0.9 * data.due:
+        return (
+            f"Only {reached} of the {data.due} conversations that alpha asks for are shifted; the "
+            f"others stay as they are (mostly: {most})."
+        )
+    return ""

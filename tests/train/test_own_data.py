@@ -1,0 +1,126 @@
+"""Training on conversations of the user's, a share of them shifted."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("trl")
+
+from conversations import openai, question  # noqa: E402
+from train import tiny  # noqa: E402
+
+from toolshift.cli.train import PaftOptions, SftOptions, paft_command, sft_command  # noqa: E402
+from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.data.augment import Recipe  # noqa: E402
+from toolshift.data.formats import FORMATS  # noqa: E402
+from toolshift.train.own_data import check_shifted, own_rows  # noqa: E402
+from toolshift.train.rows import read_rows  # noqa: E402
+
+torch.set_num_threads(1)  # tests run beside each other
+OPENAI = FORMATS.find("openai")
+FORMS = FORMATS.names()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(tiny.llama(tmp_path_factory.mktemp("models") / "llama"))
+
+
+def row_of(name, seed):
+    if name == "xlam":
+        return question(seed)
+    row = openai(seed)
+    return row if name == "openai" else FORMATS.find(name).write(OPENAI.read(row), None)
+
+
+def written(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def paft(data, out, model, **changes):
+    plain = {"preset": "small", "model": model, "lr": 0.02, "threads": 1, "steps": 2, "full": True}
+    given = {**plain, "alpha": 0.5, "as_json": True, **changes}
+    paft_command(PaftOptions(data=data, out=out, **given))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_format_gives_rows_with_a_mask(name, tmp_path):
+    source = written(tmp_path / "in.jsonl", [row_of(name, seed) for seed in range(12)])
+    found = own_rows(source, Recipe(alpha=1.0, shifts=("transient_error:1",)))
+    assert found.conversations == sum(found.shifted.values()) == 12
+    assert check_shifted(found, Recipe(alpha=1.0)) == ""
+    for row in found.rows:
+        spoken = [each for each in row["messages"] if each["role"] == "assistant"]
+        failed = [each for each in spoken if each.get("weight") == 0]
+        assert failed
+        for each in failed:
+            answer = row["messages"][row["messages"].index(each) + 1]
+            assert "error" in json.loads(answer["content"])
+        assert any(each.get("weight") != 0 for each in spoken)
+
+
+def test_provoked_failures_carry_no_loss(model, tmp_path, capsys):
+    source = written(tmp_path / "in.jsonl", [openai(seed) for seed in range(4)])
+    shifts = {"alpha": 1.0, "shifts": ("transient_error:1",)}
+    paft(source, None, model, show_mask=True, **shifts)
+    shown = capsys.readouterr().out
+    found = own_rows(source, Recipe(alpha=1.0, shifts=("transient_error:1",)))
+    spoken = [each for each in found.rows[0]["messages"] if each["role"] == "assistant"]
+    learned = sum(each.get("weight") != 0 for each in spoken)
+    assert shown.count("[[") - 1 == learned < len(spoken)  # one stands in the legend
+
+
+def test_a_run_on_own_data_is_recorded_and_resumed(model, tmp_path, capsys):
+    rows = [row_of(name, seed) for seed, name in enumerate(FORMS * 2)]
+    source = written(tmp_path / "mixed.jsonl", rows)
+    with source.open("a") as file:
+        file.write("{broken\n")
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    paft(source, whole, model, seed=3, save_at="1")
+    said = capsys.readouterr()
+    record = json.loads(said.out)
+    assert f"line {len(rows) + 1}: not JSON" in said.err
+    assert f"1 of {len(rows) + 1} conversations are left out" in said.err
+    assert record["data"]["recipe"]["alpha"] == 0.5
+    assert record["data"]["conversations"] == len(rows)
+    assert sum(record["data"]["shifted"].values()) > 0
+    paft(source, part, model, seed=3, save_at="1", resume=None)
+    capsys.readouterr()
+    (part / "training.json").unlink()
+    paft(source, part, model, seed=3, save_at="1", resume="1")
+    assert json.loads(capsys.readouterr().out)["last_loss"] == record["last_loss"]
+    with pytest.raises(UsageError, match="the rows or scenes"):
+        paft(source, part, model, seed=3, save_at="1", resume="1", alpha=0.1)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_sft_reads_every_format_as_it_is(name, tmp_path):
+    source = written(tmp_path / "in.jsonl", [row_of(name, seed) for seed in range(3)])
+    for row, each in zip(read_rows(source), (row_of(name, seed) for seed in range(3)), strict=True):
+        form = FORMATS.find(name)
+        after, before = OPENAI.read(row), form.read(each)
+        assert [m.role for m in after.messages] == [m.role for m in before.messages]
+        assert [t.function["name"] for t in after.tools] == [
+            t.function["name"] for t in before.tools
+        ]
+
+
+def test_what_cannot_work_is_said_first(model, tmp_path):
+    source = written(tmp_path / "in.jsonl", [question(seed) for seed in range(6)])
+    out = tmp_path / "out"
+    with pytest.raises(UsageError, match="--kind is about the scenes of our worlds"):
+        paft(source, out, model, kinds=("listing",))
+    with pytest.raises(UsageError, match="alpha is a share of the conversations"):
+        paft(source, out, model, alpha=2)
+    with pytest.raises(UsageError, match="can be applied to none of the 6 conversations"):
+        paft(source, out, model, alpha=1.0, shifts=("merged_tools",))
+    with pytest.raises(UsageError, match="is not there"):
+        paft(tmp_path / "no.jsonl", out, model)
+    (tmp_path / "bad.jsonl").write_text('{"conversations": [{"from": "king", "value": "x"}]}\n')
+    with pytest.raises(UsageError, match=r"no conversation can be trained on; line 1"):
+        paft(tmp_path / "bad.jsonl", out, model)
+    with pytest.raises(UsageError, match=r"bad.jsonl, row 1"):
+        sft_command(SftOptions(data=tmp_path / "bad.jsonl", out=out, model=model))
+    assert not out.exists()
