@@ -119,7 +119,7 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
     with pytest.raises(UsageError, match="is not there"):
         paft(tmp_path / "no.jsonl", out, model)
     (tmp_path / "bad.jsonl").write_text('{"conversations": [{"from": "king", "value": "x"}]}\n')
-    with pytest.raises(UsageError, match=r"no conversation can be trained on; line 1"):
+    with pytest.raises(UsageError, match=r"none of its rows can be trained on; line 1"):
         paft(tmp_path / "bad.jsonl", out, model)
     with pytest.raises(UsageError, match=r"bad.jsonl, row 1"):
         sft_command(SftOptions(data=tmp_path / "bad.jsonl", out=out, model=model))

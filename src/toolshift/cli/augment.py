@@ -17,7 +17,7 @@ from toolshift.core.terminal import print_json, print_table, progress
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
-from toolshift.data.files import Job, Tally, augment_file, previews
+from toolshift.data.files import Job, Tally, augment_file, place_word, previews
 
 MOST_SHOWN = 12
 
@@ -68,8 +68,8 @@ class AugmentOptions:
 def augment(options: AugmentOptions) -> None:
     """Shift a share of your tool-use conversations, as training data that holds when tools change.
 
-    IN is a .jsonl, .jsonl.gz or .parquet file of OpenAI or TRL messages, ShareGPT, Hermes, xLAM,
-    ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
+    IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, ShareGPT, Hermes,
+    xLAM, ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
     beside the output says what was changed. An interrupted run goes on where it stopped.
 
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
@@ -103,8 +103,9 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     print_table("", ("shift", "conversations"), rows[:MOST_SHOWN])
     if len(rows) > MOST_SHOWN:
         click.echo(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
-    for line, why in tally.faults[:MOST_SHOWN]:
-        click.echo(f"{job.source}, line {line}: {one_line(why)}", err=True)
+    word = place_word(job.source)
+    for place, why in tally.faults[:MOST_SHOWN]:
+        click.echo(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
     if tally.wrong > MOST_SHOWN:
         click.echo(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
     click.echo(

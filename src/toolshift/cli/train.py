@@ -23,6 +23,7 @@ from toolshift.core.terminal import print_json, progress
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe, check_recipe
 from toolshift.data.files import digest_of as file_hash
+from toolshift.data.files import place_word
 from toolshift.lm.checkpoint import training_record
 from toolshift.train.data import make_rows, shifted_of
 from toolshift.train.model import find_base, require_training
@@ -204,8 +205,9 @@ def _paft_on_data(options: PaftOptions, source: Path) -> None:
     with progress("conversations") as watch:
         found = own_rows(source, recipe, watch)
     warn(check_shifted(found, recipe))
-    for line, why in found.faults[:MAX_FAULTS]:
-        warn(f"{source}, line {line}: {one_line(why)}")
+    word = place_word(source)
+    for place, why in found.faults[:MAX_FAULTS]:
+        warn(f"{source}, {word} {place}: {one_line(why)}")
     if found.faults:
         left = len(found.faults)
         warn(f"{left} of {found.conversations + left} conversations are left out.")

@@ -31,7 +31,7 @@ from toolshift.data.conversation import (
     portable,
 )
 from toolshift.data.flow import NO_FLOW, flow_of
-from toolshift.data.formats import FORMATS, recognised
+from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import distractors
@@ -161,7 +161,7 @@ def augmented(
     """
     form = format_of(row, recipe)
     target = FORMATS.find(recipe.to) if recipe.to else form
-    conversation = form.read(row)
+    conversation = read_as(form, row)
     check(conversation)
 
     def written(part: Conversation) -> Row:
@@ -259,7 +259,7 @@ def converted(row: Row, form: Format, target: Format) -> Row:
     Raises:
         RowFault: where it cannot be read, or the other format cannot say it.
     """
-    return _in_format(form.read(row), row, target)
+    return _in_format(read_as(form, row), row, target)
 
 
 def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:

@@ -34,6 +34,7 @@ class Message(msgspec.Struct, frozen=True):
         call_id: of the call whose result this is, where that is said.
         learned: whether a trainer learns it; False for context only, such as a provoked failure.
         source: the place of the message that it was read from; None for one that was added.
+        thought: what the assistant thought before, where a format keeps that apart.
     """
 
     role: Role
@@ -43,6 +44,7 @@ class Message(msgspec.Struct, frozen=True):
     call_id: str = ""
     learned: bool = True
     source: int | None = None
+    thought: str = ""
 
 
 class ToolShown(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from toolshift.data.augment import (
 )
 from toolshift.data.conversation import Row, RowFault, encoded
 from toolshift.data.files import without_holes
+from toolshift.data.formats import read_as
 from toolshift.data.tools import ToolIndex
 
 Rows = TypeVar("Rows")
@@ -83,7 +84,7 @@ def _functions(rows: Iterable[Row], recipe: Recipe) -> list[dict[str, Any]]:
     index = ToolIndex()
     for row in rows:
         try:
-            said = format_of(row, recipe).read(without_holes(row))
+            said = read_as(format_of(row, recipe), without_holes(row))
         except RowFault:
             continue  # it is said where the row is reached
         index.add(tool.function for tool in said.tools)

@@ -10,8 +10,10 @@ import gzip
 import hashlib
 import multiprocessing
 import os
+import re
 import shutil
 import signal
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -27,6 +29,7 @@ from toolshift.core.files import opened, sound, write
 from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.conversation import Row, RowFault
+from toolshift.data.formats import read_as
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 
@@ -168,10 +171,25 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
     note.unlink(missing_ok=True)
     if not tally.rows:
         draft.unlink()
-        first = "".join(f"; line {line}: {why}" for line, why in tally.faults[:1])
-        raise UsageError(f"{job.source}: none of its rows could be read{first}")
+        raise UsageError(none_left(job.source, tally.faults, "could be read"))
     _finish(job, draft)
     return tally
+
+
+def none_left(source: Path, faults: Iterable[tuple[int, str]], what: str) -> str:
+    """Says why nothing can be done with a file.
+
+    Args:
+        source: the file.
+        faults: place and reason of each row.
+        what: none of them could.
+
+    Returns:
+        One sentence, with the first faults.
+    """
+    word = place_word(source)
+    first = "".join(f"; {word} {place}: {why}" for place, why in islice(faults, 3))
+    return f"{source}: none of its rows {what}{first}" if first else f"{source} holds no rows"
 
 
 def _begun(job: Job, draft: Path, note: Path) -> _Note:
@@ -218,7 +236,28 @@ def _lines(path: Path) -> Iterator[bytes]:
         yield from _parquet_lines(path)
         return
     with opened(path) as file, sound(path):
-        yield from file
+        if not is_array(path):
+            yield from file
+            return
+        whole = file.read().removeprefix(BOM_UTF8)
+    try:
+        for row in msgspec.json.decode(whole, type=list[msgspec.Raw]):
+            yield JSON.encode(msgspec.json.decode(row)) + b"\n"
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(f"{path}: not JSON ({fault}){_hint(whole)}") from None
+
+
+def is_array(path: Path) -> bool:
+    """Whether a file is one list of rows, as some data sets come, and not a row on each line."""
+    if _kind(path) != ".json":
+        return False
+    with opened(path) as file, sound(path):
+        return file.read(1024).removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+
+
+def place_word(path: Path) -> str:
+    """What the rows of a file are counted by: its lines, or themselves."""
+    return "row" if path.suffix == ".parquet" or is_array(path) else "line"
 
 
 def _count(path: Path) -> int:
@@ -235,7 +274,7 @@ def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:
         try:
             row = _decoded(line)
             if row is not None:
-                said = format_of(row, recipe).read(row)
+                said = read_as(format_of(row, recipe), row)
                 index.add(tool.function for tool in said.tools)
         except RowFault:
             continue  # the second pass says so
@@ -252,11 +291,20 @@ def _decoded(line: bytes) -> Row | None:
         return None
     try:
         row = msgspec.json.decode(line.removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise RowFault(f"not JSON ({fault})") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise RowFault(f"not JSON ({fault}){_hint(line)}") from None
     if not isinstance(row, dict):
         raise RowFault("no JSON object")
     return row
+
+
+def _hint(line: bytes) -> str:
+    """What may help with a line that is not JSON."""
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ": the file is UTF-16; write it as UTF-8"
+    if re.search(rb"\b(NaN|Infinity)\b", line):
+        return ": NaN and Infinity are no JSON; write null"
+    return "; write one object on each line" if line.strip() in (b"[", b"{") else ""
 
 
 # -- the work ----------------------------------------------------------------------------------
@@ -345,7 +393,7 @@ def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
     """
     if chunk.faults and job.strict:
         line, why = chunk.faults[0]
-        raise UsageError(f"{job.source}, line {line}: {why}")
+        raise UsageError(f"{job.source}, {place_word(job.source)} {line}: {why}")
     tally.wrong += len(chunk.faults)
     tally.faults += chunk.faults[: MOST_FAULTS - len(tally.faults)]
     tally.rows += len(chunk.made)
@@ -393,7 +441,7 @@ def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
         source: JSON lines, `.gz` or not, or Parquet.
         recipe: what is done.
 
-    Returns:
+    Yields:
         In the order of the file; empty lines are left out.
 
     Raises:

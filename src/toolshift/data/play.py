@@ -134,6 +134,7 @@ class _Play:
             self.said.append(message)
             return 1
         text = self.ready.say(message.text)
+        message = msgspec.structs.replace(message, thought=self.ready.say(message.thought))
         if not message.calls:
             self.said.append(msgspec.structs.replace(message, text=text))
             return 1
@@ -231,7 +232,12 @@ class _Play:
             NotApplicable: where something does.
         """
         gone = self.ready.gone
-        texts = [said.text for said in self.said if said.role in ("system", "assistant")]
+        texts = [
+            text
+            for said in self.said
+            if said.role in ("system", "assistant")
+            for text in (said.text, said.thought)
+        ]
         for tool in self.live.tools():
             if tool.origin and not set(tool.origin) & gone.names.keys():
                 texts.append(tool.description)
@@ -277,7 +283,7 @@ class _Play:
         last = Call(attempts[-1].name, attempts[-1].arguments, call.id)
         learned = message.learned and attempts[-1].result.ok
         self.said.append(
-            Message("assistant", text, (last,), learned=learned, source=message.source)
+            msgspec.structs.replace(message, text=text, calls=(last,), learned=learned)
         )
         answered = msgspec.structs.replace(
             recorded,

@@ -17,6 +17,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.data.augment import COLUMN, Draw, Recipe, digest_of, draws, due, told
 from toolshift.data.conversation import RowFault, encoded, read_tools, rewrapped
+from toolshift.data.formats.openai import THOUGHTS
 from toolshift.data.prepared import Prepared, prepared
 from toolshift.data.replay import validator_of
 from toolshift.runs.cell import Stack, write_stack
@@ -95,7 +96,7 @@ class Quick:
 
     def _line(self, content: bytes) -> tuple[bytes, str]:
         top = _TOP.decode(content)
-        if "tools" not in top or "messages" not in top:
+        if "tools" not in top or "messages" not in top or "tool_choice" in top:
             raise _NotPlain
         tools = self._list(bytes(top["tools"]))
         said = _MESSAGES.decode(top["messages"])
@@ -151,6 +152,8 @@ def _calls(
     if (content is not None and type(content) is not str) or message.get("role") not in _ROLES:
         raise _NotPlain
     called = message.get("tool_calls")
+    if "function_call" in message:
+        raise _NotPlain
     if not called:
         return _NONE
     found = []
@@ -204,5 +207,7 @@ def _say(message: dict[str, Any], ready: Prepared) -> None:
             for surface in ready.surfaces:
                 name = surface.names.get(name, name)
             message["name"] = name
-    elif role != "user" and message.get("content"):
-        message["content"] = ready.say(message["content"])
+    elif role != "user":
+        for key in ("content", *THOUGHTS):
+            if message.get(key) and isinstance(message[key], str):
+                message[key] = ready.say(message[key])

@@ -124,7 +124,8 @@ def _renamed(said: Message, ready: Prepared) -> Message:
         for surface in ready.surfaces:
             name, arguments = surface.spoken(name, arguments)
         calls.append(Call(name, arguments, call.id))
-    return msgspec.structs.replace(said, text=ready.say(said.text), calls=tuple(calls))
+    text, thought = ready.say(said.text), ready.say(said.thought)
+    return msgspec.structs.replace(said, text=text, calls=tuple(calls), thought=thought)
 
 
 def undone(conversation: Conversation, ready: Prepared, before: Conversation) -> Conversation:

@@ -15,7 +15,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.data.augment import Recipe, digest_of, due
-from toolshift.data.files import each_made
+from toolshift.data.files import each_made, none_left
 from toolshift.train.rows import checked
 
 TARGET = "openai"
@@ -78,8 +78,7 @@ def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnDat
         if watch is not None:
             watch(count, 0)
     if not rows:
-        first = "".join(f"; line {line}: {why}" for line, why in faults[:1])
-        raise UsageError(f"{source}: no conversation can be trained on{first}")
+        raise UsageError(none_left(source, faults, "can be trained on"))
     return OwnData(rows, count, wanted, dict(shifted), dict(skipped), faults)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolshift.core.errors import described
 from toolshift.core.registry import Registry
-from toolshift.data.conversation import Format, RowFault
+from toolshift.data.conversation import Conversation, Format, RowFault
 
 FORMATS: Registry[Format] = Registry(
     "format",
@@ -24,6 +25,13 @@ FORMATS: Registry[Format] = Registry(
     },
     "toolshift.formats",
 )
+
+
+_NEAR = {
+    "messages": "messages with a `role`",
+    "conversations": "turns with `from` and `value`, or no tools stand beside it",
+}
+"""What a column of a known name should hold."""
 
 
 def recognised(row: Mapping[str, Any]) -> Format:
@@ -41,7 +49,31 @@ def recognised(row: Mapping[str, Any]) -> Format:
     for each in FORMATS.all().values():
         if each.recognises(row):
             return each
+    for column, what in _NEAR.items():
+        if column in row:
+            raise RowFault(f"`{column}` is no list of {what}")
     columns = ", ".join(map(str, list(row)[:8])) or "none"
     raise RowFault(
         f"no known format has these columns: {columns} (known: {', '.join(FORMATS.names())})"
     )
+
+
+def read_as(form: Format, row: Mapping[str, Any]) -> Conversation:
+    """The conversation of a row; whatever its reader raises is a fault of the row.
+
+    Args:
+        form: of the row.
+        row: as it was read.
+
+    Returns:
+        What was said.
+
+    Raises:
+        RowFault: where it cannot be read.
+    """
+    try:
+        return form.read(row)
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as fault:
+        if isinstance(fault, RowFault):
+            raise
+        raise RowFault(f"it is not as {form.name} should be ({described(fault)})") from None

@@ -34,7 +34,9 @@ class ADP:
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Whether the content is made of classes of the protocol."""
         content = row.get("content")
-        return isinstance(content, list) and bool(content) and "class_" in content[0]
+        return isinstance(content, list) and any(
+            isinstance(item, Mapping) and "class_" in item for item in content
+        )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row.
@@ -94,6 +96,8 @@ def _message(raw: Any, place: int) -> Message:
         text = str(raw.get("content") or "")
         name = str(raw.get("name") or "") if role == "tool" else ""
         return Message(role, text, name=name, call_id=call_id, source=place)
+    if kind is None:
+        raise RowFault(f"item {place} of content has no class_")
     raise RowFault(f"item {place} is a {kind}, which is no tool use that can be shifted")
 
 

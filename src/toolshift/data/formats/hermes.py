@@ -43,6 +43,7 @@ class Hermes:
         return has_turns(row) and any(
             "<tool_call>" in str(turn.get("value")) or "<tools>" in str(turn.get("value"))
             for turn in row["conversations"]
+            if isinstance(turn, Mapping)
         )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:

@@ -29,6 +29,10 @@ _ROLES: dict[str, Role] = {
 }
 
 
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Where rows keep what the assistant thought before it spoke."""
+
+
 class OpenAI:
     """`{"messages": [...], "tools": [...]}`; tools, too, as JSON in a string, as TRL takes them."""
 
@@ -39,7 +43,9 @@ class OpenAI:
         said = row.get("messages")
         if isinstance(said, str):
             return said.lstrip().startswith("[")
-        return isinstance(said, list) and bool(said) and "role" in said[0]
+        return isinstance(said, list) and (
+            not said or any(isinstance(each, Mapping) and "role" in each for each in said)
+        )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
         """The conversation of a row.
@@ -54,6 +60,8 @@ class OpenAI:
             RowFault: where it cannot be read.
         """
         said = decoded(row.get("messages"), "messages")
+        if "functions" in row and not row.get("tools"):
+            raise RowFault("it lists `functions`, which OpenAI has replaced: convert it to `tools`")
         if not isinstance(said, list):
             raise RowFault("messages is no list")
         messages = tuple(_message(raw, place) for place, raw in enumerate(said))
@@ -73,7 +81,22 @@ class OpenAI:
             tools = encoded(tools)
         if row and isinstance(row.get("messages"), str):
             messages = encoded(messages)
-        return {**(row or {}), "messages": messages, "tools": tools}
+        out = {**(row or {}), "messages": messages, "tools": tools}
+        chosen = _chosen(out.get("tool_choice"))
+        if chosen is not None:
+            now = {raws[t.source].get("function", raws[t.source])["name"]: t.function["name"]
+                   for t in conversation.tools if t.source is not None}  # fmt: skip
+            if chosen["name"] not in now:
+                raise RowFault(f"tool_choice asks for {chosen['name']}, which is not shown alone")
+            inner = {**chosen, "name": now[chosen["name"]]}
+            out["tool_choice"] = {**out["tool_choice"], "function": inner}
+        return out
+
+
+def _chosen(choice: Any) -> Mapping[str, Any] | None:
+    """The function that `tool_choice` asks for, if it names one."""
+    inner = choice.get("function") if isinstance(choice, Mapping) else None
+    return inner if isinstance(inner, Mapping) and isinstance(inner.get("name"), str) else None
 
 
 def _message(raw: Any, place: int) -> Message:
@@ -82,7 +105,15 @@ def _message(raw: Any, place: int) -> Message:
     role = _ROLES.get(raw["role"])
     if role is None:
         raise RowFault(f"message {place} has the unknown role {raw['role']!r}")
-    calls = tuple(_call(one, place) for one in raw.get("tool_calls") or ())
+    if raw.get("function_call"):
+        raise RowFault(
+            f"message {place} has a `function_call`, which OpenAI has replaced: convert it to "
+            "`tool_calls`"
+        )
+    listed = raw.get("tool_calls") or ()
+    if not isinstance(listed, list | tuple):
+        raise RowFault(f"message {place}: its tool_calls are no list")
+    calls = tuple(_call(one, place) for one in listed)
     return Message(
         role,
         _text(raw.get("content"), place),
@@ -91,6 +122,7 @@ def _message(raw: Any, place: int) -> Message:
         str(raw.get("tool_call_id") or ""),
         raw.get("weight") != 0,
         place,
+        next((raw[key] for key in THOUGHTS if isinstance(raw.get(key), str)), ""),
     )
 
 
@@ -102,7 +134,7 @@ def _text(content: Any, place: int) -> str:
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) == len(parts):
             return "".join(texts)
-    raise RowFault(f"message {place}: its content is no text")
+    raise RowFault(f"message {place}: its content is no text, and holds no texts alone")
 
 
 def _call(raw: Any, place: int) -> Call:
@@ -135,6 +167,9 @@ def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict
         out |= {"name": message.name} if message.name else {}
     if not message.learned:
         out["weight"] = 0
+    for key in THOUGHTS:
+        if isinstance(raw.get(key), str):
+            out[key] = message.thought
     return out
 
 

@@ -237,7 +237,7 @@ def _arguments(text: str, name: str) -> dict[str, Any]:
     for part in _split(text):
         key, sign, value = part.partition("=")
         if not sign or not key.strip():
-            raise RowFault(f"{name}: an argument has no name: {part[:60]}")
+            raise RowFault(f"{name}: an argument has no name: {part.strip()[:60]}")
         found[key.strip()] = _literal(value.strip(), name)
     return found
 

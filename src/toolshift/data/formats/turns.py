@@ -38,7 +38,7 @@ def turns_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     for place, turn in enumerate(turns):
         if not isinstance(turn, Mapping) or not isinstance(turn.get("value"), str):
             raise RowFault(f"turn {place} has no text in `value`")
-        if turn.get("from") not in ROLES:
+        if str(turn.get("from")) not in ROLES:
             raise RowFault(f"turn {place} is from {turn.get('from')!r}; known: {', '.join(ROLES)}")
     return turns
 
