@@ -18,7 +18,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -132,7 +131,6 @@ def take(name: str, about: dict[str, Any], version: str) -> dict[str, Any]:
             subprocess.run(["git", "init", "-q", str(work)], check=True)
         install(name, about, version, where)
         tools = ask(name, about, version, where, work)
-        shutil.rmtree(where / ".cache", ignore_errors=True)
         return {"licence": licence_of(name, about, where), "tools": tools}
 
 

@@ -3,8 +3,8 @@
     python studies/real_drift/measure.py
 
 Compares every two successive lists in `lists/` by `toolshift.adapt.changes`, and what it says with
-`read_by_eye.json`. Writes `results.json` (all figures), `changes.jsonl.gz` (every change) and the
-tables of `figures.md`. No network.
+`read_by_eye.json`. Writes `results.json` (all figures), `changes.jsonl.gz` (every change), the
+tables of precision and recall in README.md, and those of frequencies in `figures.md`. No network.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from toolshift.core.files import pack
 from toolshift.measure.statistics import wilson
 
 HERE = Path(__file__).parent
+START, END = "<!-- figures -->", "<!-- end -->"
 GROUPS = ("tune", "check", "held_out")
 Key = tuple[str, ...]
 
@@ -114,7 +115,7 @@ def scored(known: Iterable[tuple[str, set[Key], set[Key]]]) -> dict[str, Any]:
 
 
 def against_eye(all_pairs: list[Pair]) -> dict[str, Any]:
-    truth = json.loads((HERE / "read_by_eye.json").read_text())
+    truth = truths()
     out: dict[str, Any] = {}
     for what in ("tools renamed", "tools merged", "parameters renamed", "broken tools"):
         for group in GROUPS:
@@ -147,7 +148,7 @@ def against_tries(all_pairs: list[Pair]) -> dict[str, Any]:
 
 def splits(all_pairs: list[Pair]) -> dict[str, Any]:
     """No split was published; every pair read backwards has one where tools were merged."""
-    truth = json.loads((HERE / "read_by_eye.json").read_text())
+    truth = truths()
     rows = []
     for pair in all_pairs:
         back = changes_between(pair.new, pair.old)
@@ -181,6 +182,9 @@ def frequencies(all_pairs: list[Pair]) -> dict[str, Any]:
     }
 
 
+_WORDED = ("description_reworded", "description_rewritten")
+
+
 def shares(pair: Pair) -> dict[str, float]:
     """How much of a list one kind of change touches: shares of its old tools."""
 
@@ -203,16 +207,39 @@ def shares(pair: Pair) -> dict[str, float]:
             "choice_removed", "choice_replaced", "choices_introduced"
         ),
         "tools with a default changed or removed": touched("default_changed", "default_removed"),
-        "tools with a description reworded or rewritten": touched(
-            "description_reworded", "description_rewritten"
-        ),
+        "tools with a description reworded or rewritten": len(
+            {c.old for c in pair.changes if c.kind in _WORDED and not c.where}
+        )
+        / len(pair.old),
         "tools broken": touched(*{c.kind for c in pair.changes if c.severity == "breaking"}),
     }
 
 
+def as_read(pair: Pair, truth: dict[str, Any]) -> dict[str, float]:
+    """`shares`, where what became what is as it was read by eye."""
+    old, new = ({tool["name"] for tool in tools} for tools in (pair.old, pair.new))
+    renamed, merged = truth.get("renamed", {}), truth.get("merged", {})
+    into = sum(len(olds) for olds in merged.values())
+    into += sum(c.kind == "tool_dispatched" for c in pair.changes)
+    counts = {
+        "tools renamed": len(renamed),
+        "tools merged, split or dispatched": into,
+        "tools with a parameter renamed": len(truth.get("params", {})),
+        "tools added, of the old number": len(new - old - {*renamed.values(), *merged}),
+        "tools removed": len(old - new - {*renamed, *(one for m in merged.values() for one in m)}),
+    }
+    return {**shares(pair), **{key: number / len(pair.old) for key, number in counts.items()}}
+
+
+def truths() -> dict[str, Any]:
+    read_: dict[str, Any] = json.loads((HERE / "read_by_eye.json").read_text())
+    return read_
+
+
 def amounts(all_pairs: list[Pair]) -> dict[str, list[float]]:
     """For each kind the shares over the pairs that have it, sorted."""
-    each = [shares(pair) for pair in all_pairs]
+    truth = truths()
+    each = [as_read(pair, truth.get(pair.name, {})) for pair in all_pairs]
     return {key: sorted(round(one[key], 4) for one in each if one[key]) for key in each[0]}
 
 
@@ -228,7 +255,7 @@ def percent(score: dict[str, Any] | None) -> str:
 
 
 def table(title: str, rows: dict[str, Any]) -> list[str]:
-    lines = ["", f"## {title}", "", "| what | precision | recall |", "|---|---|---|"]
+    lines = ["", f"### {title}", "", "| what | precision | recall |", "|---|---|---|"]
     for name, score in rows.items():
         lines.append(f"| {name} | {percent(score['precision'])} | {percent(score['recall'])} |")
     return lines
@@ -253,10 +280,18 @@ def main() -> None:
     ]
     packed = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
     (HERE / "changes.jsonl.gz").write_bytes(pack(packed))
-    lines = ["# Figures", "", "Made by `python studies/real_drift/measure.py`; intervals are 95%."]
-    lines += table("Against what was read by eye", eye)
-    lines += table("Broken tools, against calls that are tried", tries)
-    lines += table("Splits", {"all pairs, read backwards": back})
+    page = HERE / "README.md"
+    before, rest = page.read_text().split(START)
+    _, after = rest.split(END)
+    shown = table("Against what was read by eye", eye)
+    shown += table("Broken tools, against calls that are tried", tries)
+    shown += table("Splits", {"all releases, read backwards": back})
+    page.write_text("\n".join([before + START, *shown, "", END + after]))
+    lines = [
+        "# How published servers change",
+        "",
+        "Made by `python studies/real_drift/measure.py`.",
+    ]
     lines += ["", "## How often", "", "| kind | changes | pairs | servers |", "|---|--:|--:|--:|"]
     for kind, n in often["kinds"].items():
         lines.append(f"| {KINDS[kind]} | {n['changes']} | {n['pairs']} | {n['servers']} |")

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from shifts.test_release import edited, made, poi, rename
@@ -166,3 +167,24 @@ def test_a_selection_is_built_from_what_callers_write() -> None:
 def test_an_argument_that_is_wrong_is_named(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Selection.of(**asked)
+
+
+def test_a_realistic_suite_deals_each_task_one_release() -> None:
+    asked = select(Selection("realistic", worlds=("poi",), tasks=10, placebo=False))
+    plan = make_plan(asked)
+    shifted = [row.cell for row in plan.rows if row.cell.shifts and not row.not_applicable]
+    lineages = [cell.lineage for cell in shifted]
+    assert len(set(lineages)) == len(lineages), "a task meets one release"
+    assert len(shifted) >= 9
+    assert len({cell.stack for cell in shifted}) >= 6
+    assert [cell.stack for cell in make_plan(asked).cells] == [cell.stack for cell in plan.cells]
+    other = make_plan(select(Selection("realistic", worlds=("poi",), tasks=10, seed=1)))
+    assert {cell.stack for cell in other.cells} != {cell.stack for cell in plan.cells}
+
+
+def test_an_arm_is_dealt_as_often_as_its_number_says() -> None:
+    arms = (*read_arms("semantic_rename:2*3"), *read_arms("description_paraphrase:1*1"))
+    asked = select(Selection("realistic", worlds=("poi",), tasks=8, placebo=False))
+    plan = make_plan(msgspec.structs.replace(asked, arms=arms))
+    dealt = Counter(cell.stack for cell in plan.cells if cell.shifts)
+    assert dealt == {"semantic_rename:2": 6, "description_paraphrase:1": 2}

@@ -13,11 +13,12 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table
 from toolshift.runs.suite import SUITES
+from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import shifts
 from toolshift.worlds.registry import find_world, world_names
 
 Table = list[dict[str, Any]]
-ONLY_JSON = ("version", "severities", "level", "preserves", "imitates")
+ONLY_JSON = ("version", "severities", "level", "preserves", "imitates", "real_drift")
 """Columns for which a terminal has no room."""
 
 
@@ -97,6 +98,7 @@ def _shifts() -> Table:
             "level": s.level,
             "preserves": s.preserves.replace("_", " "),
             "imitates": s.imitates,
+            "real_drift": real_drift(s.name),
             "what": s.summary,
         }
         for s in shifts().values()

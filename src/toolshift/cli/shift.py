@@ -15,6 +15,7 @@ from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table
+from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.describe import counts_of, rows_of
 from toolshift.shifts.release.file import (
@@ -133,7 +134,7 @@ def show(options: ShowOptions) -> None:
         file = decode_shift_file(found.file, options.shift)
         _print(file, Settled(file.mapping, ()), options.as_json)
         return
-    told = {
+    told: dict[str, Any] = {
         "shift": found.name,
         "tier": found.tier,
         "dimension": found.dimension,
@@ -142,6 +143,9 @@ def show(options: ShowOptions) -> None:
         "imitates": found.imitates,
         "what": found.summary,
     }
+    drift = real_drift(found.name)
+    if drift:
+        told["real drift"] = drift if options.as_json else "\n".join(drift.sentences)
     if options.as_json:
         print_json(told)
         return

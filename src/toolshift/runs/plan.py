@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import count, product
+from itertools import count, cycle, product
+from random import Random
 
 import msgspec
 
@@ -122,7 +123,9 @@ def _rows(selection: ResolvedSelection) -> Iterator[Planned]:
         tasks = [row.cell for row in rows if not row.not_applicable]
         if placebo:
             yield from (_try(task, (Applied(PLACEBO, 2),)) for task in tasks)
-        if selection.rotate:
+        if selection.rotate and any(arm.tasks for arm in selection.arms):
+            yield from _dealt(tasks, selection.arms, seeds.rng(seed, name, "deck of stacks"))
+        elif selection.rotate:
             yield from _rotate(tasks, selection.arms)
         else:
             order = list(tasks)
@@ -195,6 +198,28 @@ def _rotate(tasks: list[Cell], arms: tuple[Arm, ...]) -> Iterator[Planned]:
                 yield row
                 if not row.not_applicable:
                     break
+
+
+def _dealt(tasks: list[Cell], arms: tuple[Arm, ...], rng: Random) -> Iterator[Planned]:
+    """One arm for each task, from a shuffled deck that holds each as often as its number says.
+
+    An arm that is not applicable to a task goes to the next task that has none, so that arms which
+    seldom apply are as frequent as they should be.
+    """
+    deck = [arm.shifts for arm in arms for _ in range(max(1, arm.tasks))]
+    rng.shuffle(deck)
+    left, vain = list(tasks), 0
+    for stack in cycle(deck):
+        if not left or vain == len(deck):
+            return
+        vain += 1
+        for task in left[:MAX_TRIES]:
+            row = _try(task, stack)
+            yield row
+            if not row.not_applicable:
+                left.remove(task)
+                vain = 0
+                break
 
 
 def _try(task: Cell, stack: Stack) -> Planned:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from itertools import product
 from operator import index
+from pathlib import Path
 from typing import SupportsIndex
 
 import msgspec
@@ -116,7 +118,8 @@ class ResolvedSelection(msgspec.Struct, frozen=True):
 
     Attributes:
         tasks: tasks of each world and seed, spread over its kinds.
-        rotate: every task meets one arm of each tier in turn, instead of all the arms.
+        rotate: every task meets one arm of each tier in turn, instead of all the arms; where arms
+            have numbers, one arm, dealt as often as its number says.
     """
 
     suite: str
@@ -136,6 +139,7 @@ class Suite(msgspec.Struct, frozen=True):
     """A selection with a name. `shifts` are as on the command line (`read_arms`).
 
     `name` is `NAME@VERSION`. Versions before the last are frozen: their shifts have versions too.
+    `rotate` is that of `ResolvedSelection`.
     """
 
     name: str
@@ -173,6 +177,13 @@ _QUICK = (
     "no_such_entity_lookalike:2*10",
 )
 
+_REALISTIC = tuple(
+    f"{stack}*{number}"
+    for stack, number in tomllib.loads(
+        Path(__file__).with_name("realistic.toml").read_text(encoding="utf-8")
+    )["stacks"].items()
+)
+
 SUITES: dict[str, Suite] = {
     suite.name: suite
     for suite in (
@@ -197,6 +208,15 @@ SUITES: dict[str, Suite] = {
             ("poi",),
             220,
             ("all",),
+            rotate=True,
+        ),
+        Suite(
+            "realistic@1",
+            "48 tasks of each world, each under a combination of shifts that a release of a "
+            "published server had",
+            ("poi", "medical", "retail"),
+            48,
+            _REALISTIC,
             rotate=True,
         ),
         Suite(
