@@ -31,7 +31,8 @@ _IDIOMS = re.compile(
     r"\bno (?:problem|worries|doubt|trouble|need to worry)\b|\bnot at all\b|\bnot only\b|"
     r"\bwithout (?:any )?(?:delay|problems?|doubt|issues?|trouble|fail)\b|\bno,|\bnot to worry\b|"
     r"\bif i(?:'m| am) not mistaken\b|\bunless i(?:'m| am) mistaken\b|"
-    r"\bdo(?:n't| not) (?:worry|hesitate)\b|\bin case you\b|\b(?:if|should) you\b",
+    r"\bthat(?: woul|')d be\b|\bdo(?:n't| not) (?:worry|hesitate)\b|\bin case you\b|\b(?:if|"
+    r"should) you\b",
     _I,
 )
 """Phrases with a negation or a condition that touches nothing else; they are blanked out."""

@@ -28,7 +28,8 @@ _MARKUP = (
     (re.compile(r"~~.*?~~", re.DOTALL), " "),
     (re.compile(r"</?[a-zA-Z][^<>]*>"), " "),
     (re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)"), r"\1"),
-    (re.compile(r"^[ \t]*(?:[-*\u2022>]|#+)[ \t]+", re.MULTILINE), ""),
+    (re.compile(r"^[ \t]*#+[ \t]+(?:(.*\S)[ \t]*(?=\n))?", re.MULTILINE), r"\1:\n"),
+    (re.compile(r"^[ \t]*[-*\u2022>][ \t]+", re.MULTILINE), ""),
     (re.compile(r"[*`\\]|\$(?=\s|$|[.,])"), ""),
     (re.compile(r"(?<![^\W_])_+|_+(?![^\W_])"), ""),
     (re.compile(r"_"), " "),
@@ -201,6 +202,8 @@ def _says_one(text: str, wanted: str) -> bool:
         forms = (wanted, f"not {inner}", f"un{inner}", f"in{inner}", f"non-{inner}")
         direct = [_of_words(text, *span) for form in forms for span in _places(text, form)]
         marks = [_of_words(text, *span) for span in _places(text, inner)]
+        if "open" in direct:
+            return False
         return "said" not in marks and ("denied" in marks or "said" in direct)
     return _holds([_of_words(text, *span, wanted) for span in _places(text, wanted)])
 

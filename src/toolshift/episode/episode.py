@@ -15,6 +15,7 @@ from toolshift.core.form import show
 from toolshift.core.layer import Closing, Following, LayerFault, WrongReturn
 from toolshift.core.message import (
     ASK_USER,
+    CODE,
     FINAL_ANSWER,
     PROTOCOL_NAMES,
     REFUSE,
@@ -39,6 +40,7 @@ from toolshift.core.tool import (
 from toolshift.core.user import Ask, leaves_out
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
+from toolshift.episode.plain_prose import read_plain_prose
 from toolshift.episode.prose import ProseReader, ProseReading, read_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
@@ -400,7 +402,8 @@ class Episode:
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
         heard = heard_in(self.steps, self.ask_now)
-        read = self._judge.read if self._judge else _by_signs
+        by_rule = _by_signs if has_codes(self.scene) else _by_parts
+        read = self._judge.read if self._judge else by_rule
         reading = read(text, shown, heard)
         if reading.kind == "question":
             self.ask(text, prose=True)
@@ -433,6 +436,21 @@ def _spoken(call: Call) -> dict[str, Any] | str:
 
 def _by_signs(text: str, shown: str, request: str) -> ProseReading:
     return ProseReading(*read_prose(text, shown, request))
+
+
+def _by_parts(text: str, shown: str, request: str) -> ProseReading:
+    return ProseReading(*read_plain_prose(text, shown, request))
+
+
+def has_codes(scene: Scene) -> bool:
+    """Whether the answers of a task are codes that cannot be guessed, as in our worlds.
+
+    The clean scene decides, so that the same words are read alike in every shift.
+    """
+    return any(
+        not ask.pattern and CODE.fullmatch(ask.expected or "") is not None
+        for ask in scene.clean.asks
+    )
 
 
 def heard_in(steps: Sequence[Step], ask: Ask) -> str:

@@ -1,0 +1,146 @@
+"""Reads a message in prose where answers are plain values: "There are 4 copies."
+
+Each part of the message asks, says that something cannot be done, or states something. The last
+part that does one of these decides; a statement counts there where it has a value, for "I looked
+for it" answers nothing. Where there is neither a question nor a refusal, the message is an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from toolshift.core.message import REASONS
+from toolshift.core.statement import plain
+from toolshift.core.values import Value, values_in
+from toolshift.episode.prose import Kind, scales
+from toolshift.episode.prose_signs import Message
+
+Part = Literal["question", "refusal", "value", "other"]
+
+_I = re.IGNORECASE
+_PART = re.compile(
+    r"(?<=[.!?;])(?<!\b[A-Za-z]\.)[\"')]*\s+|\n+|[,;]?\s(?:but|however|though|although)\s|:\s",
+    _I,
+)
+_OFFER = re.compile(
+    r"\b(?:anything|something|someone|somebody) (?:else|more|further)|(?:can|may|could|shall|"
+    r"should) i\b|"
+    r"want me to|would you like|do you want|does (?:that|this|it) help|will that be all|"
+    r"let me know (?:if|should)|(?:if|should) you (?:need|have|want|would)|feel free|happy to help|"
+    r"is there anything|any (?:other|more|further) questions",
+    _I,
+)
+_ASKS = re.compile(
+    r"^\W*(?:please|kindly)\s+(?:provide|tell|give|specify|confirm|share|send|advise|clarify|"
+    r"choose|"
+    r"state|say)\b|\blet me know (?:which|what|who|when|where|whether|the|your)\b|"
+    r"\bi(?:'ll| will| would)? (?:need|require)s? (?:to know|more|the|your|a)\b|"
+    r"\b(?:could|can|would|will) you (?:please )?(?:tell|give|provide|confirm|specify|share|"
+    r"clarify)\b",
+    _I,
+)
+_NO_END = r"(?:left|available|free|in stock|on loan|remaining|today|tomorrow|due|open)"
+_CANNOT = re.compile(
+    r"\b(?:can(?:no|')t|can ?not|could(?: not|n't)|unable to|not able to|(?:was|"
+    r"is) not possible to|"
+    r"won't be able to|failed to|did(?: not|n't))\s+(?:\w+ly\s+|be\s+)?"
+    r"(?:find|locate|found|complete|process|fulfil+|help|provide|determine|do|refund|retrieve|"
+    r"access|"
+    r"get|look|answer|verify|check|identify|proceed|continue|reach|tell|carry|perform|finish|see|"
+    r"book|"
+    r"cancel|order|return|reserve|renew|change|update|give|say|read|load|fetch|match|resolve|"
+    r"assist|"
+    r"completed|processed|fulfilled|located|retrieved|done|reached|identified|determined|booked|"
+    r"exist)\b|"
+    r"\b(?:do|does|did)(?: not|n't) (?:seem to |appear to )?(?:exist|have (?:any |a |"
+    r"an )?(?:record|access|"
+    r"information|enough|tool|way|order|entry)|know|appear|match|find|recogni[sz]e)|"
+    r"\bno such\b|\bnot found\b|\bnot_found\b|\bno (?:record|match|matches|result|results|trace|"
+    r"entry|entries)\b|"
+    r"\bthere(?:'s| is| are) (?:no|not any)\b(?!.*\b" + _NO_END + r"\b).*\b(?:with|by|named|"
+    r"called|matching|"
+    r"under|in (?:our|the|my))\b|\bthere(?:'s| is| are) no [\w-]+ [\w'\"-]*\d|"
+    r"\b(?:is|are|was)(?: not|n't) (?:registered|listed|in (?:our|the|my) (?:system|records|"
+    r"database|"
+    r"catalogue|list)|known|on (?:file|record)|possible)\b|\bnobody (?:by|with|called|named)\b|"
+    r"\bimpossible\b|\bdecommissioned\b|\bout of service\b|\bno longer (?:exists?|offered|"
+    r"supported|there)\b|"
+    r"\b(?:tool|service|function|system|endpoint|backend|api|server|lookup)\b.*\b(?:down|"
+    r"unavailable|gone|"
+    r"removed|failing|failed|offline|fails|broken|withdrawn|not available|no longer available)\b|"
+    r"\bcontradict|\bconflicting\b|\bi (?:won't|will not|must decline|have to stop|give up|"
+    r"refuse|decline)\b|"
+    r"\bunknown (?:order|customer|id|book|room|item|user|member|tool)\b",
+    _I,
+)
+_ASIDE = re.compile(
+    r"e-?mail|notif|attach|remind|calendar|confirmation|print|newsletter|text message|\bsms\b|"
+    r"photo|picture",
+    _I,
+)
+"""What fails beside the request: "no e-mail could be sent"."""
+_YES_OR_NO = re.compile(r"^\W*(?:yes|no|yep|nope|true|false)\b", _I)
+_SHOWN = re.compile(
+    r'[:\[,]\s*"((?:[^"\\]|\\.){1,60})"(?!\s*:)|^\s*[\w .-]{1,40}[:=]\s*([^{\["\n]{1,60})$', re.M
+)
+_MAX_SHOWN = 400
+
+
+def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str]:
+    """Reads a message that ends a turn in prose, in a world whose answers are plain values.
+
+    Args:
+        text: the message.
+        shown: the results that the agent has seen.
+        request: what the user said.
+
+    Returns:
+        The kind, and the refusal's reason ("" where none of the four can be read), as of
+        `prose.read_prose`. The right answer plays no part.
+    """
+    said = plain(text)
+    parts = [part for part in _PART.split(said) if part.strip(" .\"'-")]
+    known = _Known(shown, request)
+    kinds = [_kind(part, known) for part in parts]
+    decisive = [kind for kind in kinds if kind != "other"]
+    last = decisive[-1] if decisive else "value"
+    if last == "question":
+        return "question", ""
+    message = Message(text, shown, request)
+    named = [reason for reason in REASONS if reason in message.text]
+    if last == "value" and not (len(named) == 1 and message.text.startswith("refuse")):
+        return "answer", ""
+    reason = named[0] if len(named) == 1 else scales().reason.best(message.reason_signs())
+    return "refusal", "" if reason == "other" else reason
+
+
+class _Known:
+    """The values that were shown and that the user has not said."""
+
+    def __init__(self, shown: str, request: str) -> None:
+        self._asked = values_in(request)
+        self._request = request.casefold()
+        words = ((a or b).strip().casefold() for a, b in _SHOWN.findall(shown))
+        texts = [word for word in dict.fromkeys(words) if len(word) > 2]
+        new = [text.replace("_", " ") for text in texts[:_MAX_SHOWN] if text not in self._request]
+        wholes = "|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)"
+        self._words = re.compile(rf"(?<!\w)(?:{wholes})(?!\w)")
+
+    def states(self, part: str) -> bool:
+        """Whether a part of a message states a value that the user has not said."""
+        return bool(self._words.search(part.casefold())) or any(map(self._is_new, values_in(part)))
+
+    def _is_new(self, value: Value) -> bool:
+        return not any(value.same(other) for other in self._asked)
+
+
+def _kind(part: str, known: _Known) -> Part:
+    if _OFFER.search(part):
+        return "value" if known.states(part) and not part.rstrip(" \"'").endswith("?") else "other"
+    if part.rstrip(" \"')").endswith("?") or _ASKS.search(part):
+        return "question"
+    if _CANNOT.search(part) and not _ASIDE.search(part):
+        return "refusal"
+    stated = known.states(part) or _YES_OR_NO.match(part)
+    return "value" if stated and not _ASIDE.search(part) else "other"
