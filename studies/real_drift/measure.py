@@ -1,14 +1,15 @@
 """Precision and recall of the classifier, and how published servers change.
 
-    python studies/real_drift/measure.py
+    python studies/real_drift/measure.py [--changes FILE]
 
 Compares every two successive lists in `lists/` by `toolshift.adapt.changes`, and what it says with
-`read_by_eye.json`. Writes `results.json` (all figures), `changes.jsonl.gz` (every change), the
-tables of precision and recall in README.md, and those of frequencies in `figures.md`. No network.
+`read_by_eye.json`. Writes `results.json` (all figures), the tables of precision and recall in
+README.md, and those of frequencies in `figures.md`. No network.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,6 @@ from collect import read_list
 
 from toolshift.adapt.calls import counter_examples
 from toolshift.adapt.changes import KINDS, ToolChange, changes_between
-from toolshift.core.files import pack
 from toolshift.measure.statistics import wilson
 
 HERE = Path(__file__).parent
@@ -262,6 +262,9 @@ def table(title: str, rows: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--changes", type=Path, help="a file for every change, a line each")
+    changes = parser.parse_args().changes
     found = list(pairs())
     eye, tries, back = against_eye(found), against_tries(found), splits(found)
     often, much = frequencies(found), amounts(found)
@@ -273,13 +276,13 @@ def main() -> None:
         "amounts": much,
     }
     (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    rows = [
-        {"pair": pair.name, **msgspec.to_builtins(change)}
-        for pair in found
-        for change in pair.changes
-    ]
-    packed = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
-    (HERE / "changes.jsonl.gz").write_bytes(pack(packed))
+    if changes:
+        rows = [
+            {"pair": pair.name, **msgspec.to_builtins(change)}
+            for pair in found
+            for change in pair.changes
+        ]
+        changes.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     page = HERE / "README.md"
     before, rest = page.read_text().split(START)
     _, after = rest.split(END)
