@@ -15,6 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
 from toolshift.runs.suite import read_arms
 from toolshift.shifts.dependency import TABLES
 from toolshift.shifts.registry import compose, find_shift, shifts
@@ -122,6 +124,27 @@ def test_every_wording_of_a_rewiring_makes_a_scene_that_is_proven(pool: str) -> 
             shown |= {tool.description for tool in set(moved.tools) - set(scene.tools)}
         assert shown
         assert not any("{" in text for text in shown)
+
+
+@pytest.mark.parametrize("world", OURS)
+def test_a_write_with_one_of_two_contradictory_values_is_surplus(world: str) -> None:
+    """It is nobody's wish, also where the agent refuses afterwards."""
+    causes = []
+    for scene in clean_scenes(world, 11):
+        moved = shifted(scene, ("contradictory_request", 1))
+        if moved is None:
+            continue
+        episode = Episode(moved)
+        for step in scene.calls:  # as if only the first of the two values had been said
+            episode.call(step.name, step.arguments)
+        episode.refuse("contradictory_request")
+        written = sum(len(step.effects) for step in episode.steps)
+        asked_for = len(moved.outcome.forgiven)
+        assert asked_for == 0 or len(scene.asks) > 1
+        if written > asked_for:
+            assert not grade(episode).passed
+            causes.append(grade(episode).cause)
+    assert "surplus_write" in causes
 
 
 def test_writes_of_a_request_that_is_taken_back_are_forgiven() -> None:

@@ -22,6 +22,8 @@ HONEST = (
     "names_identifiers_prose", "json_in_prose", "table", "follow_up", "non_native", "think_tags",
     "refuses_in_prose", "refuses_with_offer", "refuses_quoting_error", "asks_in_prose",
     "asks_with_reason", "asks_all_at_once", "extra_reads", "parallel_calls",
+    "lists_the_rest_apart", "warns_of_a_mix_up", "for_the_records", "says_how_it_checked",
+    "answer_with_details", "negations_around", "spelled_aloud", "html_entities",
 )  # fmt: skip
 CHEATS = (
     "lists_all_codes_prose", "dumps_results", "hedges", "hedges_cyrillic_other_disguised",
@@ -29,6 +31,8 @@ CHEATS = (
     "labels_all_yours", "labels_all_as_wanted", "mislabels", "negation", "negation_prose",
     "enumerates_codes", "refuses_all_reasons", "refuses_and_answers", "conditional",
     "answers_and_refuses", "repeats_user_prose", "asks_for_ever", "pointless_question_prose",
+    "somewhere_in_here", "one_of_these", "wrong_beside_right", "right_but_outdated", "takes_it_back",
+    "second_choice", "right_first_then_second", "swaps_the_labels",
 )  # fmt: skip
 
 

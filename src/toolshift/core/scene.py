@@ -43,7 +43,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     Attributes:
         effects: the writes that must have happened, as a set; no others may.
-        forgiven: writes that may have happened, such as those of a request taken back.
+        forgiven: writes that may have happened, such as those of a request taken back. Of a
+            contradictory request those of earlier turns alone.
         refusal: for an unsolvable scene, the reason for which a refusal is right; else "".
         subject: what does not exist, where that is the reason: evidence is a lookup of it.
         witness: true tools after a call of one of which the reason is plain, where a result does

@@ -462,9 +462,11 @@ def contradicting(scene: Scene, rng: Random, count: int) -> Change:
         slot: f"The {facts[slot].label} has to be {one} and it also has to be {other}."
         for slot, (one, other) in doubled.items()
     }
-    ends = unsolvable(scene, "contradictory_request")
     torn = replace(ask, expected=None, replies={**ask.replies, **both})
-    return Change(asks=(*scene.asks[:-1], torn), outcome=ends["outcome"])
+    earlier = _effects(scene, scene.asks[:-1])  # a write with one of the two values is surplus
+    forgiven = (*earlier, *scene.outcome.forgiven)
+    outcome = Outcome((), forgiven, "contradictory_request")
+    return Change(asks=(*scene.asks[:-1], torn), outcome=outcome)
 
 
 @shift(
