@@ -459,3 +459,14 @@ def test_where_the_episode_was_cut_off_the_end_is_guilty() -> None:
     assert guilty_step(BOOKING, [FIND, asked, BUDGET], "simulator") == 1
     assert guilty_step(BOOKING, [BUDGET], "simulator") == 0
     assert guilty_step(BOOKING, [FIND, BUDGET], "budget") == 1
+
+
+def test_several_codes_without_a_choice_are_guesses() -> None:
+    for said in (
+        "TGJG-FP7P, 7BWH-2PKR",
+        "Booking TGJG-FP7P or invoice 7BWH-2PKR",
+        "7BWH-2PKR/JJZV-JJW3",
+    ):
+        assert cause(FIND, SLOTS, BOOK, but(WRONG, said=said)) == "guessed_among_codes"
+    other = "The answer is 7BWH-2PKR. Checked against TGJG-FP7P."
+    assert cause(FIND, SLOTS, BOOK, but(WRONG, said=other)) != "guessed_among_codes"

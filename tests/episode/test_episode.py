@@ -384,3 +384,9 @@ def test_a_layer_that_breaks_down_between_requests_ends_the_episode() -> None:
         episode.answer("R46R-SB73")
     assert (episode.end, episode.steps[-1].name) == ("infrastructure", BROKEN_SHIFT)
     assert "no such tool" in episode.steps[-1].said
+
+
+def test_a_refusal_in_prose_without_a_reason_says_so() -> None:
+    episode = Episode(make_scene(find_world("poi"), "listing", 0, pool="dev"))
+    episode.take(Reply("I can't help with that."))
+    assert (episode.end, episode.steps[-1].name) == ("refused", "unstated")

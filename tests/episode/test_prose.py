@@ -85,6 +85,25 @@ def test_what_states_no_value_is_no_answer(text: str) -> None:
     assert read_prose(text, SHOWN, REQUEST)[0] != "answer"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I could not find invoice INV-1.",
+        "There is no invoice INV-1 in the system.",
+        "Nothing was refunded, since no invoice INV-1 exists.",
+    ],
+)
+def test_an_identifier_that_is_denied_is_no_answer(text: str) -> None:
+    assert read_prose(text, "", "Refund invoice INV-1 please.")[0] != "answer"
+    assert read_prose("Invoice INV-1 is shipped.", "", "Refund INV-2.")[0] == "answer"
+
+
+def test_a_refusal_without_a_reason_takes_that_which_came_to_light() -> None:
+    said = "I can't help with that."
+    assert read_prose(said) == ("refusal", "")
+    assert read_prose(said, '{"error":{"code":"not_found"}}') == ("refusal", "not_found")
+
+
 def test_a_code_in_a_question_alone_answers_nothing() -> None:
     assert read_prose("K7Q2-M9XD or B3Z7-ZG8X?", SHOWN, REQUEST) == ("question", "")
     assert read_prose("K7Q2-M9XD. Anything else?", SHOWN, REQUEST) == ("answer", "")

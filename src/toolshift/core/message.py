@@ -14,6 +14,8 @@ from toolshift.core.text import storable
 
 REASONS = ("service_failure", "tool_unavailable", "contradictory_request", "not_found")
 """The reasons for which a refusal can be right; `refuse` takes one of them."""
+UNSTATED = "unstated"
+"""The reason of a refusal in prose that names none of them."""
 
 
 FINAL_ANSWER, REFUSE, ASK_USER = "final_answer", "refuse", "ask_user"

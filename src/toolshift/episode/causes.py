@@ -18,7 +18,12 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool
 from toolshift.episode.episode import End
-from toolshift.episode.grading_rules import answers_right, is_decisive
+from toolshift.episode.grading_rules import (
+    answers_right,
+    guesses_among,
+    is_decisive,
+    shown_fields,
+)
 
 CAUSES = (
     "memorised_name",
@@ -31,6 +36,7 @@ CAUSES = (
     "no_recovery",
     "wrong_order",
     "repetition",
+    "guessed_among_codes",
     "answered_without_evidence",
     "wrong_refusal",
     "malformed_output",
@@ -54,6 +60,7 @@ CAUSES = (
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
 - repetition: made the same call again although nothing had asked for it.
+- guessed_among_codes: offered several codes and left it open which is meant.
 - answered_without_evidence: answered although the request could not be, or was not, fulfilled.
 - wrong_refusal: refused a request that could be fulfilled, or before there was a reason to.
 - malformed_output: a call that could not be read, or an agent that broke down.
@@ -164,6 +171,8 @@ def _stopped_short(scene: Scene, steps: Sequence[Step]) -> bool:
 
 def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     """The cause of a wrong answer after calls that were all in order."""
+    if _offers_several(scene, steps):
+        return "guessed_among_codes"
     shown = "\n".join(step.text for step in steps if step.kind == "call")
     answers = [step.said for step in steps if step.kind == "answer"]
     wanted = [ask.expected for ask in scene.asks if ask.expected]
@@ -173,6 +182,17 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
         return "ignored_result"
     return "no_recovery" if _stopped_short(scene, steps) else "answered_without_evidence"
+
+
+def _offers_several(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether a wrong answer offers several codes instead of stating one."""
+    fields = shown_fields(scene, steps)
+    answers = [step.said for step in steps if step.kind == "answer"]
+    right = answers_right(scene, steps)
+    return any(
+        not is_right and ask.expected is not None and guesses_among(said, fields)
+        for ask, said, is_right in zip(scene.asks, answers, right, strict=False)
+    )
 
 
 def _kept_to_an_earlier_turn(steps: Sequence[Step], answers: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ from toolshift.core.message import (
     FINAL_ANSWER,
     PROTOCOL_NAMES,
     REFUSE,
+    UNSTATED,
     Reply,
     Turn,
     Usage,
@@ -408,7 +409,7 @@ class Episode:
         if reading.kind == "question":
             self.ask(text, prose=True)
         elif reading.kind == "refusal":
-            self.refuse(reading.reason, text, prose=True)
+            self.refuse(reading.reason or UNSTATED, text, prose=True)
         else:
             self.answer(text, prose=True)
         if reading.judge:

@@ -115,4 +115,4 @@ def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str
         return kind, ""  # type: ignore[return-value]
     named = [reason for reason in REASONS if reason in message.text]
     reason = named[0] if len(named) == 1 else scales().reason.best(message.reason_signs())
-    return "refusal", "" if reason == "other" else reason
+    return "refusal", reason if reason != "other" else message.reason_in_evidence

@@ -22,6 +22,7 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]{3,}\b")
 _IDENTIFIER = re.compile(
     r"\b(?:[A-Z]{2,4}[-_]?\d[\dA-Z]*(?:-\d+)*|[A-Z]{2,5}-\d{3,}|[a-z]{2,4}_\d{3,})\b"
 )
+_DENIAL = re.compile(r"\b(?:no|not|never|cannot|unable|without|nothing)\b|n't\b", re.IGNORECASE)
 _SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _NUMBER = re.compile(r"\d[\d.,:-]*")
 _SHORT = (
@@ -64,7 +65,7 @@ class Message:
 
     Attributes:
         text: folded, without leaked thoughts.
-        states: it states a code, neither negated nor in questions alone, or an identifier.
+        states: it states a code or an identifier, neither negated nor, a code, in questions alone.
     """
 
     def __init__(self, text: str, shown: str = "", request: str = "") -> None:
@@ -79,7 +80,7 @@ class Message:
         told = [sentence for sentence in self._sentences if not _ends_asking(sentence)]
         self._told = any(map(self._stated, told))
         self._plain = bare(self.text)
-        self.states = self._told if self._codes else bool(_IDENTIFIER.search(self._plain))
+        self.states = self._told if self._codes else _states_identifier(self._sentences)
 
     def kind_signs(self) -> list[str]:
         """The signs of the kind: words of the whole, words of the last sentence, structure.
@@ -96,6 +97,12 @@ class Message:
     def reason_signs(self) -> list[str]:
         """The signs of a refusal's reason: words, and what came to light."""
         return sorted({*_grams("", self._words(self.text)), *self._evidence()})
+
+    @property
+    def reason_in_evidence(self) -> str:
+        """The one reason for a refusal that came to light; "" where none did, or several."""
+        found = {sign.removeprefix("~light ") for sign in self._evidence()}
+        return found.pop() if len(found) == 1 else ""
 
     def _words(self, text: str) -> list[str]:
         """Stems of the words; names, codes, identifiers, numbers and what is wanted as such."""
@@ -173,6 +180,12 @@ class Message:
 
     def _names_wanted(self, text: str) -> bool:
         return any(re.search(rf"\b{word}\b", text, re.IGNORECASE) for word in self._wanted)
+
+
+def _states_identifier(sentences: list[str]) -> bool:
+    """Whether an identifier is stated: no denial stands before it, as in "no order INV-1"."""
+    found = ((s, match) for s in map(bare, sentences) for match in _IDENTIFIER.finditer(s))
+    return any(not _DENIAL.search(sentence[: match.start()]) for sentence, match in found)
 
 
 def _of_questions(sentences: list[str]) -> Iterator[str]:
