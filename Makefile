@@ -57,8 +57,9 @@ docs: setup  ## the documentation as pages, with an API reference; links are che
 adapters: setup  ## trains the shipped adapters again, where their stage is not there
 	$(BIN)/python studies/adapters.py
 
-frameworks: setup  ## agent frameworks and Inspect, each in an environment of its own
+frameworks: setup  ## agent frameworks, Inspect and trainers, each in an environment of its own
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
+	$(BIN)/python tests/train/export/run.py --out studies/exports/results.json
 
 clean:  ## what the other targets made; runs of your own stay
 	rm -rf .venv runs/demo build

@@ -79,6 +79,10 @@ SECTIONS = {
             "toolshift.cli.train:train",
             "Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo.",
         ),
+        "export": Entry(
+            "toolshift.cli.export:export",
+            "Write shifted scenes as a package for verifiers, OpenEnv or TRL.",
+        ),
         "reproduce": Entry(
             "toolshift.cli.reproduce:reproduce",
             "Train and measure the arms of a study of the research.",

@@ -125,7 +125,7 @@ entities = options(
     ),
     click.option("--size", default=200, show_default=True, help="Entities in each world."),
 )
-selection = options(
+scope = options(
     click.option(
         "--suite",
         default="quick",
@@ -144,6 +144,11 @@ selection = options(
     ),
     click.option("--without", multiple=True, help="Hold out a shift, or a whole tier; repeat."),
     click.option("--severity", "severities", multiple=True, type=int, help="1 to 3; repeat."),
+)
+"""The options that say which worlds, kinds and shifts: those of a `Selection`."""
+
+selection = options(
+    scope,
     click.option(
         "--tasks",
         type=int,

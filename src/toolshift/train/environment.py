@@ -99,11 +99,7 @@ def environment_class(
 
     def get_reward(self: Any) -> float | None:
         """1 or 0 by the grader; None where the episode teaches nothing."""
-        if not self._episode.end:
-            self._episode.crash("the episode was left unfinished")
-        verdict = grade(self._episode)
-        silent = verdict.void and verdict.cause in TEACHES_NOTHING
-        return None if silent else float(verdict.passed)
+        return reward_of(self._episode)
 
     methods: dict[str, Any] = {"reset": reset, "get_reward": get_reward}
     for tool in tools:
@@ -122,7 +118,7 @@ def _method(function: Mapping[str, Any]) -> Callable[..., str]:
 
     def call(self: Any, *given: Any, **arguments: Any) -> str:
         taken = {**dict(zip(named, given, strict=False)), **arguments}
-        return _act(self._episode, name, {k: v for k, v in taken.items() if v is not None})
+        return act(self._episode, name, {k: v for k, v in taken.items() if v is not None})
 
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     for each in named:
@@ -142,8 +138,33 @@ def _method(function: Mapping[str, Any]) -> Callable[..., str]:
     return call
 
 
-def _act(episode: Episode, name: str, arguments: dict[str, Any]) -> str:
-    """Carries out one call; returns what the agent sees next."""
+def reward_of(episode: Episode) -> float | None:
+    """1 or 0 by the grader; an unfinished episode ends here, and has failed.
+
+    Args:
+        episode: of a trainer's model.
+
+    Returns:
+        None where the episode teaches nothing, since it says nothing of the model.
+    """
+    if not episode.end:
+        episode.crash("the episode was left unfinished")
+    verdict = grade(episode)
+    silent = verdict.void and verdict.cause in TEACHES_NOTHING
+    return None if silent else float(verdict.passed)
+
+
+def act(episode: Episode, name: str, arguments: object) -> str:
+    """Carries out one call.
+
+    Args:
+        episode: that goes on.
+        name: of the tool as shown, or of a protocol tool.
+        arguments: of the call, as the model spoke them.
+
+    Returns:
+        What the model sees next.
+    """
     if episode.end:
         return "The conversation is over."
     episode.take(Reply(calls=(read_call(name, arguments),)))

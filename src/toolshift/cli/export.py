@@ -1,0 +1,89 @@
+"""`toolshift export`: shifted scenes as packages of trainers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from toolshift.cli.options import PATH, Sectioned, as_json, scope, taking
+from toolshift.core.terminal import print_json
+from toolshift.runs.suite import Selection
+from toolshift.train.export.package import KINDS, write_package
+from toolshift.train.export.scenes import Exported, export_scenes
+from toolshift.train.scenes import Mix
+
+_NEXT = {
+    "verifiers": "pip install {out} && vf-eval {name} -n 20 --env.agent.harness.id null "
+    "--env.agent.runtime.type subprocess",
+    "openenv": "pip install {out} && python -m {package}.server.app --port 8000",
+    "trl": 'pip install {out} && python -c "import {package}; print({package}.load(10).rows[0])"',
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """What `toolshift export` is asked for.
+
+    Attributes:
+        trainer: whose package it is to be.
+        alpha: the share of scenes that are shifted.
+        name: of the package; made of the suite's name where "".
+    """
+
+    trainer: str
+    selection: Selection
+    alpha: float
+    out: Path
+    name: str
+    as_json: bool
+
+
+@click.command(cls=Sectioned)
+@click.argument("trainer", type=click.Choice(list(KINDS)))
+@scope
+@click.option(
+    "--alpha", default=0.5, show_default=True, help="The share of scenes that are shifted."
+)
+@click.option("--seed", default=0, show_default=True, help="Of the worlds and of all choices.")
+@click.option(
+    "--pool",
+    default="train",
+    show_default=True,
+    help="Pool of entities and shifted wordings: train, or dev for what is looked at meanwhile.",
+)
+@click.option("--size", default=Mix().size, show_default=True, help="Entities in each world.")
+@click.option("--out", required=True, type=PATH, metavar="FOLDER", help="The package's folder.")
+@click.option("--name", default="", help="Of the package (default: toolshift-SUITE).")
+@as_json
+@taking(ExportOptions)
+def export(options: ExportOptions) -> None:
+    """Write shifted scenes as a package for verifiers, OpenEnv or TRL.
+
+    \b
+    toolshift export verifiers --suite quick --out toolshift-quick
+    toolshift export trl --shift semantic_rename:3 --shift redirect --alpha 0.3 --out shifted
+
+    The scenes have no end: number N always is the same one. The package needs ToolShift without
+    extras, and the trainer.
+    """
+    asked = options.selection
+    exported = export_scenes(asked, options.alpha)
+    name = options.name or f"toolshift-{asked.suite.partition('@')[0]}"
+    files = write_package(options.trainer, exported, options.out, name, _about(exported))
+    package = name.replace("-", "_")
+    following = _NEXT[options.trainer].format(out=options.out, name=name, package=package)
+    if options.as_json:
+        print_json({"name": name, "package": package, "files": [str(file) for file in files]})
+        return
+    for file in files:
+        click.echo(f"Written: {file}")
+    click.echo(f"\nNext: {following}")
+
+
+def _about(exported: Exported) -> str:
+    """One line on the scenes."""
+    mix = exported.mix
+    shifts = f"{len(mix.shifts)} shift{'s' if len(mix.shifts) != 1 else ''}"
+    return f"{', '.join(mix.worlds)}, {shifts}, {100 * mix.alpha:g}% of scenes shifted"

@@ -1,0 +1,105 @@
+"""Writes the packages of exported scenes, from templates."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.train.environment import environments
+from toolshift.train.export.scenes import FILE, LOOKED_AT, Exported
+
+KINDS = {
+    "verifiers": {
+        "pyproject.toml": "pyproject.toml",
+        "README.md": "README.md",
+        "{package}/__init__.py": "init.py",
+    },
+    "openenv": {
+        "pyproject.toml": "pyproject.toml",
+        "README.md": "README.md",
+        "openenv.yaml": "openenv.yaml",
+        "__init__.py": "init.py",
+        "models.py": "models.py",
+        "client.py": "client.py",
+        "server/__init__.py": "server_init.py",
+        "server/app.py": "app.py",
+        "server/Dockerfile": "Dockerfile",
+    },
+    "trl": {
+        "pyproject.toml": "pyproject.toml",
+        "README.md": "README.md",
+        "{package}/__init__.py": "init.py",
+    },
+}
+"""The files of a package for each trainer, and their templates."""
+
+_UNSAFE = re.compile(r"[^\w ,.%@:+-]")
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+def write_package(kind: str, exported: Exported, out: Path, name: str, about: str) -> list[Path]:
+    """Writes a package.
+
+    Args:
+        kind: for which trainer, a key of `KINDS`.
+        exported: the scenes.
+        out: the folder; a new or an empty one, or one that an earlier export has written.
+        name: of the distribution, as in toolshift-quick.
+        about: one line on what its scenes are.
+
+    Returns:
+        The files.
+
+    Raises:
+        UsageError: for a name that a package cannot have, a folder with other things in it or that
+            cannot be written, and scenes that the trainer cannot express.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name!r}: lower-case words joined by hyphens, as in toolshift-quick"
+        )
+    if kind == "trl":  # its tools are methods of a class, so not every name can be one
+        environments(exported.scene(number) for number in range(LOOKED_AT))
+    package = name.replace("-", "_")
+    words = {
+        "name": name,
+        "package": package,
+        "title": "".join(part.capitalize() for part in name.split("-")),
+        "version": exported.toolshift,
+        "about": _UNSAFE.sub("_", about),
+    }
+    files = {
+        out / path.format(package=package): _template(f"{kind}/{template}.j2", words)
+        for path, template in KINDS[kind].items()
+    }
+    files[out / (FILE if kind == "openenv" else f"{package}/{FILE}")] = exported.encoded()
+    _check_folder(out, files)
+    try:
+        for file, content in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write(file, content)
+    except OSError as fault:
+        raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
+    return list(files)
+
+
+def _template(name: str, words: dict[str, str]) -> bytes:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # Python, TOML and Markdown, of words that are made safe
+    )
+    return made.get_template(name).render(words).encode()
+
+
+def _check_folder(out: Path, files: dict[Path, bytes]) -> None:
+    """A folder with other things in it is not mixed with a package."""
+    if not out.exists():
+        return
+    if not out.is_dir() or (any(out.iterdir()) and not any(file.exists() for file in files)):
+        raise UsageError(f"{out} is not empty and holds no such package: name another folder")

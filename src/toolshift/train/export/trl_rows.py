@@ -1,0 +1,31 @@
+"""Scenes of a package for TRL: rows of a dataset, and a class for each list of tools."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from toolshift.core.errors import UsageError
+from toolshift.train.environment import Environments, environments
+from toolshift.train.export.scenes import read_scenes
+
+
+def rows_of(folder: Path, count: int, begin: int = 0) -> Environments:
+    """The rows and classes of a run of scenes.
+
+    Args:
+        folder: of the package, with `scenes.json`.
+        count: how many scenes.
+        begin: the number of the first.
+
+    Returns:
+        What TRL's trainer is given.
+
+    Raises:
+        UsageError: for no scene, a damaged package, and where a tool has a name that no method of
+            a class can have.
+    """
+    if count < 1 or begin < 0:
+        raise UsageError(f"load(count={count}, begin={begin}): ask for at least one scene, from 0")
+    found = read_scenes(folder)
+    return environments(scene for _, scene in islice(found.stream(begin), count))

@@ -1,0 +1,158 @@
+"""Exported packages: what they are made of, that scenes are found again, and what is refused."""
+
+from __future__ import annotations
+
+import compileall
+import json
+import subprocess
+import sys
+import tomllib
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from running import Run, runner
+
+from toolshift.core.errors import UsageError
+from toolshift.episode.episode import Episode
+from toolshift.runs.suite import Selection
+from toolshift.train.environment import act, reward_of
+from toolshift.train.export.package import KINDS
+from toolshift.train.export.scenes import Exported, export_scenes, read_scenes
+from toolshift.train.export.trl_rows import rows_of
+
+SMALL = Selection(shifts=("redirect", "format_drift:3"), pool="train", size=100)
+
+
+@pytest.fixture(scope="module")
+def exported() -> Exported:
+    return export_scenes(SMALL, 0.5)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    return runner(capsys, monkeypatch)
+
+
+def test_the_stream_has_no_end_and_is_the_same_again(exported: Exported, tmp_path: Path) -> None:
+    (tmp_path / "scenes.json").write_bytes(exported.encoded())
+    again = read_scenes(tmp_path)
+    assert again == exported
+    for begin in (0, 10**6, 2**31 - 3):
+        first = list(islice(exported.stream(begin), 4))
+        second = list(islice(again.stream(begin), 4))
+        assert [number for number, _ in first] == list(range(begin, begin + 4))
+        for (_, one), (_, other) in zip(first, second, strict=True):
+            assert one.task.id == other.task.id
+            assert one.shifts == other.shifts
+            assert [a.text for a in one.asks] == [a.text for a in other.asks]
+
+
+def test_the_mix_is_what_was_asked_for(exported: Exported) -> None:
+    scenes = [exported.scene(number) for number in range(40)]
+    shifted = [scene for scene in scenes if scene.shifts]
+    assert 15 <= len(shifted) <= 20  # a shift that cannot be applied leaves its scene clean
+    assert {(a.shift, a.severity) for scene in shifted for a in scene.shifts} == {
+        ("redirect", 2),
+        ("format_drift", 3),
+    }
+    assert {scene.task.pool for scene in scenes} == {"train"}
+    assert export_scenes(msgspec.structs.replace(SMALL, shifts=("clean",)), 0.5).mix.alpha == 0
+
+
+def test_the_oracle_earns_one_and_a_wrong_answer_nothing(exported: Exported) -> None:
+    for number in range(6):
+        scene = exported.scene(number)
+        right, wrong = Episode(scene), Episode(scene)
+        for step in scene.rehearsal:
+            if step.kind == "call":
+                assert act(right, step.name, step.arguments) == step.text
+            else:
+                act(right, "final_answer", {"answer": step.said})
+        while not wrong.end:
+            act(wrong, "final_answer", {"answer": "BCDF-GHJK"})
+        assert (reward_of(right), reward_of(wrong)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_is_whole(kind: str, cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("export", kind, "--shift", "redirect", "--alpha", "0.3", "--out", out)
+    code, printed, _ = cli(*words, "--name", "my-shifts", "--json")
+    assert code == 0
+    assert json.loads(printed)["package"] == "my_shifts"
+    there = {str(file) for file in out.rglob("*") if file.is_file()}
+    assert set(json.loads(printed)["files"]) == there
+    project = tomllib.loads((out / "pyproject.toml").read_text())["project"]
+    assert any(each.startswith("toolshift==") for each in project["dependencies"])
+    assert all("[" not in each for each in project["dependencies"])  # our core only
+    assert compileall.compile_dir(out, quiet=2)
+    scenes = read_scenes(out if kind == "openenv" else out / "my_shifts")
+    assert (scenes.mix.alpha, scenes.mix.shifts) == (0.3, ("redirect:2",))
+    assert scenes.versions.keys() == {"redirect"}
+    if kind == "openenv":
+        assert yaml.safe_load((out / "openenv.yaml").read_text())["name"] == "my_shifts"
+    assert cli(*words, "--name", "my-shifts")[0] == 0  # an export is made again
+
+
+def test_core_alone_writes_and_reads_packages(tmp_path: Path) -> None:
+    """No extra is imported, for its pins may be others than those of the trainer."""
+    program = (
+        "import sys; from toolshift.cli.export import export; "
+        "from toolshift.train.export.trl_rows import rows_of; "
+        "extras = {'mcp', 'torch', 'transformers', 'trl', 'datasets', 'starlette'}; "
+        "bad = extras & set(sys.modules); "
+        "assert not bad, bad"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_rows_for_trl(exported: Exported, tmp_path: Path) -> None:
+    (tmp_path / "scenes.json").write_bytes(exported.encoded())
+    made = rows_of(tmp_path, 6, begin=3)
+    assert [row["scene"] for row in made.rows] == list(range(6))
+    for row, number in zip(made.rows, range(3, 9), strict=True):
+        assert row["prompt"][-1]["content"] == exported.scene(number).asks[0].text
+        assert row["environment"] in made.factories
+    with pytest.raises(UsageError, match="at least one scene"):
+        rows_of(tmp_path, 0)
+
+
+def test_another_version_of_a_shift_is_said(exported: Exported, tmp_path: Path) -> None:
+    then = msgspec.structs.replace(exported, versions={"redirect": 7}, toolshift="0.1")
+    (tmp_path / "scenes.json").write_bytes(then.encoded())
+    with pytest.raises(UsageError, match=r"redirect was version 7 .* install toolshift==0\.1"):
+        read_scenes(tmp_path)
+    (tmp_path / "scenes.json").write_bytes(msgspec.structs.replace(exported, format=9).encoded())
+    with pytest.raises(UsageError, match="newer ToolShift"):
+        read_scenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--shift", "redirec"), "redirect"),
+        (("--alpha", "1.5"), "alpha"),
+        (("--pool", "test"), "the test pool is for planned studies"),
+        (("--name", "Bad Name"), "lower-case words joined by hyphens"),
+        (("--world", "OWN"), "made from a file"),
+    ],
+)
+def test_bad_input(words: tuple[str, ...], said: str, cli: Run, tmp_path: Path) -> None:
+    own = str(Path(__file__).parents[3] / "examples/own_tools/tasks.yaml")
+    given = [own if word == "OWN" else word for word in words]
+    code, _, err = cli("export", "verifiers", *given, "--out", tmp_path / "out")
+    assert code == 2
+    assert said in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_other_things_is_left_alone(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    code, _, err = cli("export", "trl", "--shift", "redirect", "--out", tmp_path)
+    assert code == 2
+    assert "name another folder" in err
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
