@@ -241,7 +241,7 @@ _METRICS: dict[str, dict[str, Any]] = {
     },
     "drop": {
         "evaluation_description": "Clean minus shifted accuracy on the same tasks.",
-        "metric_id": "toolshift.drop",
+        "metric_id": f"{COLLECTION}.drop",
         "metric_name": "Drop under shift",
         "metric_kind": "drop",
         "metric_unit": "proportion",
