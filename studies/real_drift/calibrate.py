@@ -6,8 +6,8 @@ Applies each shift that changes the list of tools to 33 clean scenes of three wo
 share of the shown tools that it touches; then finds where that share stands among the releases of
 `lists/` that have a change of the kind. Writes `calibration.json`, the table of
 `docs/real-drift.md` and `../../src/toolshift/shifts/real_drift.toml`; `stacks.json`, each release
-as a stack of shifts, each at the severity whose share is nearest; and `realistic.toml`, which is
-copied to `../../src/toolshift/runs/` when the suite gets a new version.
+as a stack of shifts, each at the severity whose share is nearest; and the stacks of the suite,
+`../../src/toolshift/runs/realistic.toml`. Where those change, the suite gets a new version.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from toolshift.worlds.registry import OURS, find_world
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "src/toolshift/shifts/real_drift.toml"
+SUITE = HERE.parents[1] / "src/toolshift/runs/realistic.toml"
 PAGE = HERE.parents[1] / "docs/real-drift.md"
 START, END = "<!-- calibration -->", "<!-- end -->"
 RENAMED, PARAMETERS = "tools renamed", "tools with a parameter renamed"
@@ -190,7 +191,7 @@ def main() -> None:
         "# Made by studies/real_drift/calibrate.py for realistic@1; a change makes it version 2.",
         "[stacks]",
     ]
-    (HERE / "realistic.toml").write_text("\n".join([*head, *said]) + "\n")
+    SUITE.write_text("\n".join([*head, *said]) + "\n")
     (HERE / "stacks.json").write_text(json.dumps(stacks, indent=1) + "\n")
     lines = [
         "# How much of a list a shift touches, beside real releases.",

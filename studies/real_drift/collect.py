@@ -40,7 +40,10 @@ def slug(name: str) -> str:
 
 
 def read_list(name: str) -> dict[str, Any]:
-    """What is stored of a server; empty where nothing is."""
+    """What is stored of a server; empty where nothing is.
+
+    Each text of a licence stands once in `texts`; a version has its place there.
+    """
     path = LISTS / f"{slug(name)}.json.gz"
     return json.loads(gzip.decompress(path.read_bytes())) if path.exists() else {}
 
@@ -134,6 +137,16 @@ def take(name: str, about: dict[str, Any], version: str) -> dict[str, Any]:
         return {"licence": licence_of(name, about, where), "tools": tools}
 
 
+def filed(known: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+    """A version as it is stored: the text of its licence goes to `texts`."""
+    licence = known["licence"]
+    if isinstance(licence["text"], str):
+        if licence["text"] not in texts:
+            texts.append(licence["text"])
+        licence = {**licence, "text": texts.index(licence["text"])}
+    return {**known, "licence": licence}
+
+
 def innermost(fault: BaseException) -> BaseException:
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
@@ -149,7 +162,8 @@ def main() -> None:
     for name, about in servers.items():
         if options.only not in name:
             continue
-        known = read_list(name).get("versions", {})
+        stored = read_list(name)
+        known, texts = stored.get("versions", {}), stored.get("texts", [])
         for version in about["versions"]:
             if version in known and not options.again:
                 continue
@@ -158,8 +172,8 @@ def main() -> None:
                 print(f"{name} {version}: {len(known[version]['tools'])} tools", flush=True)
             except Exception as fault:
                 print(f"{name} {version}: {str(innermost(fault))[:300]}", flush=True)
-            order = {each: known[each] for each in about["versions"] if each in known}
-            write_list(name, {"server": name, "versions": order})
+            order = {v: filed(known[v], texts) for v in about["versions"] if v in known}
+            write_list(name, {"server": name, "texts": texts, "versions": order})
 
 
 if __name__ == "__main__":

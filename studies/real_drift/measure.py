@@ -275,7 +275,8 @@ def main() -> None:
         "frequencies": often,
         "amounts": much,
     }
-    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in results.items()]
+    (HERE / "results.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
     if changes:
         rows = [
             {"pair": pair.name, **msgspec.to_builtins(change)}
