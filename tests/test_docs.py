@@ -145,3 +145,8 @@ def test_the_page_on_adding_an_agent_works_as_it_stands(tmp_path: Path) -> None:
     assert [each["name"] for each in json.loads(done.stdout)["agents"]] == ["curious", "large"]
     listed = run_in(tmp_path, "-m", "toolshift", "list", "agents")
     assert "sized:" in listed.stdout
+
+
+def test_the_changes_of_the_page_on_real_drift_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(code_of("real-drift.md"), {})
+    assert capsys.readouterr().out.count("breaking find_page") == 2
