@@ -30,7 +30,7 @@ from toolshift.data.augment import Recipe
 from toolshift.data.files import Job, augment_file
 
 RECIPES = {"renaming": Recipe(alpha=1.0, shifts=("SBP",)), "default": Recipe()}
-MOST = {"renaming": 10**9, "default": 100_000}
+MOST = {"renaming": 10**9, "default": 30_000}
 """The largest file of each recipe: what is played costs milliseconds a row."""
 GOAL = 10_000_000
 

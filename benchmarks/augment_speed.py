@@ -1,18 +1,23 @@
 """How fast renaming is: conversations a second, beside orjson reading and writing the same lines.
 
-    python benchmarks/augment_speed.py [--rows 20000]
+    python benchmarks/augment_speed.py [--rows 20000] [--out FILE]
 
 Both in one process, in turns, on conversations of about 2.6 KB with twenty lists of tools; every
-call that is written is validated. `datasets.map` stands beside it where it is installed.
+call that is written is validated. Beside them, where `datasets` is installed, its `map` with a
+function that changes nothing, and `toolshift.augment` on the same data set, which goes through
+`map`. Rates are of the processor's time, so that other work on the machine counts little.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
 
@@ -22,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from conversations import arguments, tools
 
+from toolshift import augment
 from toolshift.core.tool import JSON
 from toolshift.data.augment import Recipe, augmented
 from toolshift.data.quick import Quick
@@ -58,17 +64,46 @@ def rename(raw: bytes) -> bytes:
 
 def rate(work: Callable[[bytes], bytes], rows: list[bytes]) -> float:
     """Lines a second."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     for row in rows:
         work(row)
-    return len(rows) / (time.perf_counter() - begun)
+    return len(rows) / (time.process_time() - begun)
+
+
+def mapped(rows: list[bytes]) -> dict[str, float]:
+    """Rows a second of `datasets.map` with nothing to do, and of ours on a data set."""
+    try:
+        import datasets
+    except ImportError:
+        return {}
+    datasets.disable_progress_bars()
+    datasets.disable_caching()
+    found = []
+    for row in map(json.loads, rows):
+        for said in row["messages"]:
+            said.setdefault("tool_calls", None)
+            said.setdefault("tool_call_id", None)
+        found.append({**row, "tools": json.dumps(row["tools"])})
+    data = datasets.Dataset.from_list(found)
+    works = {
+        "datasets.map, nothing to do": lambda: data.map(lambda batch: batch, batched=True),
+        "toolshift.augment(dataset)": lambda: augment(data, alpha=1.0, shifts=("SBP",)),
+    }
+    rates = {}
+    for name, work in works.items():
+        begun = time.process_time()
+        work()
+        rates[name] = len(rows) / (time.process_time() - begun)
+    return rates
 
 
 def main() -> None:
     """Prints both rates and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20000)
-    count = parser.parse_args().rows
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    count = options.rows
     rows = [line(seed) for seed in range(count)]
     for row in rows[: count // 5]:  # every list of tools is looked at once
         rename(row)
@@ -88,6 +123,32 @@ def main() -> None:
     print(f"{count:,} conversations of {size:,.0f} bytes; medians of {len(ours)} turns")
     print(f"{name} read and write   {best:12,.0f} a second")
     print(f"toolshift, renaming     {own:12,.0f} a second: {own / best:.3f} of it")
+    sets = mapped(rows[: count // 4])
+    for what, each in sets.items():
+        print(f"{what:28}{each:8,.0f} a second")
+    if options.out:
+        told = {
+            "command": f"python benchmarks/augment_speed.py --rows {count}",
+            "bytes_a_row": round(size),
+            "rows_a_second": {f"{name}, read and write": round(best), "renaming": round(own)}
+            | {what: round(each) for what, each in sets.items()},
+            "of_it": round(own / best, 3),
+            "machine": {
+                "machine": platform.machine(),
+                "cores": os.cpu_count(),
+                "python": platform.python_version(),
+                "load": [round(each, 1) for each in os.getloadavg()],
+            },
+            "versions": {each: _version(each) for each in ("orjson", "msgspec", "datasets")},
+        }
+        options.out.write_text(json.dumps(told, indent=1) + "\n")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 if __name__ == "__main__":

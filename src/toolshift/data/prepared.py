@@ -140,7 +140,7 @@ def _made(
         return NotApplicable(f"the shift fails on these tools: {fault}")
 
 
-_kept = lru_cache(maxsize=4096)(_made)
+_kept = lru_cache(maxsize=1024)(_made)
 
 
 def called(conversation: Conversation) -> tuple[str, ...]:

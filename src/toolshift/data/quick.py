@@ -169,6 +169,8 @@ def _calls(
     return found
 
 
+USUAL_KEYS = 2
+"""Role and content; a message without thoughts may have more."""
 _NONE: list[tuple[dict[str, Any], dict[str, Any]]] = []
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 
@@ -208,6 +210,8 @@ def _say(message: dict[str, Any], ready: Prepared) -> None:
                 name = surface.names.get(name, name)
             message["name"] = name
     elif role != "user":
-        for key in ("content", *THOUGHTS):
-            if message.get(key) and isinstance(message[key], str):
+        if message.get("content"):
+            message["content"] = ready.say(message["content"])
+        for key in THOUGHTS if len(message) > USUAL_KEYS else ():
+            if isinstance(message.get(key), str):
                 message[key] = ready.say(message[key])

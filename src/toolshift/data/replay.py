@@ -67,7 +67,7 @@ def validator_of(schema: Any) -> Any:
     return _validator(msgspec.json.encode(schema)) if schema else None
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _validator(schema: bytes) -> Any:
     try:
         return jsonschema_rs.validator_for(msgspec.json.decode(schema))
