@@ -44,7 +44,7 @@ def made(row: dict[str, Any], **recipe: Any) -> Any:
     return augmented(row, json.dumps(row).encode(), Recipe(**{"alpha": 1.0, **recipe}))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(FORMS, SEEDS, st.sampled_from(DEFAULT))
 def test_every_learned_call_fits_and_further_columns_stay(name: str, seed: int, entry: str) -> None:
     form, row = FORMATS.find(name), {**row_of(name, seed), "mine": [seed, None]}
@@ -53,7 +53,7 @@ def test_every_learned_call_fits_and_further_columns_stay(name: str, seed: int, 
         assert each["mine"] == [seed, None]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     FORMS,
     SEEDS,
@@ -75,7 +75,7 @@ def test_a_renaming_that_is_undone_gives_the_original_back(
     assert undone(written, ready, before).messages == before.messages
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(SEEDS, min_size=5, max_size=30, unique=True), st.randoms(), st.integers(1, 4))
 def test_what_a_line_becomes_depends_on_no_other(
     seeds: list[int], rng: Random, workers: int
@@ -121,7 +121,7 @@ def in_text(parts: frozenset[str], rows: Any) -> set[str]:
     return {part for part in parts if part in shown}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(FORMS, SEEDS, st.sampled_from(DEFAULT))
 def test_wordings_of_the_evaluation_never_appear(name: str, seed: int, entry: str) -> None:
     _, held_out = pieces()
