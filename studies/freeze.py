@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.files import read_bytes, stored
 from toolshift.reproduce.artifacts import LISTED, Artifact, read_artifacts
 from toolshift.reproduce.experiments import STUDIES
 from toolshift.reproduce.frozen import Frozen, frozen_stages, table_of
@@ -56,7 +57,8 @@ def frozen() -> list[Frozen]:
 
 
 def _new(stage: Stage) -> Frozen:
-    curves, weights = stage.folder / "model" / "curves.jsonl", stage.folder / "model" / WEIGHTS
+    model = stage.folder / "model"
+    curves, weights = stored(model / "curves.jsonl"), model / WEIGHTS
     return Frozen(
         stage.arm.name,
         stage.scale,
@@ -64,7 +66,7 @@ def _new(stage: Stage) -> Frozen:
         stage.recipe,
         stage.folder.name,
         commit_of(str(weights)) or commit_of(str(stage.folder)),
-        hashlib.sha256(curves.read_bytes()).hexdigest() if curves.exists() else "",
+        hashlib.sha256(read_bytes(curves)).hexdigest() if curves.exists() else "",
     )
 
 
