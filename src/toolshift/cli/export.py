@@ -10,7 +10,7 @@ import click
 from toolshift.cli.options import PATH, Sectioned, as_json, scope, taking
 from toolshift.core.terminal import print_json
 from toolshift.runs.suite import Selection
-from toolshift.train.export.package import KINDS, write_package
+from toolshift.train.export.package import KINDS, check_name, write_package
 from toolshift.train.export.scenes import Exported, export_scenes
 from toolshift.train.scenes import Mix
 
@@ -69,8 +69,9 @@ def export(options: ExportOptions) -> None:
     extras, and the trainer.
     """
     asked = options.selection
-    exported = export_scenes(asked, options.alpha)
     name = options.name or f"toolshift-{asked.suite.partition('@')[0]}"
+    check_name(name)
+    exported = export_scenes(asked, options.alpha)
     files = write_package(options.trainer, exported, options.out, name, _about(exported))
     package = name.replace("-", "_")
     following = _NEXT[options.trainer].format(out=options.out, name=name, package=package)

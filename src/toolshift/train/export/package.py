@@ -58,10 +58,7 @@ def write_package(kind: str, exported: Exported, out: Path, name: str, about: st
         UsageError: for a name that a package cannot have, a folder with other things in it or that
             cannot be written, and scenes that the trainer cannot express.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"--name {name!r}: lower-case words joined by hyphens, as in toolshift-quick"
-        )
+    check_name(name)
     if kind == "trl":  # its tools are methods of a class, so not every name can be one
         environments(exported.scene(number) for number in range(LOOKED_AT))
     package = name.replace("-", "_")
@@ -85,6 +82,21 @@ def write_package(kind: str, exported: Exported, out: Path, name: str, about: st
     except OSError as fault:
         raise UsageError(f"{out}: cannot write there ({fault.strerror or fault})") from None
     return list(files)
+
+
+def check_name(name: str) -> None:
+    """Checks the name of a package.
+
+    Args:
+        name: of the distribution.
+
+    Raises:
+        UsageError: where no package can have it.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name!r}: lower-case words joined by hyphens, as in toolshift-quick"
+        )
 
 
 def _template(name: str, words: dict[str, str]) -> bytes:
