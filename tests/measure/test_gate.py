@@ -251,8 +251,22 @@ def test_too_many_lost_episodes_decide_nothing(
         lambda cell, r: (void(r) if loss == "void" else None) if cell.index % 2 else r,
     )
     gate = judge(baseline, broken, 40)
-    assert gate.verdict == "inconclusive"
+    assert gate.verdict == "error"
     assert "void or missing" in family(gate, "overall").sentence
+    assert [gate.exit_code(counts_as) for counts_as in ("", "pass", "fail")] == [4, 4, 4]
+
+
+def test_a_loss_that_is_certain_fails_also_where_another_family_was_not_measured(
+    baseline: RunFolder, tmp_path: Path
+) -> None:
+    broken = changed(
+        baseline,
+        tmp_path / "new",
+        lambda cell, r: void(r) if cell.shifts else failed(r),
+    )
+    gate = judge(baseline, broken, 5)
+    assert "error" in {each.verdict for each in gate.families}
+    assert (gate.verdict, gate.exit_code()) == ("fail", 1)
 
 
 def test_void_episodes_of_the_baseline_are_no_fault_of_the_candidate(
@@ -269,8 +283,8 @@ def test_a_family_that_the_candidate_leaves_out_is_not_passed(
 ) -> None:
     part = play(tmp_path / "new", "oracle", shifts=("redirect:2",))
     gate = judge(baseline, part, 5)
-    assert family(gate, "perception").verdict == "inconclusive"
-    assert gate.exit_code() == 3
+    assert family(gate, "perception").verdict == "error"
+    assert gate.exit_code() == 4
     assert any("not in the plan" in note for note in gate.notes)
 
 
@@ -311,7 +325,7 @@ def test_a_stopped_gate_goes_on_where_it_was(toolshift: Run, baseline: RunFolder
     episodes = Path("new/episodes.jsonl")
     whole = episodes.read_bytes()
     episodes.write_bytes(b"".join(whole.splitlines(keepends=True)[:50]))
-    assert toolshift("gate", "new", *words[3:])[0] == 3  # unfinished
+    assert toolshift("gate", "new", *words[3:])[0] == 4  # unfinished
     assert toolshift(*words, "--out", "new")[0] == 0
     assert episodes.read_bytes() == whole
 

@@ -65,6 +65,7 @@ def test_each_verdict_is_what_ci_shows() -> None:
         family("pass", "clean"),
         family("fail"),
         family("inconclusive", "overall"),
+        family("error", "reasoning"),
         shifts=shifts,
     )
     xml = junit(found)
@@ -72,12 +73,14 @@ def test_each_verdict_is_what_ci_shows() -> None:
         "toolshift.family.clean": [],
         "toolshift.family.perception": ["failure"],
         "toolshift.family.overall": ["skipped"],
+        "toolshift.family.reasoning": ["error"],
         "toolshift.shift.redirect": ["skipped"],
         "toolshift.shift.typos": [],
     }
     suite = Tree.fromstring(xml.encode()).find("testsuite")
     assert suite is not None
-    assert [suite.get(name) for name in ("tests", "failures", "skipped")] == ["5", "1", "2"]
+    counted = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
+    assert counted == ["6", "1", "1", "2"]
     failure = suite.find("testcase/failure")
     assert failure is not None
     assert failure.get("message") == "fail: why"

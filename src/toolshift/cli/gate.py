@@ -109,7 +109,8 @@ def gate(options: GateOptions) -> None:
     toolshift gate runs/new --baseline runs/main --margin 5
     toolshift gate --agent mymodule:my_agent --baseline runs/main --margin 5 --out runs/new
 
-    Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 2 a usage error.
+    Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 4 not measured (too many
+    scenes void or missing), 2 a usage error.
     """
     check_options(options.margin, options.by, options.max_void)
     before = RunFolder.read(options.baseline)

@@ -159,7 +159,8 @@ class ShiftResult:
         """Fails where the agent is worse than the baseline by more than a margin.
 
         What is inconclusive fails, is skipped or xfails, as the marker's `inconclusive` or the
-        ini option `toolshift_inconclusive` says.
+        ini option `toolshift_inconclusive` says. What was not measured, because too many scenes are
+        void or missing, always fails.
 
         Args:
             margin: points that may be lost; the marker's where it is not given.

@@ -32,7 +32,7 @@ MAX_VOID = 5.0
 MIN_MARGIN = 0.25  # points; below it, a share was meant
 LOW = 0.5
 """Under this accuracy of the baseline, a pass says little."""
-_GRAVEST: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
+_GRAVEST: tuple[Verdict, ...] = ("fail", "error", "inconclusive", "pass")
 Why = Literal["", "nothing", "void", "worst", "best", "spread"]
 Inconclusive = Literal["pass", "fail", ""]
 GROUPINGS: dict[str, Callable[[Cell], str]] = {
@@ -96,11 +96,19 @@ class Gate(msgspec.Struct, frozen=True):
     notes: list[str]
 
     def exit_code(self, inconclusive: Inconclusive = "") -> int:
-        """0 pass, 1 fail, 3 inconclusive, unless that is to count as one of the others."""
+        """0 pass, 1 fail, 3 inconclusive, 4 error.
+
+        Args:
+            inconclusive: "pass" or "fail" where an inconclusive gate is to count so. An error never
+                does: nothing was measured that could pass.
+
+        Returns:
+            The exit code of the command.
+        """
         verdict = self.verdict
         if verdict == "inconclusive" and inconclusive:
             verdict = inconclusive
-        return {"pass": 0, "fail": 1, "inconclusive": 3}[verdict]
+        return {"pass": 0, "fail": 1, "inconclusive": 3, "error": 4}[verdict]
 
 
 class _Scene(msgspec.Struct, frozen=True):
@@ -311,13 +319,13 @@ def _verdict(
     scenes: int,
     rules: _Rules,
 ) -> tuple[Verdict, Why]:
-    """The verdict, and why it is inconclusive or was found in spite of void scenes."""
+    """The verdict, and why nothing is decided or something is in spite of void scenes."""
     if best is not None and best.n and best.high < -rules.margin / 100:
         return "fail", "best"  # whatever the void scenes would have shown
     if not changes.size:
-        return "inconclusive", "nothing"
+        return "error", "nothing"
     if 100 * unscored > rules.max_void * scenes:
-        return "inconclusive", "void"
+        return "error", "void"
     verdict = decide(changes, rules.margin / 100)
     if verdict == "pass" and worst is not None and worst.low <= -rules.margin / 100:
         return "inconclusive", "worst"
@@ -346,10 +354,10 @@ def _say(family: Family, why: Why, rules: _Rules) -> str:
     change, margin = in_points(family.change), f"{rules.margin:g}"
     unscored = family.scenes - family.scored
     if why == "nothing":
-        return "inconclusive: no scene was scored in both runs"
+        return "error: no scene was scored in both runs"
     if why == "void":
         return (
-            f"inconclusive: {unscored} of {family.scenes} scenes are void or missing, more than "
+            f"error: {unscored} of {family.scenes} scenes are void or missing, more than "
             f"{rules.max_void:g}%: mend what failed and run it again"
         )
     if why == "best":
@@ -391,6 +399,8 @@ def _sum_up(verdict: Verdict, families: list[Family], margin: float) -> str:
         return f"pass: nothing is worse by {margin:g} points ({names})"
     if verdict == "fail":
         return f"fail: worse by more than {margin:g} points: {names}"
+    if verdict == "error":
+        return f"error: not measured: {names}; see the reasons"
     wanted = [family.more_tasks for family in those if family.more_tasks is not None]
     if len(wanted) < len(those):
         return f"inconclusive: {names}; see the reasons"

@@ -17,7 +17,8 @@ from scipy import special  # type: ignore[import-untyped, unused-ignore]
 from toolshift.measure.exact import Floats, exact_limits, exact_p_value
 from toolshift.measure.statistics import Interval
 
-Verdict = Literal["pass", "fail", "inconclusive"]
+Verdict = Literal["pass", "fail", "inconclusive", "error"]
+"""`error` says that the runs did not measure it: what to mend is not the agent, nor the number of tasks."""
 CONFIDENCE = 0.9
 CHANCE = 0.8
 MAX_TASKS = 20_000

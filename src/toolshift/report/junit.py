@@ -15,8 +15,8 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     """One test case for each family of the gate, and one for each shift.
 
-    A failure is a failed case; what is inconclusive is skipped with its reason, or failed if that
-    is how it counts. Shifts that are not gated never fail: one that is worse is skipped, with the
+    A failure is a failed case, and what was not measured an error; what is inconclusive is skipped
+    with its reason, or failed if that is how it counts. Shifts that are not gated never fail: one that is worse is skipped, with the
     sentence as the reason.
 
     Args:
@@ -31,7 +31,7 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": "0",
+        "errors": str(sum(case.find("error") is not None for case in cases)),
         "skipped": str(sum(case.find("skipped") is not None for case in cases)),
         "time": "0",
     }
@@ -64,9 +64,10 @@ def _case(family: Family, inconclusive: Inconclusive) -> Tree.Element:
     verdict = family.verdict
     if verdict == "inconclusive" and family.gated and inconclusive:
         verdict = inconclusive
-    if verdict == "fail" and family.gated:
-        failure = Tree.SubElement(case, "failure", {"message": message, "type": family.verdict})
-        failure.text = _legal(_evidence(family))
+    if verdict in ("fail", "error") and family.gated:
+        tag = "failure" if verdict == "fail" else "error"
+        found = Tree.SubElement(case, tag, {"message": message, "type": family.verdict})
+        found.text = _legal(_evidence(family))
     elif family.verdict != "pass":
         reason = message if family.gated else f"not gated: {message}"
         Tree.SubElement(case, "skipped", {"message": reason})
