@@ -221,7 +221,7 @@ def test_a_mark_at_the_start_and_other_ends_of_lines(tmp_path: Path) -> None:
         ("blank.jsonl", b"\n \n", "holds no rows"),
         ("list.json", b"[{broken]", "list.json: not JSON"),
         ("object.jsonl", b"{\n", "write one object on each line"),
-        ("torn.jsonl.gz", gzip.compress(b"{}\n" * 999)[:-9], "is damaged"),
+        ("torn.jsonl.gz", gzip.compress(b"{}\n" * 999, mtime=0)[:-9], "is damaged"),
         ("plain.jsonl.gz", b"{}", "is damaged"),
         ("rows.csv", b"a,b", r"name a .jsonl, .jsonl.gz or .parquet file"),
     ],

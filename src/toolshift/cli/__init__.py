@@ -1,5 +1,6 @@
 """The command line. Exit codes: 0 good, 1 a check failed or nothing could be
-measured, 2 a usage error, 3 an inconclusive gate, 4 a gate that was not measured, 130 interrupted."""
+measured, 2 a usage error, 3 an inconclusive gate, 4 a gate that was not measured,
+130 interrupted."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     """One test case for each family of the gate, and one for each shift.
 
     A failure is a failed case, and what was not measured an error; what is inconclusive is skipped
-    with its reason, or failed if that is how it counts. Shifts that are not gated never fail: one that is worse is skipped, with the
-    sentence as the reason.
+    with its reason, or failed if that is how it counts. Shifts that are not gated never fail: one
+    that is worse is skipped, with the sentence as the reason.
 
     Args:
         gate: the verdict.
