@@ -341,17 +341,18 @@ def main() -> None:
         return
     parts: dict[str, Callable[[], Any]] = {
         "equality": lambda: equality(options.per),
-        "single turn": lambda: single_turn(3),
+        "single turn": lambda: single_turn(min(3, options.per)),
         "proofs": proofs,
         "shifts": lambda: under_shifts(options.tasks),
     }
+    results = json.loads(options.out.read_text()) if options.out.exists() else {}
     about = {
+        **results.get("about", {}),
         "python": platform.python_version(),
         "machine": platform.machine(),
         "bfcl-eval": version("bfcl-eval"),
         "mpmath": version("mpmath"),
     }
-    results = json.loads(options.out.read_text()) if options.out.exists() else {}
     results["about"] = about
     for name, part in parts.items():
         if options.only in (None, name):

@@ -26,7 +26,7 @@ def scene_of(*blocked: int, **outcome: Any) -> Scene:
         replace(scene.asks[0], expected=None, scripted=True, blocked=place in blocked)
         for place in range(2)
     )
-    return replace(scene, asks=asks, outcome=Outcome(calls_alone=True, **outcome))
+    return replace(scene, asks=asks, outcome=Outcome(**{"calls_alone": True, **outcome}))
 
 
 def said(scene: Scene, *calls: tuple[str, dict[str, Any]]) -> Episode:
@@ -55,7 +55,8 @@ def test_a_question_ends_the_turn_and_the_next_one_follows() -> None:
 def test_a_question_about_a_value_that_the_request_leaves_out_is_replied_to() -> None:
     scene = scene_of()
     value = str(scene.asks[0].goal[SLOT])
-    first = replace(scene.asks[0], text=scene.asks[0].text.replace(value, "some"))
+    text = scene.asks[0].text.replace(value, f"{value}0 or so")  # a number in another is not said
+    first = replace(scene.asks[0], text=text)
     question = ("ask_user", {"question": "What is the party size?"})
     episode = said(replace(scene, asks=(first, scene.asks[1])), question)
     assert (episode.asked, episode.steps[0].kind, episode.steps[0].slot) == (0, "ask", SLOT)
@@ -73,7 +74,7 @@ def test_a_refusal_of_what_can_be_done_is_no_end_but_in_the_last_turn() -> None:
 
 
 def test_where_a_refusal_is_right_it_ends_the_episode_but_in_a_turn_that_is_blocked() -> None:
-    unsolvable = {"refusal": "tool_unavailable", "witness": ()}
+    unsolvable = {"refusal": "tool_unavailable", "witness": (), "calls_alone": False}
     assert said(scene_of(**unsolvable), REFUSE).end == "refused"
     assert said(scene_of(0, **unsolvable), REFUSE).end == ""
     assert said(scene_of(0, **unsolvable), REFUSE, REFUSE).end == "refused"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -55,7 +56,15 @@ MORE = "You asked about more than this; ask about the rest next, one thing at a 
 def leaves_out(ask: Ask, slot: str) -> bool:
     """Whether the user knows a value and has not said it."""
     value = ask.goal.get(slot)
-    return value is not None and str(value).lower() not in ask.text.lower()
+    return value is not None and not is_said(value, ask.text)
+
+
+def is_said(value: object, text: str) -> bool:
+    """Whether a text states a value; a number by itself, not as a part of another."""
+    said = text.lower()
+    if isinstance(value, str):
+        return value.lower() in said
+    return re.search(rf"(?<![\w.]){re.escape(str(value))}(?!\w|\.\d)", said) is not None
 
 
 def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:

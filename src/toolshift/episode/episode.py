@@ -276,7 +276,8 @@ class Episode:
         """
         self._still_going()
         ask, step = self.ask_now, Step("refuse", self.turn, reason, said=said, prose=prose)
-        if not ask.scripted or not (self.scene.solvable or ask.blocked):
+        goes_on = self.scene.solvable or ask.blocked or self.scene.outcome.calls_alone
+        if not (ask.scripted and goes_on):
             self._finish("refused", step)
         elif self.asked + 1 == len(self.scene.asks):
             self._finish("refused", self._judged(step))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool
+from toolshift.core.user import is_said
 from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, Over
 
@@ -90,9 +90,7 @@ class EpisodeBackend:
 
     def user_said(self, value: object) -> bool:
         self._catch_up()
-        if isinstance(value, str):
-            return value.lower() in self._said
-        return re.search(rf"(?<![\w.]){re.escape(str(value))}(?!\w|\.\d)", self._said) is not None
+        return is_said(value, self._said)
 
     def _passed(self, name: str, arguments: dict[str, Any]) -> Iterator[Any]:
         """The values of a call by themselves, as they were before a shape was given to them."""

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from toolshift.core.message import ASK_USER
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.text import visible
@@ -127,7 +128,8 @@ def _lines(step: Step) -> list[str]:
         return [f"> {step.name} {text}", f"< {_short(step.text)}"]
     if step.kind in ("failure", "budget"):
         return [f"! {step.kind}: {step.said}"]
-    act = {"ask": "asks", "answer": "answers", "refuse": f"refuses ({step.name})"}[step.kind]
+    kind = "ask" if step.name == ASK_USER else "refuse" if step.name else step.kind
+    act = {"ask": "asks", "answer": "answers", "refuse": f"refuses ({step.name})"}[kind]
     lines = [f"> {act}: {step.said}".rstrip(": ")]
     if step.notice:
         lines.append(f"< system: {step.notice}")

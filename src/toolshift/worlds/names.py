@@ -5,6 +5,10 @@ from __future__ import annotations
 OWN = "TOOLSHIFT_WORLDS"  # files of the user's own worlds, as PATH lists folders
 
 
+BFCL = "bfcl:"
+"""How the worlds begin that are read from the package `bfcl-eval`: `bfcl:multi_turn_base`."""
+
+
 def is_file(name: str) -> bool:
     """Whether a world is named by a file."""
     return name.endswith((".yaml", ".yml"))

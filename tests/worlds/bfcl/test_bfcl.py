@@ -134,6 +134,12 @@ def test_irrelevant_functions_are_refused_and_a_call_fails() -> None:
     fitting = {p.name: 1 for p in tool.params if p.required}
     made = said(scene, [[(tool.name, fitting)]])
     assert (made.passed, made.cause) == (False, "wrong_tool")
+    for unsent in ((tool.name, {"nonsense": 1}), ("no_such_function", {})):
+        assert not said(scene, [[unsent]]).passed
+        episode = Episode(scene)
+        episode.take(Reply(calls=(ToolCall(*unsent),)))
+        episode.refuse("tool_unavailable")
+        assert (episode.end, grade(episode).passed) == ("refused", False)
 
 
 def test_calls_of_one_turn_are_graded_as_bfcl_grades_them() -> None:
@@ -194,6 +200,12 @@ def test_a_run_and_a_report_from_the_command_line(toolshift: Run, tmp_path: Path
     assert toolshift("regrade", str(out))[0] == 0
     rerun = ["gate", str(out), "--agent", "oracle", "--baseline-agent", "memorises_names"]
     assert toolshift(*rerun, "--baseline", str(out), "--margin", "50")[0] in (0, 3)
+
+
+def test_a_category_is_checked_like_any_world(toolshift: Run) -> None:
+    code, text, _ = toolshift("check", "bfcl:live_parallel", "--json")
+    assert [rule for rule in json.loads(text) if rule["state"] == "fail"] == []
+    assert code == 0
 
 
 def test_an_unknown_category_is_answered_with_the_nearest(toolshift: Run) -> None:

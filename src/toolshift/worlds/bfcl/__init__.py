@@ -11,6 +11,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.worlds.bfcl import wheel
 from toolshift.worlds.bfcl.world import COLLECTIONS, BfclWorld
+from toolshift.worlds.names import BFCL
 
 __all__ = ["BfclWorld", "find_bfcl"]
 
@@ -27,7 +28,7 @@ def find_bfcl(name: str) -> BfclWorld:
     Raises:
         UsageError: where there is no such category, or the package is not installed.
     """
-    category = name.removeprefix("bfcl:")
+    category = name.removeprefix(BFCL)
     if category not in COLLECTIONS:
         raise UsageError(unknown("category of BFCL", category, COLLECTIONS))
     wheel.folder()
@@ -36,4 +37,4 @@ def find_bfcl(name: str) -> BfclWorld:
 
 @cache
 def _made(category: str) -> BfclWorld:
-    return BfclWorld(f"bfcl:{category}", COLLECTIONS[category])
+    return BfclWorld(f"{BFCL}{category}", COLLECTIONS[category])

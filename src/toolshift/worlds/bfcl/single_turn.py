@@ -64,9 +64,11 @@ class CallsUpstream:
         """Judges the calls.
 
         Args:
-            attempts: no matter here.
+            attempts: calls in it; where none is right, one that could not be sent is wrong too.
         """
         self._over = True
+        if self.truth.answers is None and attempts > len(self._made):
+            self.effects.append(("calls", "no call was right"))
         if self.truth.answers is not None:
             found = verdict(self.truth.entry, self._made, self.truth.answers)
             self.effects.append(("calls", found or EXPECTED))

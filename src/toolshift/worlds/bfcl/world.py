@@ -208,6 +208,8 @@ def _unfit(entry: Entry) -> str:
     roles = [message["role"] for message in raw["question"][0]]
     if roles not in (["user"], ["system", "user"]):
         return "it begins in the middle of a conversation"
+    if not raw["function"]:
+        return "it offers no function, so that nobody could fail"
     if answers is None:
         return ""
     made = expected_calls(raw, answers)
