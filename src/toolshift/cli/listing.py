@@ -54,7 +54,10 @@ def list_(options: ListOptions) -> None:
         columns = [name for name in (rows[0] if rows else ()) if name not in ONLY_JSON]
         print_table(f"\n{title}", columns, [[row[name] for name in columns] for row in rows])
         if title == "worlds":
-            click.echo("Where bfcl-eval is installed, bfcl:CATEGORY is a world (docs/bfcl.md).")
+            click.echo(
+                "Benchmarks of others that are installed are worlds too: bfcl:CATEGORY, "
+                "tau2:DOMAIN (docs/bfcl.md, docs/tau2.md)."
+            )
 
 
 def _suites() -> Table:

@@ -43,7 +43,7 @@ from toolshift.runs.check_shift import misread
 from toolshift.runs.check_wording import wording_auc
 from toolshift.runs.check_world import world_findings
 from toolshift.shifts.registry import apply, check_name, find_shift, shifts
-from toolshift.worlds.names import BFCL, is_file
+from toolshift.worlds.names import BFCL, TAU2, is_file
 from toolshift.worlds.registry import OURS, WORLDS, as_world, find_world, world_names
 
 State = Literal["pass", "fail", "not tested"]
@@ -471,7 +471,7 @@ def subject_of(name: str) -> World | Shift:
         UsageError: where it is neither.
     """
     module, colon, attribute = name.partition(":")
-    if is_file(name) or name.startswith(BFCL):
+    if is_file(name) or name.startswith((BFCL, TAU2)):
         return find_world(name)
     if not colon:
         if name in world_names():

@@ -7,6 +7,8 @@ OWN = "TOOLSHIFT_WORLDS"  # files of the user's own worlds, as PATH lists folder
 
 BFCL = "bfcl:"
 """How the worlds begin that are read from the package `bfcl-eval`: `bfcl:multi_turn_base`."""
+TAU2 = "tau2:"
+"""How the worlds begin that are read from tau2-bench: `tau2:retail`."""
 
 
 def is_file(name: str) -> bool:

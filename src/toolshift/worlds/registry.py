@@ -3,7 +3,8 @@
 Other packages add theirs by the entry-point group `toolshift.worlds`. A YAML file of tasks over the
 user's own tools is a world as well (`worlds.own`): named by its path it is read, and from then on
 it goes by its name and a hash, `my_shop@1f2e3d4c`, so that no path stands in what is stored. The
-categories of BFCL are worlds where the user has installed `bfcl-eval`: `bfcl:multi_turn_base`.
+categories of BFCL are worlds where the user has installed `bfcl-eval` (`bfcl:multi_turn_base`), and
+so are the domains of tau2-bench (`tau2:retail`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ WORLDS: Registry[World] = Registry(
         "*.yml": "toolshift.worlds.own:find_own",
         "*@*": "toolshift.worlds.own:find_own",
         "bfcl:*": "toolshift.worlds.bfcl:find_bfcl",
+        "tau2:*": "toolshift.worlds.tau2:find_tau2",
         "*:*": "toolshift.worlds.registry:find_object",
     },
     "toolshift.worlds",
