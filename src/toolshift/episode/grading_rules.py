@@ -132,12 +132,14 @@ def shown_fields(scene: Scene, steps: Sequence[Step]) -> Fields:
     fields: dict[str, frozenset[str]] = {
         code: frozenset() for step in calls for code in CODE.findall(fold(step.text))
     }
+    if not fields:
+        return fields
     session = scene.truth.open()
     for name, arguments in (made for step in calls for made in step.true):
         data = session.call(name, arguments).data
         for record in data if isinstance(data, list) else [data]:
             for path, value in leaves(record) if isinstance(record, dict) else ():
-                if value in fields:
+                if isinstance(value, str) and value in fields:
                     fields[value] |= {path[-1]}
     return fields
 

@@ -217,3 +217,31 @@ def test_a_value_under_a_key_that_no_reference_can_name_is_taken_as_it_stands(
     scene = make_scene(load(tmp_path / "tasks.yaml"), "task", 0)
     assert played(scene).passed
     assert [step.arguments for step in scene.calls][1] == {"price": 227.11, "step": 3.5}
+
+
+LISTED_TOOLS = '''
+def parcels_of(customer: str) -> dict[str, object]:
+    """List the parcels of a customer.
+
+    Args:
+        customer: Who.
+    """
+    return {"codes": ["K7XM-22PQ"], "first": "K7XM-22PQ"}
+'''
+LISTED_TASKS = """
+world: listed
+tools: {python: listed_tools}
+tasks:
+  - id: list
+    ask: Which is the first parcel of Mara?
+    calls: [{name: parcels_of, arguments: {customer: Mara}}]
+    check: {answer: K7XM-22PQ}
+"""
+
+
+def test_a_wrong_answer_after_a_result_with_a_list_has_a_cause(tmp_path: Path) -> None:
+    (tmp_path / "listed_tools.py").write_text(LISTED_TOOLS)
+    (tmp_path / "tasks.yaml").write_text(LISTED_TASKS)
+    scene = make_scene(load(tmp_path / "tasks.yaml"), "task", 0)
+    found = called(scene, ("parcels_of", {"customer": "Mara"}), answer="K7XM-22PR")
+    assert (found.passed, found.cause) == (False, "ignored_result")
