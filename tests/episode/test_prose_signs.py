@@ -63,6 +63,11 @@ def test_what_came_to_light_is_a_sign_of_the_reason_alone() -> None:
     assert "~light contradictory_request" in Message("No.", "", torn).reason_signs()
 
 
+def test_words_that_deny_are_counted_beside_codes() -> None:
+    assert {"~denials 2", "~denials 1 codes 1"} <= structure("No, it isn't far: K7Q2-M9XD.")
+    assert "~denials 0" in structure("The nearer one is Quiet Fox.")
+
+
 def test_an_empty_message_has_no_sentence() -> None:
-    assert structure("  ") == {"~codes 0", "~length 0"}
+    assert structure("  ") == {"~codes 0", "~denials 0", "~denials 0 codes 0", "~length 0"}
     assert not Message("  ").states

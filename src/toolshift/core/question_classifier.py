@@ -1,9 +1,10 @@
 """Which detail a question asks for, by a linear model over its words that was trained beforehand.
 
 A question is read with its known values masked by their slots, so the model never sees a value. A
-score is the sum of the weights of what the text has: word n-grams, character n-grams of words, and
-for each slot what is known of it and which words stand around its values. Weights are small
-integers, so the same question gets the same score on every machine. They come from
+score is the sum of the weights of what the text has: word n-grams, by whether their sentence asks,
+character n-grams of words, and for each slot what is known of it and which words stand around its
+values and around the words that are typical of it (its cues). Weights are small integers, so the
+same question gets the same score on every machine. They come from
 `studies/strangers/questions/train.py`.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -30,17 +31,18 @@ CONFIRMS = re.compile(
 )
 """Words that ask to confirm a value rather than to state one."""
 
-WORDS = 1 << 13
+WORDS = 3 << 12
 """Rows of weights for what a text has, one column a slot."""
-SPOTS = 1 << 11
+SPOTS = 1 << 13
 """Weights for what is known of a slot in a text; all slots share them."""
 
 PART = 0.8
 """By how much the best slot must lead in a part of a question that has several."""
-APART = 5.0
+APART = 4.0
 """How far behind the best slot each of several may be in the whole question."""
 
-_TOKEN = re.compile(r"⟦\w+⟧|[\w']+|[?:=|.…/{-]|▪")
+_TOKEN = re.compile(r"⟦\w+⟧|[\w']+|[?:=|.…/{;✓✔✅✗✘❌❓-]|▪|\n")
+_LINES = re.compile(r"\s*\n\s*")
 _LETTER = re.compile(r"[^\W\d_]")
 _CUT = re.compile(
     r"\n|▪|(?<=[.!?;:])\s+|,\s+|\s+(?=(?:and|then|as well as|also)\b)"
@@ -88,6 +90,8 @@ _CLOSED = frozenset(
     ]
 )
 _NO_SLOT = ""
+_STOPS = frozenset("?.;▪\n…")
+_ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +116,14 @@ class QuestionClassifier:
         words: int8, of shape (`WORDS`, slots).
         spots: int16, of shape (`SPOTS`,).
         scale: what one unit of weight is in log probability.
+        cues: words that are typical of a slot, with that slot.
     """
 
     slots: tuple[str, ...]
     words: NDArray[np.int8]
     spots: NDArray[np.int16]
     scale: float
+    cues: Mapping[str, str]
 
     def guess(self, text: str, states: Mapping[str, str]) -> Guess:
         """The slots that a question asks for.
@@ -157,8 +163,8 @@ class QuestionClassifier:
         found = tokens(text)
         rows = buckets(features(found, states), WORDS)
         of_slots = [
-            self.spots[buckets(spot_features(slot, found, states), SPOTS)].sum(dtype=np.int64)
-            for slot in self.slots
+            self.spots[buckets(names, SPOTS)].sum(dtype=np.int64)
+            for names in spot_features(self.slots, found, states, self.cues)
         ]
         total: NDArray[np.int64] = self.words[rows].sum(axis=0, dtype=np.int64)
         return total + np.array(of_slots, dtype=np.int64)
@@ -173,6 +179,7 @@ def read_weights(path: Path) -> QuestionClassifier:
             stored["words"],
             stored["spots"],
             float(stored["scale"]),
+            dict(zip(stored["cues"].tolist(), stored["cue_slots"].tolist(), strict=True)),
         )
 
 
@@ -180,7 +187,7 @@ def tokens(text: str) -> list[str]:
     """The words of a masked text, its masks and the marks that matter; numbers look alike."""
     return [
         "0" * len(token) if token.isalnum() and any(map(str.isdigit, token)) else token
-        for token in _TOKEN.findall(text)
+        for token in _TOKEN.findall(_LINES.sub("\n", text.strip()))
     ]
 
 
@@ -205,33 +212,102 @@ def features(found: list[str], states: Mapping[str, str]) -> set[str]:
     for word in set(found):
         if word[0] != "⟦" and _LETTER.search(word):
             names |= _letters(word)
+    of_parts = parts(found)
+    if _ASIDE in of_parts or "asks 2" in of_parts:
+        names |= {f"{part} {token}" for part, token in zip(of_parts, found, strict=True)}
+        names |= {
+            f"{part} {a} {b}" for part, (a, b) in zip(of_parts, pairwise(found), strict=False)
+        }
     return names | {"1: " + " ".join(found[:length]) for length in (1, 2, 3)}
 
 
-def spot_features(slot: str, found: list[str], states: Mapping[str, str]) -> set[str]:
-    """What is known of a slot in a text, and the words around its values."""
-    state = states.get(slot)
-    if state is None:
-        return {"no slot" if slot == _NO_SLOT else "not known"}
-    mask = f"⟦{slot}⟧"
-    given = found.count(mask)
+def parts(found: list[str]) -> list[str]:
+    """For each token, whether its sentence is the first that asks, a later one, or asks nothing.
+
+    Args:
+        found: the tokens of a text.
+
+    Returns:
+        "asks 1", "asks 2" or "aside"; "" everywhere where no sentence ends in a question mark.
+    """
+    if "?" not in found:
+        return [""] * len(found)
+    marks, start, asked = [], 0, 0
+    for end, token in enumerate([*found, "."]):
+        if token in _STOPS:
+            asks = token == "?"
+            asked += asks
+            marks += [f"asks {min(asked, 2)}" if asks else _ASIDE] * (end + 1 - start)
+            start = end + 1
+    return marks[: len(found)]
+
+
+def spot_features(
+    slots: Iterable[str], found: list[str], states: Mapping[str, str], cues: Mapping[str, str]
+) -> list[set[str]]:
+    """For each slot what is known of it in a text, and the words around its values and its cues."""
+    of_parts, runs = parts(found), _runs(found, cues)
+    around = ["⟦⟧" if t[0] == "⟦" else "◇" if t in cues else t for t in found]
     left_open = sum(other != "said" for other in states.values())
-    absent = sum(f"⟦{other}⟧" not in found for other in states)
-    aside = min(len(states) - absent - (given > 0), 2)
+    named = {slot for slot, _, _ in runs}
     manner = f"{'asks' if _OPENLY & {*found} else ''} {'confirms' if _CLOSED & {*found} else ''}"
-    names = {state, f"{state} given {min(given, 2)} open {min(left_open, 2)}"}
-    names |= {f"{manner} given {min(given, 2)} aside {aside}", f"{manner} {state} {min(given, 2)}"}
-    if not given:
-        return names | {f"{state} absent {min(absent, 3)}"}
-    edged = [*"^^^", *found, *"$$$"]
-    around = ["⟦⟧" if token[0] == "⟦" else token for token in edged]
-    for place, token in enumerate(edged):
-        if token == mask:
-            left, right = around[place - 3 : place], around[place + 1 : place + 4]
-            names |= {f"left {' '.join(left[-n:])}" for n in (1, 2, 3)}
-            names |= {f"right {' '.join(right[:n])}" for n in (1, 2, 3)}
-            names |= {f"between {left[-1]} {right[0]}", f"{state} left {left[-1]}"}
-    return names
+    given = {slot: found.count(f"⟦{slot}⟧") for slot in states}
+    absent = sum(not count for count in given.values())
+    features_of = []
+    for slot in slots:
+        state = states.get(slot, "no slot" if slot == _NO_SLOT else "not known")
+        names = {state, f"{state} cued {slot in named} others {min(len(named - {slot}), 2)}"}
+        names |= {f"{state} open {min(left_open, 2)} cued {slot in named}"}
+        names |= set(_of_cues(slot, state, runs, around, of_parts))
+        if slot in states:
+            times = min(given[slot], 2)
+            aside = min(len(states) - absent - (times > 0), 2)
+            names |= {f"{state} given {times} open {min(left_open, 2)}"}
+            names |= {f"{manner} given {times} aside {aside}", f"{manner} {state} {times}"}
+            names |= {f"{state} absent {min(absent, 3)}"} if not times else set()
+            mask = f"⟦{slot}⟧"
+            for place, token in enumerate(found):
+                if token == mask:
+                    names |= _beside("", state, of_parts[place], around, place, place + 1)
+        features_of.append(names)
+    return features_of
+
+
+def _runs(found: list[str], cues: Mapping[str, str]) -> list[tuple[str, int, int]]:
+    """Each slot that has a cue, with the place where its cue starts and the place after its end."""
+    runs: list[tuple[str, int, int]] = []
+    for place, token in enumerate(found):
+        slot = cues.get(token)
+        if slot and runs and runs[-1][0] == slot and runs[-1][2] == place:
+            runs[-1] = (slot, runs[-1][1], place + 1)
+        elif slot:
+            runs.append((slot, place, place + 1))
+    return runs
+
+
+def _of_cues(
+    slot: str, state: str, runs: list[tuple[str, int, int]], around: list[str], parts: list[str]
+) -> Iterator[str]:
+    """What stands around a slot's cues, and where they stand among those of others."""
+    before: dict[str, set[str]] = {}
+    for other, start, end in runs:
+        part = parts[start]
+        earlier = before.setdefault(part, set())
+        if other == slot:
+            yield from _beside("cue", state, part, around, start, end)
+            yield f"cue {part} {min(len(earlier - {slot}), 2)}"
+            yield f"cue {part} {state} {min(len(earlier - {slot}), 2)}"
+        earlier.add(other)
+
+
+def _beside(kind: str, state: str, part: str, around: list[str], start: int, end: int) -> set[str]:
+    """The words on both sides of a value or a cue."""
+    left = [*"^^^", *around[max(0, start - 3) : start]]
+    right = [*around[end : end + 3], *"$$$"]
+    names = {f"{kind} left {' '.join(left[-n:])}" for n in (1, 2, 3)}
+    names |= {f"{kind} right {' '.join(right[:n])}" for n in (1, 2, 3)}
+    names |= {f"{kind} between {left[-1]} {right[0]}", f"{kind} {state} left {left[-1]}"}
+    return names | {f"{kind} {state} right {right[0]}", f"{kind} in {part} {state}"}
 
 
 def buckets(names: Iterable[str], size: int) -> list[int]:

@@ -22,7 +22,6 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]{3,}\b")
 _IDENTIFIER = re.compile(
     r"\b(?:[A-Z]{2,4}[-_]?\d[\dA-Z]*(?:-\d+)*|[A-Z]{2,5}-\d{3,}|[a-z]{2,4}_\d{3,})\b"
 )
-_DENIAL = re.compile(r"\b(?:no|not|never|cannot|unable|without|nothing)\b|n't\b", re.IGNORECASE)
 _SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _NUMBER = re.compile(r"\d[\d.,:-]*")
 _SHORT = (
@@ -45,6 +44,9 @@ _OFFER = re.compile(
     r"would you like me|do you want me|try again|e-?mail|later\b|notify|"
     r"colleague|(does|did) (that|this|it) help",
     re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:not?|never|nothing|nobody|none|neither|nor|without|cannot|unable)\b|n't\b", re.IGNORECASE
 )
 _CLOSING = " *_\"')}]>`/"
 _EVIDENCE = (
@@ -125,6 +127,9 @@ class Message:
 
     def _structure(self) -> Iterator[str]:
         yield f"~codes {min(len(self._codes), 3)}"
+        denials = sum(1 for _ in _DENIAL.finditer(self.text))
+        yield f"~denials {min(denials, 3)}"
+        yield f"~denials {min(denials, 1)} codes {min(len(self._codes), 1)}"
         yield from self._of_codes()
         yield from _of_questions(self._sentences)
         yield from self._of_values()

@@ -17,7 +17,7 @@ REASONS = {
     "not_found": 26,
     "other": 10,
 }
-KINDS = {"answer": 27, "refusal": 38, "question": 25, "none": 10}
+KINDS = {"answer": 27, "refusal": 35, "question": 22, "none": 16}
 LIGHT = {
     "service_failure": (
         '{"error":{"code":"unavailable","message":"The backend has been decommissioned."}}',
@@ -85,22 +85,52 @@ class Made:
     def put(self, *parts: str) -> str:
         """The parts in one of many layouts."""
         held, layout = [part for part in parts if part], self.rng.random()
-        if layout < 0.55:
+        if layout < 0.12:
+            return self.letter(held)
+        if layout < 0.22:
+            return self.report(held)
+        if layout < 0.6:
             ends = tuple(".?!:,\n`*}")
             return " ".join(p if p.endswith(ends) else f"{p}." for p in map(cased, held))
-        if layout < 0.65:
+        if layout < 0.68:
             return "\n\n".join(map(cased, held))
-        if layout < 0.73:
+        if layout < 0.75:
             return "\n".join(f"- {cased(part)}" for part in held)
-        if layout < 0.80:
+        if layout < 0.81:
             return " ".join(held).lower()
         if layout < 0.93:
             return (", " if layout < 0.86 else " - ").join(part.rstrip(".") for part in held)
         return f"**{cased(held[0])}**\n" + " ".join(map(cased, held[1:]))
 
+    def letter(self, held: list[str]) -> str:
+        """The parts as an e-mail."""
+        body = " ".join(p if p.endswith(tuple(".?!:,`*}")) else f"{p}." for p in map(cased, held))
+        return (
+            f"{self.part('greetings')}\n\n{body}\n\n{self.part('closings')}\n{self.part('signers')}"
+        )
+
+    def report(self, held: list[str]) -> str:
+        """The parts as points under headings."""
+        mark, item = self.rng.choice(("## ", "# ", "**")), self.rng.choice("-*")
+        lines = []
+        for number, part in enumerate(held):
+            if number == 0 or self.rng.random() < 0.5:
+                head = self.part("heads")
+                lines.append(f"{mark}{head}{'**' if mark == '**' else ''}")
+            lines.append(part if part.startswith("#") else f"{item} {cased(part)}")
+        return "\n".join(lines)
+
+    def hedged(self, part: str) -> str:
+        """A part, at times with words that limit what it says."""
+        chance = self.rng.random()
+        if not part or chance > 0.14:
+            return part
+        hedge = self.part("hedges")
+        return f"{cased(hedge)}, {part}" if chance < 0.07 else f"{part.rstrip('.')}. {cased(hedge)}"
+
     def refusal(self, reason: str) -> str:
         """A cause, what follows from it, and at times an offer."""
-        rng, lead, cause = self.rng, self.lead(), self.part(reason)
+        rng, lead, cause = self.rng, self.lead(), self.hedged(self.part(reason))
         stops = [self.part("stops") for _ in range(rng.choice((0, 1, 1, 1, 2)))]
         if reason == "other" and not stops:
             stops = [self.part("stops")]
@@ -113,7 +143,9 @@ class Made:
             return self.put(lead, cause, *stops, offer)
         if order < 0.85 and stops:
             link = rng.choice((": ", ", because ", " since ", ", as ", ". Reason: "))
-            return self.put(lead, stops[0].rstrip(".") + link + cause, offer)
+            return self.put(
+                lead, self.maybe(0.15, "claims"), stops[0].rstrip(".") + link + cause, offer
+            )
         return self.put(lead, *stops, cause, offer)
 
     def question(self) -> str:
@@ -125,7 +157,11 @@ class Made:
     def answer(self) -> str:
         """A value, at times after a detour, with an offer behind it."""
         offer = self.maybe(0.3, "offers")
-        parts = self.maybe(0.4, "detours", "ways"), self.maybe(0.15, "claims"), self.part("says")
+        parts = (
+            self.maybe(0.4, "detours", "ways"),
+            self.maybe(0.25, "claims"),
+            self.hedged(self.part("says")),
+        )
         before, between, value = parts
         said = (value, between, before) if self.rng.random() < 0.3 else parts
         return self.put(self.lead(), *said, "" if "another one" in offer else offer)
@@ -138,7 +174,10 @@ class Made:
         lead = self.lead()
         lead = "" if str(self.words["way"]) in lead else lead
         return self.put(
-            lead, self.part("claims"), self.maybe(0.3, "claims"), self.maybe(0.3, "offers")
+            lead,
+            self.hedged(self.part("claims")),
+            self.maybe(0.45, "claims"),
+            self.maybe(0.3, "offers"),
         )
 
     def request(self) -> str:

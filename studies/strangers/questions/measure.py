@@ -26,6 +26,7 @@ from typing import Any
 import former
 
 from toolshift.core.fact import Fact, Goal
+from toolshift.core.files import read_bytes, stored
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Solver, Untraceable
@@ -40,7 +41,7 @@ from toolshift.shifts.registry import apply, find_shift
 from toolshift.worlds.registry import OURS, find_world
 
 HERE = Path(__file__).parent
-FILES = tuple(n for n in ("tuned_on.json", "held_out.json") if (HERE / n).exists())
+FILES = ("tuned_on.json", "held_out.json")
 SHIFTS = (
     "query_ambiguity",
     "query_underspecification",
@@ -75,6 +76,12 @@ class Words(EpisodeBackend):
         ]
         self.asked += 1
         return super().ask(slot, fill(self.random.choice(fitting), slot, goal))
+
+
+def read_wordings(name: str) -> Wordings:
+    """A file of wordings by world and slot; it may be stored compressed."""
+    wordings: Wordings = json.loads(read_bytes(stored(HERE / name)))
+    return wordings
 
 
 def fits(template: str, slot: str, goal: Goal) -> bool:
@@ -213,7 +220,7 @@ def main() -> None:
     out = HERE / "results.json"
     results = json.loads(out.read_text()) if out.exists() else {}
     for name in files:
-        wordings = json.loads((HERE / name).read_text())
+        wordings = read_wordings(name)
         results[name] = {
             rule: {
                 "templates": by_template(wordings, matcher, clean),

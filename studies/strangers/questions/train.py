@@ -10,11 +10,11 @@ anything: an estimate of how others' wordings are understood.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,14 @@ from toolshift.core.user import answer
 from toolshift.worlds.registry import OURS, find_world
 
 HERE = Path(__file__).parent
-FILES = ("tuned_on.json", "further.json", "held_out.json", "held_out_2.json")
+FILES = (
+    "tuned_on.json",
+    "further.json",
+    "further_2.json",
+    "held_out.json",
+    "held_out_2.json",
+)
+"""Files that are learnt from; `held_out_3.json` is left for a second test."""
 SEED = 7
 COUNT = 24_000
 """Questions that are made for each world."""
@@ -47,7 +54,12 @@ ROUNDS = 100
 DROPPED = 0.12
 """The share of words that is left out of three in ten questions."""
 
-_OF_FRAMES = ("value", "choice", "two", "retry", "settled")
+CLEAR = 0.7
+"""The share of a word's phrases that is of one slot, for the word to be a cue of it."""
+OF_SLOT = ("noun", "bare", "ask", "whole", "two")
+"""Kinds of phrases that name a slot."""
+
+_OF_FRAMES = ("value", "choice", "two", "retry", "settled", "task")
 """Kinds of which slots have no phrases of their own."""
 _SLOT = re.compile(r"\{(\w+)\}")
 Phrases = dict[str, list[str]]
@@ -79,7 +91,7 @@ class Maker:
         self.unknown = [slot for slot in self.facts if slot not in known]
 
     def questions(self, count: int) -> Iterator[Example]:
-        """As many questions, and a statement that asks nothing for each nine."""
+        """As many questions, and a statement that asks nothing for each seven."""
         made = 0
         while made < count:
             drawn = self.random.choice(self.goals)
@@ -88,7 +100,7 @@ class Maker:
             if found:
                 made += 1
                 yield self._example(*found, goal)
-            if made % 9 == 0:
+            if made % 7 == 0:
                 yield self._example(self._statement(goal), "", goal)
 
     def example(self, text: str, wanted: str, goal: Goal, left_open: set[str]) -> Example:
@@ -102,6 +114,10 @@ class Maker:
             for slot, value in known.items()
         }
         return Example(found, states, wanted)
+
+    def amid(self, text: str, wanted: str, goal: Goal) -> Example:
+        """A question of others with what agents say before and after it."""
+        return self._example(self._around(text, wanted, goal), wanted, goal)
 
     def _example(self, text: str, wanted: str, goal: Goal) -> Example:
         rng, slots = self.random, self._slots(goal)
@@ -127,9 +143,15 @@ class Maker:
             text = self._about(wanted, goal, ("noun", "bare", "ask", "whole"))
         elif chance < 0.26:
             text = self._about("", goal, ("whole", "noun", "ask", "ask", "bare"))
-            if rng.random() < 0.25:
-                text = self._pick(self.frames["none"], goal)
-        elif chance < 0.42 and len(slots) > 1:
+            chance = rng.random()
+            if chance < 0.55:
+                text = (
+                    self._strange(goal) if chance < 0.3 else self._pick(self.frames["none"], goal)
+                )
+        elif chance < 0.34 and len(slots) > 1:
+            wanted, *known = rng.sample(slots, min(3, len(slots)))
+            text = self._contrast(wanted, known, goal)
+        elif chance < 0.5 and len(slots) > 1:
             count = 2 if len(slots) < 3 or rng.random() < 0.75 else 3
             wanted, *rest = rng.sample(slots, count)
             text = self._several([wanted, *rest], goal)
@@ -174,6 +196,27 @@ class Maker:
                 text = text.replace(hole, self._pick(phrases.get(part, []), goal) or slot)
         return fill(text.replace("{VALUE}", f"{{{slot}}}"), slot, goal)
 
+    def _contrast(self, wanted: str, known: list[str], goal: Goal) -> str:
+        """A question about one detail that says that others are settled."""
+        text = self._pick(self.frames["contrast"], goal)
+        for hole, slot in zip(("", "2"), (known[0], known[-1]), strict=True):
+            for part, mark in (("noun", f"{{KN{hole}}}"), ("bare", f"{{KB{hole}}}")):
+                text = text.replace(mark, self._pick(self.phrases[slot][part], goal) or slot)
+        for part in ("noun", "bare", "ask"):
+            hole = f"{{{part.upper()}}}"
+            text = text.replace(hole, self._pick(self.phrases[wanted][part], goal) or wanted)
+        return fill(text, wanted, goal)
+
+    def _strange(self, goal: Goal) -> str:
+        """A question about something that no request has, at times beside a value."""
+        rng, words = self.random, self.frames["unrelated"]
+        value = goal[rng.choice(self._slots(goal))]
+        holes = {"{U}": rng.choice(words), "{U2}": rng.choice(words), "{V}": str(value)}
+        text = rng.choice(self.frames["strange"])
+        for hole, word in holes.items():
+            text = text.replace(hole, word)
+        return text
+
     def _form(self, wanted: str, goal: Goal) -> str:
         """A form in which others' fields are filled in and this one is not."""
         rng = self.random
@@ -195,9 +238,14 @@ class Maker:
                 *(("", "- [ ] ", "\n"), ("", "", "; ")),
             )
         )
-        after = rng.choice(
-            ("", "", "", "\n\nPlease complete.", "\nWhat should I put?", " Please fill in.")
-        )
+        afters = ["", "", "", "\n\nPlease complete.", "\nWhat should I put?", " Please fill in."]
+        if rng.random() < 0.3:
+            lead, item, end = rng.choice(("", "Steps:\n", "To do:\n")), "", "\n"
+            lines = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
+            number = fields.index(wanted) + 1
+            asks = "What's the value in", "What goes in line", "Please tell me", "Can you help with"
+            afters += [f"\n\n{ask} {number}?" for ask in asks]
+        after = rng.choice(afters)
         return lead + end.join(item + line for line in lines) + after
 
     def _several(self, slots: list[str], goal: Goal) -> str:
@@ -242,8 +290,9 @@ class Maker:
         if not others:
             return ""
         about = self.random.choice(others)
-        if self.random.random() < 0.2:
-            text = self._about(about, goal, ("settled",))
+        chance = self.random.random()
+        if chance < 0.5:
+            text = self._about(about, goal, ("settled" if chance < 0.4 else "task",))
         else:
             about = "" if self.random.random() < 0.25 else about
             text = self._pick(self.phrases[about]["known"], goal)
@@ -267,6 +316,7 @@ class Maker:
     def _pick(self, phrases: list[str], goal: Goal) -> str:
         """One of the phrases whose values the goal has; "" for none."""
         own = {"value_a", "value_b", "NOUN", "BARE", "TWO", "ASK", "YES", "ACT", "VALUE", "A", "B"}
+        own |= {"KN", "KB", "KN2", "KB2"}
         fitting = [one for one in phrases if set(_SLOT.findall(one)) - own <= set(goal)]
         return self.random.choice(fitting) if fitting else ""
 
@@ -316,23 +366,47 @@ def of_others(maker: Maker, wordings: dict[str, list[Any]]) -> Iterator[Example]
                 alone = label if label in maker.facts else ""
                 yield maker.example(text, alone, goal, set())
                 yield maker.example(text, alone, goal, {wanted or sorted(goal)[number % len(goal)]})
+                yield maker.amid(text, alone, goal)
 
 
-def fit(examples: list[Example], slots: list[str]) -> tuple[Any, Any]:
+def cues_of(maker: Maker) -> dict[str, str]:
+    """Words that are typical of a slot: in its phrases, hardly in those of others, in no frame."""
+    counts: dict[str, Counter[str]] = {}
+    for slot, phrases in maker.phrases.items():
+        for kind in OF_SLOT:
+            for phrase in phrases.get(kind, ()):
+                for word in set(tokens(_SLOT.sub(" ", phrase).lower())):
+                    counts.setdefault(word, Counter())[slot] += 1
+    for slot, fact in maker.facts.items():
+        for word in (word for word in fact.words if word.isalpha()):
+            counts.setdefault(word, Counter())[slot] += 3
+    frames = [one for kind, many in maker.frames.items() if kind != "unrelated" for one in many]
+    common = {word for frame in frames for word in tokens(_SLOT.sub(" ", frame).lower())}
+    found = {}
+    for word, by_slot in sorted(counts.items()):
+        if word in common:
+            continue
+        slot, times = by_slot.most_common(1)[0]
+        if times >= 3 and times >= CLEAR * by_slot.total() and word.isalpha() and slot:
+            found[word] = slot
+    return found
+
+
+def fit(examples: list[Example], slots: list[str], cues: dict[str, str]) -> tuple[Any, Any]:
     """The weights that make the examples likeliest under a penalty on their squares.
 
     Args:
         examples: questions with what they ask for.
         slots: every slot and "".
+        cues: words that are typical of a slot.
 
     Returns:
         The weights of texts, of shape (`WORDS`, slots), and of slots in texts, of shape (`SPOTS`,).
     """
     count, width = len(examples), len(slots)
-    texts = _rows([buckets(features(e.found, e.states), WORDS) for e in examples], WORDS)
+    texts = _rows((features(e.found, e.states) for e in examples), WORDS)
     spots = _rows(
-        [buckets(spot_features(s, e.found, e.states), SPOTS) for e in examples for s in slots],
-        SPOTS,
+        (names for e in examples for names in spot_features(slots, e.found, e.states, cues)), SPOTS
     )
     right = np.array([slots.index(e.wanted) for e in examples])
     texts_back, spots_back, every = texts.T.tocsr(), spots.T.tocsr(), np.arange(count)
@@ -358,10 +432,13 @@ def fit(examples: list[Example], slots: list[str]) -> tuple[Any, Any]:
     return found[: WORDS * width].reshape(WORDS, width), found[WORDS * width :]
 
 
-def _rows(places: list[list[int]], width: int) -> csr_matrix:
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in places])])
-    columns = np.concatenate([np.array(row, dtype=np.int64) for row in places])
-    return csr_matrix((np.ones(len(columns)), columns, starts), shape=(len(places), width))
+def _rows(named: Iterable[set[str]], width: int) -> csr_matrix:
+    places = [np.array(buckets(names, width), dtype=np.int32) for names in named]
+    starts = np.cumsum([0, *map(len, places)])
+    columns = np.concatenate(places)
+    return csr_matrix(
+        (np.ones(len(columns), dtype=np.float32), columns, starts), shape=(len(places), width)
+    )
 
 
 def train(world: str, files: tuple[str, ...], out: Path) -> None:
@@ -374,9 +451,10 @@ def train(world: str, files: tuple[str, ...], out: Path) -> None:
     maker = Maker(world, list(goals.values()), SEED)
     examples = list(maker.questions(COUNT))
     for name in files:
-        examples += of_others(maker, json.loads((HERE / name).read_text())[world])
+        examples += of_others(maker, measure.read_wordings(name)[world])
     slots = [*maker.facts, ""]
-    words, spots = fit(examples, slots)
+    cues = cues_of(maker)
+    words, spots = fit(examples, slots, cues)
     scale = np.abs(words).max() / 127
     np.savez_compressed(
         out,
@@ -384,6 +462,8 @@ def train(world: str, files: tuple[str, ...], out: Path) -> None:
         words=np.rint(words / scale).astype(np.int8),
         spots=np.rint(spots / scale).astype(np.int16),
         scale=scale,
+        cues=np.array(list(cues)),
+        cue_slots=np.array(list(cues.values())),
     )
     print(f"{world}: {len(examples)} questions, {out.stat().st_size // 1000} kB")
 
@@ -404,7 +484,7 @@ def main() -> None:
             train(world, files, out)
             facts.weights = out  # type: ignore[attr-defined]
         if left_out:
-            wordings, clean = json.loads((HERE / left_out).read_text()), measure.scenes()
+            wordings, clean = measure.read_wordings(left_out), measure.scenes()
             print(measure.by_template(wordings, answer, clean))
             print(measure.end_to_end(wordings, answer, clean))
 
