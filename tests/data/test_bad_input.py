@@ -203,7 +203,7 @@ def test_a_mark_at_the_start_and_other_ends_of_lines(tmp_path: Path) -> None:
         ("crlf.jsonl", "\r\n".join(rows).encode()),
         ("list.json", f"[{','.join(rows)}]".encode()),
         ("pretty.json", json.dumps([json.loads(row) for row in rows], indent=1).encode()),
-        ("packed.json.gz", gzip.compress(f"[{','.join(rows)}]".encode())),
+        ("packed.json.gz", gzip.compress(f"[{','.join(rows)}]".encode(), mtime=0)),
     ):
         source, out = tmp_path / name, tmp_path / f"{name}.out.jsonl"
         source.write_bytes(raw)

@@ -18,7 +18,7 @@ from toolshift.measure.exact import Floats, exact_limits, exact_p_value
 from toolshift.measure.statistics import Interval
 
 Verdict = Literal["pass", "fail", "inconclusive", "error"]
-"""`error`: the runs did not measure it, so neither the agent nor the number of tasks is at fault."""
+"""`error`: the runs did not measure it; neither the agent nor the number of tasks is at fault."""
 CONFIDENCE = 0.9
 CHANCE = 0.8
 MAX_TASKS = 20_000
