@@ -161,7 +161,8 @@ def _day(text: str) -> int:
 
 # -- times of day ------------------------------------------------------------------------------
 
-_HOURS = [
+_UNITS = [
+    "zero",
     "one",
     "two",
     "three",
@@ -174,7 +175,15 @@ _HOURS = [
     "ten",
     "eleven",
     "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
 ]
+_HOURS = _UNITS[1:13]
 _HOUR = r"(?:\d{1,2}|" + "|".join(_HOURS) + ")"
 _HALF = r" ?(?P<half>[ap])\.? ?m\b\.?"
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|(?<=:\d\d:\d\d)[+-]\d\d:?\d\d)\b)?"
@@ -318,28 +327,6 @@ def _read(text: str, money: bool = False) -> frozenset[float]:
 
 # -- numbers in words --------------------------------------------------------------------------
 
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SMALL = {name: n for n, name in enumerate(_UNITS)} | {
     name: 10 * n for n, name in enumerate(_TENS, 2)
