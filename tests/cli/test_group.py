@@ -28,7 +28,7 @@ def found(name: str) -> click.Command:
 def long_commands() -> dict[str, click.Command]:
     train = found("train")
     assert isinstance(train, click.Group)
-    return {"run": found("run"), "gate": found("gate"), **train.commands}
+    return {"run": found("run"), "gate": found("gate"), "verify": found("verify"), **train.commands}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from connect.shop_server import TOOLS, Shop
 from connect.test_proxy import shifting, visit
 from mcp import Client
 
+from toolshift.adapt.sources import read_source
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import READ, Redactor, Trace
 from toolshift.core.errors import UsageError
@@ -25,10 +27,10 @@ def test_each_call_is_traced(tmp_path: Path) -> None:
     for how in (ShiftOptions(), shifting("format_drift:1")):
         visit(work, how, trace=Trace(file))
     records = [json.loads(line) for line in file.read_text().splitlines()]
-    calls, ends = records[:-1], records[-1:]
+    calls = [record for record in records if "tool" in record]
     assert [record["tool"] for record in calls] == ["get_order", "read_note"] * 2
-    assert ends[0]["changes"]["format_drift:1"]["nothing"] is False
-    assert records[2]["true"] == [["get_order", {"order_ref": "R-1001"}, True]]
+    assert records[-1]["changes"]["format_drift:1"]["nothing"] is False
+    assert calls[2]["true"] == [["get_order", {"order_ref": "R-1001"}, True]]
     assert "abcdefgh12345678" not in file.read_text()
 
 
@@ -79,7 +81,8 @@ def test_a_shift_that_changed_nothing_is_said_in_the_trace_and_at_the_end(
         await client.call_tool("read_note", {"name": "plain"})
 
     visit(work, shifting("format_drift:1", "schema_noise:3"), trace=Trace(file))
-    *calls, end = [json.loads(line) for line in file.read_text().splitlines()]
+    *records, end = [json.loads(line) for line in file.read_text().splitlines()]
+    calls = [record for record in records if "tool" in record]
     assert [record["by"] for record in calls] == [[], []]
     assert (end["end"], end["calls"]) == (True, 2)
     nothing = {name: each["nothing"] for name, each in end["changes"].items()}
@@ -128,3 +131,31 @@ def test_keys_are_hidden_whole(text: str, secret: str) -> None:
 
 def test_words_with_hyphens_are_no_keys() -> None:
     assert Redactor().text("sk-one-two-three-four-five") == "sk-one-two-three-four-five"
+
+
+def test_tools_on_offer_are_traced_once_and_can_be_locked(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+
+    async def work(client: Client) -> Any:
+        for _ in range(2):
+            await client.list_tools()
+
+    shop = Shop()
+    shop.tools = TOOLS[:4]
+    for how in (ShiftOptions(), shifting("tool_name_noise:3")):
+        visit(work, how, shop, trace=Trace(file))
+    plain, shifted = [r for r in map(json.loads, file.read_text().splitlines()) if "listed" in r]
+    assert [tool["name"] for tool in plain["listed"]] == [tool["name"] for tool in TOOLS[:4]]
+    assert len(shifted["listed"]) == 4
+    assert plain["listed"] != shifted["listed"]
+    assert len(read_source(str(file)).tools) == 8
+
+
+def test_a_parameter_with_the_name_of_a_secret_is_kept_in_a_list_of_tools(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    schema = {"type": "object", "properties": {"token": {"type": "string"}}}
+    told = "Use Bearer abcdefgh12345678."
+    Trace(file).write_tools([{"name": "get", "description": told, "inputSchema": schema}])
+    (tool,) = json.loads(file.read_text())["listed"]
+    assert tool["inputSchema"] == schema
+    assert "abcdefgh12345678" not in tool["description"]

@@ -69,6 +69,15 @@ SECTIONS = {
         ),
         "check": Entry("toolshift.cli.check:check", "Check worlds and shifts against the rules."),
     },
+    "Watch": {
+        "lock": Entry(
+            "toolshift.cli.lock:lock", "Record what an agent's tools look like, in a file."
+        ),
+        "verify": Entry(
+            "toolshift.cli.verify:verify",
+            "Compare tools with their lock: what moved, and what it costs your agent.",
+        ),
+    },
     "Train": {
         "data": Entry("toolshift.cli.data:data", "Write expert trajectories as training data."),
         "augment": Entry(

@@ -67,7 +67,7 @@ HEADINGS = {
     ),
     "Output": (
         "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
-        "as_json", "show_mask",
+        "as_json", "show_mask", "sarif", "fail_on",
     ),
 }  # fmt: skip
 """Headings of the help of long commands, and the parameters below them; others are advanced."""

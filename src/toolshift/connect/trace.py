@@ -1,4 +1,4 @@
-"""The trace of a proxy: one JSON line for each call or request, without secrets.
+"""The trace of a proxy: one JSON line for each call, request or list of tools, without secrets.
 
 Left out are the values of keys that look like credentials, what looks like a credential inside a
 text, and the values of such variables in the proxy's own environment wherever they turn up.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,20 @@ class Redactor:
             return [self.clean(inner, depth + 1) for inner in value]
         return self.text(value) if isinstance(value, str) else value
 
+    def document(self, value: object, depth: int = 0) -> Any:
+        """A tool's document without secrets that are known or look like one.
+
+        Its keys are names of parameters, so `token` says nothing of what stands below.
+        """
+        if isinstance(value, Mapping) and depth <= DEEPEST:
+            return {str(key): self.document(inner, depth + 1) for key, inner in value.items()}
+        if isinstance(value, list | tuple) and depth <= DEEPEST:
+            return [self.document(inner, depth + 1) for inner in value]
+        if not isinstance(value, str):
+            return value if not isinstance(value, Mapping | list | tuple) else "[too deep]"
+        known = self._known.sub(GONE, value[:READ]) if self._known else value[:READ]
+        return _KEY.sub(_without_key, _SECRET_TEXT.sub(GONE, known))[:LONGEST]
+
     def text(self, text: str) -> str:
         """A text without secrets; the time that it takes grows with what is kept of the text."""
         read = text[:READ]
@@ -112,6 +126,7 @@ class Trace:
     def __init__(self, path: Path, known: tuple[str, ...] = ()) -> None:
         self._redactor = Redactor(known)
         self._number = 0
+        self._tools: Any = None
         try:
             self._file = path.open("ab")
         except OSError as fault:
@@ -119,8 +134,17 @@ class Trace:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Appends one record."""
+        self._append(self._redactor.clean(record))
+
+    def write_tools(self, tools: Sequence[Any]) -> None:
+        """Appends the tools on offer, where they are not those that were written last."""
+        listed = self._redactor.document(tools)
+        if listed != self._tools:
+            self._tools = listed
+            self._append({"listed": listed})
+
+    def _append(self, clean: Mapping[str, Any]) -> None:
         self._number += 1
-        clean = self._redactor.clean(record)
         try:
             line = JSON.encode({"n": self._number, **clean})
         except (ValueError, msgspec.MsgspecError, RecursionError):

@@ -81,8 +81,12 @@ class Wire:
                     await self._tell_changed(caller)
                 return answer
             if method == "tools/list" and self.how.stack:
-                return await self.tools.list(params or {})
+                answer = await self.tools.list(params or {})
+                self.tools.note_tools(answer, params)
+                return answer
             answer = await self.upstream.ask(method, params)
+            if method == "tools/list":
+                self.tools.note_tools(answer, params)
         finally:
             self._callers.remove(caller)
             self._tokens.pop(token, None)

@@ -178,6 +178,18 @@ class ShiftedTools:
         page = {**self._page, "ttlMs": 0} if "ttlMs" in self._page else self._page
         return {**page, "tools": tools}
 
+    def note_tools(self, answer: Mapping[str, Any], params: Mapping[str, Any] | None) -> None:
+        """Keeps the tools on offer in the trace; one page of several is no list of them.
+
+        Args:
+            answer: to `tools/list`, as the client reads it.
+            params: of the request.
+        """
+        whole = not answer.get("nextCursor") and not (params or {}).get("cursor")
+        tools = answer.get("tools")
+        if self.trace is not None and whole and isinstance(tools, list):
+            self.trace.write_tools(tools)
+
     def _is_altered(self, origin: tuple[str, ...]) -> bool:
         return bool(set(origin) & self._altered)
 

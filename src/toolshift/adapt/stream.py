@@ -1,0 +1,304 @@
+"""What traces say: calls, tools on offer and endings, from the streams that exist already.
+
+    reader = Reader()
+    for line in file:
+        for event in reader.read(line):
+            ...
+
+A line is one of these; each is known by what is in it:
+
+a call in a trace of the MCP proxy      {"tool": ..., "arguments": ..., "ok": ..., "ms": ...}
+a list of tools in such a trace         {"listed": [...]}
+a request in one of the model proxy     {"carried": [...], "spoken": [...]}
+a conversation                          {"messages": [...], "tools": [...]}, or any format that
+                                        `toolshift augment` reads
+OpenTelemetry spans                     {"resourceSpans": [...]}, or one span with `attributes`
+
+Of spans these are read: `gen_ai.tool.definitions`, `gen_ai.tool.name`, `mcp.method.name`,
+`gen_ai.tool.call.arguments`, `gen_ai.tool.call.result`, `gen_ai.response.finish_reasons`,
+`error.type`, the status and the times. From line to line only this is kept: whether client spans
+were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from toolshift.data.conversation import Conversation, RowFault
+from toolshift.data.formats import read_as, recognised
+from toolshift.shifts.release.inputs import Kind
+
+REFUSE = "refuse"
+"""The tool by which an agent refuses in our own protocol."""
+_TOOL_METHODS = ("tools/call",)
+_REFUSED = ("refusal", "content_filter")
+_SERVER = (2, "SPAN_KIND_SERVER", "SpanKind.SERVER")
+_FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The tools on offer, as an MCP server lists them."""
+
+    tools: list[dict[str, Any]]
+    kind: Kind = "mcp"
+
+
+class Called(msgspec.Struct, frozen=True):
+    """A call of a tool.
+
+    Attributes:
+        tool: its name.
+        arguments: as they were given; None where the stream does not say.
+        ok: whether it succeeded; None where the stream does not say.
+        ms: how long it took, in milliseconds; None where the stream does not say.
+        result: what came back; None where nothing is known of it.
+    """
+
+    tool: str
+    arguments: dict[str, Any] | None = None
+    ok: bool | None = None
+    ms: float | None = None
+    result: Any = None
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The end of a conversation, and whether the agent or its model refused."""
+
+    refused: bool
+
+
+Event = Shown | Called | Ended
+
+
+class Reader:
+    """Reads the lines of a stream."""
+
+    def __init__(self) -> None:
+        self._clients = False
+
+    def read(self, line: bytes) -> list[Event]:
+        """What a line says.
+
+        Args:
+            line: JSON; an empty one says nothing.
+
+        Returns:
+            The events, in their order.
+
+        Raises:
+            RowFault: where it is no JSON object, or of no form that is known.
+        """
+        if not line.strip():
+            return []
+        try:
+            row = msgspec.json.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+            raise RowFault(f"not JSON ({fault})") from None
+        if not isinstance(row, dict):
+            raise RowFault("no JSON object")
+        return list(self._events(row))
+
+    def _events(self, row: Mapping[str, Any]) -> Iterator[Event]:
+        if isinstance(row.get("tool"), str):
+            yield _proxied(row)
+        elif "resourceSpans" in row:
+            for span in _spans(row):
+                yield from self._span(span)
+        elif isinstance(row.get("attributes"), Mapping | list):
+            yield from self._span(row)
+        elif isinstance(row.get("listed"), list):
+            yield Shown([one for one in row["listed"] if isinstance(one, dict)])
+        elif isinstance(row.get("carried"), list):
+            yield from (Called(*_spoken(one)) for one in row["carried"])
+        elif not (row.get("end") is True or "lost" in row):
+            yield from conversed(read_as(recognised(row), dict(row)), row)
+
+    def _span(self, span: Mapping[str, Any]) -> Iterator[Event]:
+        said = _attributes(span.get("attributes"))
+        definitions = _decoded(said.get("gen_ai.tool.definitions"))
+        if isinstance(definitions, list):
+            yield Shown(
+                [_as_listed(one) for one in definitions if isinstance(one, Mapping)], "openai"
+            )
+        name = said.get("gen_ai.tool.name")
+        calls = said.get("gen_ai.operation.name") == "execute_tool"
+        if isinstance(name, str) and (calls or said.get("mcp.method.name") in _TOOL_METHODS):
+            served = span.get("kind") in _SERVER
+            self._clients = self._clients or not served
+            if not (served and self._clients):  # the client's span tells of the same call
+                yield _traced(span, said, name)
+        reasons = said.get("gen_ai.response.finish_reasons")
+        if isinstance(reasons, list) and "tool_calls" not in reasons:
+            yield Ended(any(one in _REFUSED for one in reasons))
+
+
+# -- our own traces --------------------------------------------------------------------------------
+
+
+def _proxied(row: Mapping[str, Any]) -> Called:
+    arguments, ok, ms = row.get("arguments"), row.get("ok"), row.get("ms")
+    answers = row.get("answers")
+    return Called(
+        row["tool"],
+        arguments if isinstance(arguments, dict) else None,
+        ok if isinstance(ok, bool) else None,
+        float(ms) if isinstance(ms, int | float) else None,
+        row["shown"] if "shown" in row else _answer(answers[-1] if answers else None),
+    )
+
+
+def _answer(raw: Any) -> Any:
+    """What an MCP server answered: its structured content, else its text."""
+    if not isinstance(raw, Mapping):
+        return None
+    if "structuredContent" in raw:
+        return raw["structuredContent"]
+    blocks = raw.get("content")
+    if not isinstance(blocks, list):
+        return raw
+    texts = [str(one["text"]) for one in blocks if isinstance(one, Mapping) and "text" in one]
+    return _decoded("\n".join(texts)) if texts else [one.get("type") for one in blocks]
+
+
+def _spoken(one: Any) -> tuple[str, dict[str, Any] | None]:
+    """The name and the arguments of a call, written as a pair or as an object."""
+    if isinstance(one, Mapping):
+        name, said = one.get("name"), one.get("arguments")
+    else:
+        name, said = [*(one if isinstance(one, list | tuple) else [one]), None, None][:2]
+    arguments = _decoded(said)
+    return str(name), arguments if isinstance(arguments, dict) else None
+
+
+# -- conversations ---------------------------------------------------------------------------------
+
+
+def conversed(said: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
+    """What a whole conversation says.
+
+    Args:
+        said: the conversation.
+        row: that it was read from.
+
+    Yields:
+        The tools on offer, each call with its result, and the end.
+    """
+    if said.tools:
+        yield Shown([_as_listed(tool.function) for tool in said.tools], "openai")
+    waiting: dict[str, Called] = {}
+    order: list[str] = []
+    refused = False
+    for message in said.messages:
+        for call in message.calls:
+            key = call.id or f"#{len(order)}"
+            waiting[key] = Called(call.name, call.arguments)
+            order.append(key)
+            refused = refused or call.name == REFUSE
+        if message.role == "tool":
+            key = message.call_id or next((one for one in order if one in waiting), "")
+            called = waiting.pop(key, None)
+            if called is not None:
+                result = _decoded(message.text)
+                yield Called(called.tool, called.arguments, _succeeded(result), None, result)
+    yield from waiting.values()
+    yield Ended(refused or _says_refusal(row))
+
+
+def _says_refusal(row: Mapping[str, Any]) -> bool:
+    """Whether the last message has the field by which OpenAI's models say that they refuse."""
+    messages = row.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return isinstance(last, Mapping) and bool(last.get("refusal"))
+
+
+def _succeeded(result: Any) -> bool:
+    """Whether a result is no error, as an object with `error` or a text "Error..." is."""
+    if isinstance(result, Mapping):
+        return not (result.get("error") or result.get("isError") is True)
+    return not (isinstance(result, str) and result.lstrip().startswith("Error"))
+
+
+def _as_listed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool as OpenAI has it, as an MCP server lists it."""
+    inner = raw.get("function")
+    function = inner if isinstance(inner, Mapping) else raw
+    schema = function.get("parameters", function.get("inputSchema"))
+    kept = {k: v for k, v in function.items() if k not in ("parameters", "inputSchema", "type")}
+    return {**kept, "inputSchema": schema if isinstance(schema, Mapping) else {"type": "object"}}
+
+
+# -- spans -----------------------------------------------------------------------------------------
+
+
+def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for resource in _objects(row.get("resourceSpans")):
+        for scope in _objects(resource.get("scopeSpans")):
+            yield from _objects(scope.get("spans"))
+
+
+def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _attributes(raw: Any) -> Mapping[str, Any]:
+    if isinstance(raw, Mapping):
+        return raw
+    return {str(one.get("key")): _value(one.get("value")) for one in _objects(raw)}
+
+
+def _value(raw: Any) -> Any:
+    """A value of OTLP, as JSON writes it."""
+    if not isinstance(raw, Mapping) or len(raw) != 1:
+        return raw
+    ((kind, value),) = raw.items()
+    if kind == "arrayValue" and isinstance(value, Mapping):
+        return [_value(one) for one in value.get("values") or []]
+    if kind == "kvlistValue" and isinstance(value, Mapping):
+        return {str(o.get("key")): _value(o.get("value")) for o in _objects(value.get("values"))}
+    if kind == "intValue":
+        return int(value) if isinstance(value, str | int) else value
+    return value
+
+
+def _traced(span: Mapping[str, Any], said: Mapping[str, Any], name: str) -> Called:
+    arguments = _decoded(said.get("gen_ai.tool.call.arguments"))
+    status = span.get("status")
+    said_status = status if isinstance(status, Mapping) else {}
+    code = said_status.get("code", said_status.get("status_code"))
+    failed = "error.type" in said or code in _FAILED
+    return Called(
+        name,
+        arguments if isinstance(arguments, dict) else None,
+        not failed,
+        _took(span),
+        _decoded(said.get("gen_ai.tool.call.result")),
+    )
+
+
+def _took(span: Mapping[str, Any]) -> float | None:
+    """Milliseconds, from the times in nanoseconds or as texts."""
+    begun, ended = (span.get(f"{one}TimeUnixNano") for one in ("start", "end"))
+    try:
+        if begun is not None and ended is not None:
+            return (int(ended) - int(begun)) / 1e6
+        first, last = (
+            datetime.fromisoformat(str(span.get(key)).replace("Z", "+00:00"))
+            for key in ("start_time", "end_time")
+        )
+        return (last - first).total_seconds() * 1000
+    except (TypeError, ValueError):
+        return None
+
+
+def _decoded(value: Any) -> Any:
+    """What a text holds as JSON, where it does; every other value as it is."""
+    if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.MsgspecError, RecursionError):
+        return value

@@ -1,0 +1,55 @@
+"""`toolshift lock`: what an agent's tools look like, in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from toolshift.adapt.lock import write_lock
+from toolshift.adapt.sources import lock_sources
+from toolshift.cli.options import PATH, as_json, taking
+from toolshift.core.command_line import command
+from toolshift.core.terminal import print_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockOptions:
+    """What `toolshift lock` is asked for."""
+
+    sources: tuple[str, ...]
+    out: Path
+    as_json: bool
+
+
+@click.command()
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option(
+    "--out", type=PATH, default=Path("toolshift.lock"), show_default=True, help="The lock file."
+)
+@as_json
+@taking(LockOptions)
+def lock(options: LockOptions) -> None:
+    """Record what an agent's tools look like: names, schemas, descriptions and a hash of each.
+
+    SOURCE: an MCP server (mcp:COMMAND, or its http address), an OpenAPI 3 document, a list of tools
+    as JSON or YAML, a trace of the proxy, conversations with tools or OpenTelemetry spans (.jsonl),
+    or a run folder. Commit the lock; `toolshift verify` compares it.
+
+    \b
+    toolshift lock 'mcp:npx -y my-server@1'
+    toolshift lock tools.json openapi.yaml --out tools.lock
+    """
+    made = lock_sources(options.sources)
+    write_lock(options.out, made)
+    if options.as_json:
+        tools = {str(tool.document["name"]): tool.hash for tool in made.tools}
+        print_json(
+            {"out": str(options.out), "origin": made.origin, "hash": made.hash, "tools": tools}
+        )
+        return
+    count = len(made.tools)
+    click.echo(f"{count} tool{'s' if count != 1 else ''} of {made.origin} locked in {options.out}.")
+    click.echo(f"Hash: {made.hash}")
+    click.echo(f"Compare later: {command('verify', options.out, *options.sources)}")

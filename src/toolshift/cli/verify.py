@@ -1,0 +1,280 @@
+"""`toolshift verify`: have the tools moved, does it matter, and what does it cost this agent?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import click
+import msgspec
+
+from toolshift.adapt.calls import BrokenCall
+from toolshift.adapt.cost import Cost, cost_in_words, costs_of, write_shifts
+from toolshift.adapt.events import INSTRUCTIONS, DriftEvent, DriftReport, drift_report
+from toolshift.adapt.lock import Lock, read_lock
+from toolshift.adapt.sarif import sarif
+from toolshift.adapt.schemas import SEVERITIES
+from toolshift.adapt.sources import calls_of, read_sources
+from toolshift.agents.catalog import contestants
+from toolshift.api import check_at_once
+from toolshift.cli.options import (
+    PATH,
+    ModelOptions,
+    Sectioned,
+    as_json,
+    at_once,
+    model,
+    selection,
+    taking,
+)
+from toolshift.cli.run import new_folder, run_into
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.text import visible
+from toolshift.core.tool import JSON
+from toolshift.runs.plan import make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import Selection, select
+from toolshift.shifts.release.inputs import Side, side_of
+
+MAX_ROWS = 60
+FailOn = Literal["harmless", "maybe", "breaking", "calls"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """What `toolshift verify` is asked for.
+
+    Attributes:
+        sources: of the tools as they are; what was locked where empty.
+        calls: what holds the calls that the agent made; "" for nothing.
+        fail_on: what counts as drift: a severity and those above it, or recorded calls that break.
+        sarif: a file to write; None for none.
+        agents: specs of agents to run under the drift.
+        out: the folder of their run; a new one where None.
+    """
+
+    lock: Path
+    sources: tuple[str, ...]
+    calls: str
+    fail_on: FailOn
+    sarif: Path | None
+    agents: tuple[str, ...]
+    selection: Selection
+    model: ModelOptions
+    out: Path | None
+    workers: int
+    concurrency: int | None
+    as_json: bool
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What is printed as JSON."""
+
+    drift: bool
+    worst: str | None
+    report: DriftReport
+    costs: list[Cost]
+    sentences: list[str]
+
+
+@click.command(cls=Sectioned)
+@click.argument("lock", type=PATH)
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
+@click.option(
+    "--calls",
+    default="",
+    metavar="TRACE",
+    help="Calls that your agent made: a trace, conversations, spans (.jsonl), a run folder, or a "
+    "JSON list. A change is breaking for your agent where one of them breaks.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([*SEVERITIES, "calls"]),
+    default="harmless",
+    show_default=True,
+    help="What exit code 1 is for: any change, what may change or breaks calls, or only recorded "
+    "calls that break. New texts that may instruct the model always count.",
+)
+@click.option("--sarif", type=PATH, help="Write SARIF 2.1.0 to this file.")
+@click.option("--agent", "agents", multiple=True, help="Run this agent under the drift; repeat.")
+@selection
+@model
+@click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
+@at_once
+@as_json
+@taking(VerifyOptions)
+def verify(options: VerifyOptions) -> None:
+    """Compare tools with their lock: what moved, what it breaks and what it costs your agent.
+
+    SOURCE is what `toolshift lock` takes. It may be left out where the lock is of an http address
+    or of a file beside it.
+
+    \b
+    toolshift verify toolshift.lock 'mcp:npx -y my-server@2' --calls trace.jsonl
+    toolshift verify toolshift.lock tools.json --agent mymodule:my_agent --world tasks.yaml
+
+    Exit codes: 0 no drift, 1 drift, 2 could not check.
+    """
+    if options.selection.shifts:
+        raise UsageError("--shift: the shift is the drift itself; leave it out")
+    if options.calls and not Path(options.calls).exists():
+        raise UsageError(f"--calls {options.calls}: there is no such file")
+    check_at_once(options.workers, options.concurrency)
+    known = read_lock(options.lock)
+    now = read_sources(options.sources or [_origin(known, options.lock)])
+    calls = calls_of(options.calls) if options.calls else None
+    report = drift_report(known, now.tools, now.origin, calls)
+    if options.sarif:
+        _write_sarif(report, options)
+    costs = _costs(known, now, report, options) if options.agents and report.changes else []
+    drifted = counts(report, options.fail_on)
+    sentences = [cost_in_words(cost, report.changes) for cost in costs]
+    if options.as_json:
+        print_json(Verdict(drifted, report.worst, report, costs, sentences))
+    else:
+        _print(report)
+        for cost, sentence in zip(costs, sentences, strict=True):
+            _print_cost(cost, sentence)
+    sys.exit(int(drifted))
+
+
+def _origin(lock: Lock, path: Path) -> str:
+    """The source that was locked, where the lock can name it whole."""
+    beside = path.parent / lock.origin
+    if lock.origin.startswith(("http://", "https://")) and ", " not in lock.origin:
+        return lock.origin
+    if beside.exists() and lock.origin:
+        return str(beside)
+    raise UsageError(
+        f"{path} was locked from {lock.origin or 'a list'}, which cannot be asked again from here: "
+        "name the SOURCE after the lock"
+    )
+
+
+def counts(report: DriftReport, fail_on: FailOn) -> bool:
+    """Whether what was found is drift.
+
+    Args:
+        report: what was found.
+        fail_on: what counts.
+
+    Returns:
+        True for exit code 1.
+    """
+    if report.instructs:
+        return True
+    if fail_on == "calls":
+        return report.breaks_calls
+    if report.worst is None:
+        return False
+    return SEVERITIES.index(report.worst) >= SEVERITIES.index(fail_on)
+
+
+def _write_sarif(report: DriftReport, options: VerifyOptions) -> None:
+    assert options.sarif is not None
+    path = options.lock
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    content = options.lock.read_text(encoding="utf-8")
+    document = sarif(report, path.as_posix(), content, version("toolshift"))
+    try:
+        write(options.sarif, msgspec.json.format(JSON.encode(document), indent=1) + b"\n")
+    except OSError as fault:
+        raise UsageError(f"{options.sarif}: cannot write there ({fault.strerror})") from None
+
+
+# -- the cost --------------------------------------------------------------------------------------
+
+
+def _costs(lock: Lock, now: Side, report: DriftReport, options: VerifyOptions) -> list[Cost]:
+    """Runs the agents clean and under exactly this drift."""
+    before = side_of(lock.kind, lock.origin or "the lock", lock.documents)
+    with TemporaryDirectory() as folder:
+        paths = write_shifts(before, now, Path(folder))
+        chosen = select(msgspec.structs.replace(options.selection, shifts=tuple(paths)))
+        with progress("planning") as watch:
+            plan = make_plan(chosen, lambda cells: watch(cells, 0))
+        those = contestants(list(options.agents), options.concurrency, **options.model.given())
+        path = options.out or new_folder("drift")
+        run_into(path, plan, those, options.workers, resumed=options.out is not None)
+        folder_of_run = RunFolder.read(path)
+        names = [each.name for each in those]
+        found = costs_of(folder_of_run.plan, folder_of_run.records(), names, report.changes)
+    click.echo(f"Run folder: {path}", err=True)
+    return found
+
+
+def _print_cost(cost: Cost, sentence: str) -> None:
+    click.echo(f"\n{visible(sentence)}")
+    for reason, tasks in cost.left_out.items():
+        click.echo(visible(f"Left out: {tasks} task{'s' if tasks > 1 else ''}: {reason}"))
+    if cost.void:
+        click.echo(f"Left out: {cost.void} void episodes.")
+
+
+# -- what is printed -------------------------------------------------------------------------------
+
+
+def _print(report: DriftReport) -> None:
+    if not report.events:
+        click.echo(f"No drift: {report.source} is as {report.lock or 'it'} was locked.")
+        return
+    for event in report.events:
+        if event.kind == INSTRUCTIONS:
+            click.echo(visible(f"Warning: {event.sentence}"))
+    rows = [
+        (
+            event.severity,
+            event.dimension,
+            event.sentence,
+            "-" if event.calls is None else event.calls,
+        )
+        for severity in reversed(SEVERITIES)
+        for event in report.events
+        if event.severity == severity and event.kind != INSTRUCTIONS
+    ]
+    title = f"{report.lock} has become {report.source}"
+    print_table(
+        title, ("severity", "dimension", "what", "calls that break"), rows[:MAX_ROWS], whole=2
+    )
+    if len(rows) > MAX_ROWS:
+        click.echo(f"... and {len(rows) - MAX_ROWS} more; --json has them all.")
+    _print_broken(report)
+
+
+def _calls(event: DriftEvent, report: DriftReport) -> str:
+    """How many recorded calls of the tool break; a harmless change breaks none by itself."""
+    if event.calls is None:
+        return "-"
+    if event.severity == "harmless":
+        return f"0 of {event.calls}"
+    return f"{report.breaks.get(event.tool, 0)} of {event.calls}"
+
+
+def _print_broken(report: DriftReport) -> None:
+    recorded = [each for each in report.broken.values() if each.recorded]
+    tried = [each for each in report.broken.values() if not each.recorded]
+    if report.calls is not None:
+        click.echo(f"\n{sum(report.breaks.values())} of {report.calls} recorded calls break.")
+    for each in (*recorded, *([] if report.calls is not None else tried))[:MAX_ROWS]:
+        click.echo(visible(f"  {_call(each)}: {each.why}"))
+    if report.calls is None and tried:
+        click.echo(
+            "These calls were made from the old schemas; --calls TRACE looks at your agent's."
+        )
+
+
+def _call(broken: BrokenCall) -> str:
+    said: Sequence[str] = [
+        f"{name}={msgspec.json.encode(value).decode()}"
+        for name, value in broken.call.arguments.items()
+    ]
+    text = f"{broken.call.tool}({', '.join(said)})"
+    return text if len(text) <= 160 else f"{text[:157]}..."
