@@ -1,7 +1,7 @@
 """BFCL as a world: the same verdicts as BFCL's own checker, and which shifts the oracle proves.
 
     pip install --no-deps bfcl-eval && pip install mpmath
-    python studies/bfcl/run.py                  # some 20 minutes of one core
+    python studies/bfcl/run.py                  # some ten minutes of one core
     python studies/bfcl/run.py --table          # what results.json holds
     python studies/bfcl/run.py --per 2 --tasks 3 --out FILE    # a part of it
 
@@ -331,7 +331,7 @@ def main() -> None:
     """Runs the study, or prints what it has found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--per", type=int, default=18, help="spoilt outputs of each entry")
-    parser.add_argument("--tasks", type=int, default=20, help="tasks of each category under shifts")
+    parser.add_argument("--tasks", type=int, default=15, help="tasks of each category under shifts")
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", choices=("equality", "single turn", "proofs", "shifts"))

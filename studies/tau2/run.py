@@ -130,7 +130,7 @@ def proved(world: Any, most: int) -> dict[str, dict[str, int]]:
             OracleAgent().play(episode)
             verdict = grade(episode)
             right = verdict.passed and (scene.solvable or verdict.right_reason)
-            found.setdefault(name, Counter()).update(applies=1, proved=right)
+            found.setdefault(name, Counter()).update(applies=1, proved=int(right))
     return {name: dict(row) for name, row in found.items()}
 
 
