@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolshift.adapt.layer import adapt
+    from toolshift.adapt.lock import Lock, lock_tools, read_lock
     from toolshift.agents.catalog import make_agent
     from toolshift.api import attempt, evaluate
     from toolshift.core.calls import ToolCall
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from toolshift.worlds.registry import find_world
 
 _HOME = {
+    "adapt": "adapt.layer",
+    "Lock": "adapt.lock",
+    "lock_tools": "adapt.lock",
+    "read_lock": "adapt.lock",
     "make_agent": "agents.catalog",
     "attempt": "api",
     "evaluate": "api",
@@ -81,6 +87,7 @@ __all__ = [
     "Grade",
     "Hint",
     "Layer",
+    "Lock",
     "NotApplicable",
     "Param",
     "Reply",
@@ -96,14 +103,17 @@ __all__ = [
     "Usage",
     "UsageError",
     "World",
+    "adapt",
     "apply",
     "attempt",
     "augment",
     "compose",
     "evaluate",
     "find_world",
+    "lock_tools",
     "make_agent",
     "make_scene",
+    "read_lock",
     "shift",
 ]
 

@@ -1,7 +1,32 @@
-"""Noticing that the tools moved: what a world looked like, and what has changed.
+"""Noticing that the tools moved, and undoing it: `toolshift.adapt(agent, lock=...)`.
 
 changes.py   typed changes between two tool lists, each with how much it breaks
 schemas.py   the changes between the schemas of one parameter
 calls.py     calls that were valid and are no longer; calls to try where none was recorded
 lock.py      the lock: tools and schemas as an agent knew them, with a hash of each
+successors.py  which of today's tools certainly stands for a locked one
+results.py   results as the lock declares them
+errors_said.py  what a failed result says: try again, never again, or use another tool
+layer.py     `adapt`: a layer around any agent that undoes drift
 """
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _Package(ModuleType):
+    """This package, which can be called: `toolshift.adapt` names it and the function alike.
+
+    Python sets a package as an attribute of the one above it as soon as a module in it is imported.
+    """
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Calls `layer.adapt`."""
+        return import_module(f"{self.__name__}.layer").adapt(*given, **named)
+
+
+sys.modules[__name__].__class__ = _Package

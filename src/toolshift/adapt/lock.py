@@ -27,6 +27,7 @@ from toolshift.adapt.schemas import Severity
 from toolshift.core.canonical import canonical_hash
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.core.tool import Tool, input_schema
 from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.inputs import Kind, Side
 
@@ -106,6 +107,41 @@ def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind 
     from_mcp(documents)
     locked = tuple(LockedTool(canonical_hash(each), each) for each in documents)
     return Lock(FORMAT, kind, origin, _whole(locked), locked)
+
+
+def lock_shown(tools: Iterable[Tool], origin: str = "") -> Lock:
+    """Locks the tools of a world, with the form of their results and whether they only read.
+
+    Args:
+        tools: as they are shown.
+        origin: how messages name what they were read from.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where two tools have one name.
+    """
+    return lock_tools([_documented(tool) for tool in tools], origin)
+
+
+def _documented(tool: Tool) -> dict[str, Any]:
+    """A tool of a world as an MCP server would list it."""
+    values: dict[str, Any] = {}
+    for each in tool.returns:
+        inner = values
+        for key in each.path[:-1]:
+            deeper = inner.setdefault(key, {"type": "object", "properties": {}})
+            inner = deeper["properties"]
+        inner[each.path[-1]] = {"type": each.type}
+    record = {"type": "object", "properties": values}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": input_schema(tool),
+        "outputSchema": {"type": "array", "items": record} if tool.many else record,
+        "annotations": {"readOnlyHint": tool.effect == "read"},
+    }
 
 
 def lock_side(side: Side) -> Lock:

@@ -1,0 +1,102 @@
+"""What a failed result says: try again, never again, or use another tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from toolshift.core.form import NOTICE
+
+_AGAIN = re.compile(
+    r"\b(429|502|503|504|too many|rate.?limit\w*|throttl\w*|temporar\w+|transient|again|retry|"
+    r"once more|time[d-]? ?out|overload\w*|busy|momentar\w+|later|shortly|hiccup|congest\w*)\b",
+    re.IGNORECASE,
+)
+_NEVER = re.compile(
+    r"\b(permanent\w*|for good|decommission\w*|no longer|any ?more|never|don't|"
+    r"do(es)? not (retry|repeat)|cannot be (carried|fulfilled|completed)|no return|discontinued|"
+    r"retired|removed|shut down|forbidden|unauthori[sz]ed|invalid|not found|unknown)\b",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"\b(time[d-]? ?out|may have|might have|unknown (state|outcome)|in progress|pending|"
+    r"partial\w*)\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"(\bnot|n't|\bavoid|\bnever|\binstead of|\brather than|\bno longer)(\s+\w+){0,3}\s*$",
+    re.IGNORECASE,
+)
+
+
+def failure_of(text: str) -> str:
+    """What a result says where the call has failed.
+
+    Args:
+        text: of the result.
+
+    Returns:
+        The words of the error; "" where the call did not fail.
+    """
+    if '"error"' not in text[:200]:
+        return ""
+    try:
+        data = msgspec.json.decode(text.partition(NOTICE)[0])
+    except msgspec.DecodeError:
+        return ""
+    fault = data.get("error") if isinstance(data, dict) else None
+    return " ".join(_words(fault)) if fault else ""
+
+
+def _words(fault: Any) -> list[str]:
+    if isinstance(fault, dict):
+        return [word for value in fault.values() for word in _words(value)]
+    return [str(fault)]
+
+
+def says_again(failure: str) -> bool:
+    """Whether a failure is said to pass.
+
+    Args:
+        failure: the words of an error.
+
+    Returns:
+        False as well where something in it says that it will not.
+    """
+    return bool(_AGAIN.search(failure)) and not _NEVER.search(failure)
+
+
+def may_have_happened(failure: str) -> bool:
+    """Whether a call that failed may have been carried out all the same.
+
+    Args:
+        failure: the words of an error.
+
+    Returns:
+        True where it speaks of a time-out or leaves it open.
+    """
+    return bool(_UNSURE.search(failure))
+
+
+def named_tool(failure: str, tools: Iterable[str]) -> str:
+    """The one tool that a failure names, and does not warn of.
+
+    Args:
+        failure: the words of an error.
+        tools: names to look for.
+
+    Returns:
+        Its name; "" where there is none, or more than one.
+    """
+    found = [
+        (name, hit)
+        for name in tools
+        if name in failure and (hit := re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", failure))
+    ]
+    if len(found) != 1:
+        return ""
+    name, hit = found[0]
+    return "" if _NEGATED.search(failure[: hit.start()]) else name

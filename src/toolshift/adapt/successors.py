@@ -1,0 +1,241 @@
+"""Which of today's tools stands for a tool of the lock, where that is certain.
+
+The pairing is that of `shifts.release.resolve`; likeness alone is not enough to act on it. A pair
+is
+
+exact   where both descriptions are the same text, no other tool has it, and the schemas are the
+        same but for names of parameters whose descriptions and types are the same
+close   where descriptions share most words, no other tool comes near, every argument has its place,
+        and both tools say that they only read
+
+and neither where their verbs oppose each other. A call that may write needs an exact pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from toolshift.core.tool import Param
+from toolshift.interop.tools import Source, Toolbox, from_mcp
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.match import alike_texts, clashing, said_effect, words
+from toolshift.shifts.release.resolve import settle_tools
+
+CLOSE, CLEAR = 0.8, 0.25
+SAME_TOOL = 0.5
+_OPPOSED = (
+    ("add", "remove"),
+    ("add", "delete"),
+    ("create", "delete"),
+    ("create", "remove"),
+    ("open", "close"),
+    ("start", "stop"),
+    ("lock", "unlock"),
+    ("enable", "disable"),
+    ("grant", "revoke"),
+    ("subscribe", "unsubscribe"),
+    ("install", "uninstall"),
+    ("archive", "restore"),
+    ("book", "cancel"),
+    ("approve", "reject"),
+    ("accept", "decline"),
+    ("push", "pull"),
+    ("send", "receive"),
+    ("import", "export"),
+    ("increase", "decrease"),
+    ("deposit", "withdraw"),
+    ("attach", "detach"),
+)
+
+
+@dataclass(frozen=True)
+class Successor:
+    """A tool of today that certainly stands for one of the lock.
+
+    Attributes:
+        tool: its name.
+        params: for each parameter of the lock, its name today.
+        exact: whether a write may rest on it; see the module.
+        evidence: why it is certain.
+    """
+
+    tool: str
+    params: Mapping[str, str]
+    exact: bool
+    evidence: str
+
+
+class Today:
+    """The tools of today beside those of the lock.
+
+    Args:
+        before: the tools of the lock.
+        documents: the tools of today, as an MCP server lists them.
+
+    Raises:
+        UsageError: where a tool has no name, or two have the same.
+    """
+
+    def __init__(self, before: Toolbox, documents: Sequence[Mapping[str, Any]]) -> None:
+        self.before = before
+        self.after = from_mcp(documents)
+        self._found: dict[str, Successor | None] = {}
+
+    @cached_property
+    def _paired(self) -> Mapping[str, str]:
+        """Old name to new, for tools that are one to one."""
+        answers = settle_tools(self.before, self.after, Answers(), accept=True).answers
+        several = {old for one in answers.merged.values() for old in one.tools.values()}
+        kept = {name: name for name in self.before.sources if name in self.after.sources}
+        renamed = {old: new for old, new in answers.renamed.items() if new in self.after.sources}
+        gone = {*answers.removed, *several, *answers.split}
+        return {old: new for old, new in {**kept, **renamed}.items() if old not in gone}
+
+    def successor(self, old: str) -> Successor | None:
+        """What certainly stands for a tool of the lock.
+
+        Args:
+            old: its name there.
+
+        Returns:
+            The tool of today; None where that is not certain.
+        """
+        if old not in self._found:
+            new = self._paired.get(old)
+            self._found[old] = self._certain(old, new) if new else None
+        return self._found[old]
+
+    def origin(self, name: str) -> Source | None:
+        """The tool of the lock that a tool of today is.
+
+        Args:
+            name: of the tool of today.
+
+        Returns:
+            The locked tool; None where that is not certain.
+        """
+        now, was = self.after.sources.get(name), self.before.sources.get(name)
+        if now is None:
+            return None
+        if was is not None and alike_texts(*_texts(was, now)) >= SAME_TOOL:
+            return None if clashing(was, now) else was
+        olds = [old for old, new in self._paired.items() if new == name]
+        found = self.successor(olds[0]) if len(olds) == 1 else None
+        return self.before.sources[olds[0]] if found is not None and found.exact else None
+
+    def _certain(self, old: str, new: str) -> Successor | None:
+        was, now = self.before.sources[old], self.after.sources[new]
+        first, second = _texts(was, now)
+        if not first or not second or opposed(was, now) or self._rivals(was, now):
+            return None
+        exact = _moved(was.tool.params, now.tool.params, exact=True) if first == second else None
+        if exact is not None:
+            said = "the description and the schema are the same, and no other tool has them"
+            return Successor(new, exact, True, said)
+        close = _moved(was.tool.params, now.tool.params, exact=False)
+        likeness = alike_texts(first, second)
+        if close is None or likeness < CLOSE or not (only_reads(was) and only_reads(now)):
+            return None
+        said = f"descriptions share {likeness:.0%} of their words, and both tools only read"
+        return Successor(new, close, False, said)
+
+    def _rivals(self, was: Source, now: Source) -> bool:
+        """Whether another pair comes near to this one."""
+        first, second = _texts(was, now)
+        least = alike_texts(first, second) - CLEAR
+        others = [each for each in self.after.sources.values() if each is not now]
+        elders = [each for each in self.before.sources.values() if each is not was]
+        return any(alike_texts(first, _text(each)) >= least for each in others) or any(
+            alike_texts(second, _text(each)) >= least for each in elders
+        )
+
+
+def _text(source: Source) -> str:
+    return " ".join(source.tool.description.split())
+
+
+def _texts(one: Source, other: Source) -> tuple[str, str]:
+    return _text(one), _text(other)
+
+
+def only_reads(source: Source) -> bool:
+    """Whether a tool says that it only reads: by its hints, or by its name with nothing against it.
+
+    Args:
+        source: the tool as its server tells of it.
+
+    Returns:
+        False where it does not say so, too.
+    """
+    effect, hinted = said_effect(source)
+    return effect == "read" and (hinted or _effect_told(source) != "write")
+
+
+def _effect_told(source: Source) -> str | None:
+    """What the description alone says of the effect."""
+    return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]
+
+
+def opposed(one: Source, other: Source) -> bool:
+    """Whether one of two tools reads and the other writes, or one undoes what the other does.
+
+    Args:
+        one: a tool.
+        other: another.
+
+    Returns:
+        True where names, hints or descriptions say so.
+    """
+    first, second = said_effect(one)[0], said_effect(other)[0]
+    told, said = _effect_told(one), _effect_told(other)
+    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+        return True
+    mine, theirs = (
+        {*words(each.tool.name), *words(each.tool.description)[:1]} for each in (one, other)
+    )
+    return any(
+        (a in mine and b in theirs) or (b in mine and a in theirs)
+        for a, b in _OPPOSED
+        if not ({a, b} <= mine and {a, b} <= theirs)
+    )
+
+
+def _bare(param: Param) -> dict[str, Any]:
+    return {
+        key: value for key, value in param.schema.items() if key not in ("description", "title")
+    }
+
+
+def _differ(one: Param, other: Param) -> bool:
+    return _bare(one) != _bare(other) or one.required != other.required
+
+
+def _same(one: Param, other: Param, exact: bool) -> bool:
+    """Whether two parameters of different names are one: the same values in the same words."""
+    told, said = (str(each.schema.get("description") or "") for each in (one, other))
+    if not told or not said or _differ(one, other):
+        return False
+    return told == said if exact else alike_texts(told, said) >= CLOSE
+
+
+def _moved(olds: Sequence[Param], news: Sequence[Param], exact: bool) -> Mapping[str, str] | None:
+    """The name today of each parameter; None where one has no certain place, or one is new."""
+    mine, theirs = ({each.name: each for each in params} for params in (olds, news))
+    kept = {name: name for name in mine if name in theirs}
+    if exact and any(_differ(mine[name], theirs[name]) for name in kept):
+        return None
+    gone = [mine[name] for name in mine if name not in kept]
+    come = [theirs[name] for name in theirs if name not in kept]
+    moved = dict(kept)
+    for param in gone:
+        partners = [each for each in come if _same(param, each, exact)]
+        rivals = [each for each in gone if partners and _same(each, partners[0], exact)]
+        if len(partners) == 1 and len(rivals) == 1:
+            moved[param.name] = partners[0].name
+        elif exact or param.required:
+            return None
+    left = [each for each in come if each.name not in moved.values()]
+    return None if any(exact or each.required for each in left) else moved

@@ -1,0 +1,234 @@
+"""The layer undoes drift where that is certain, leaves a trace, and never guesses at a write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from adapt.test_changes import FIND, SAVE, TEXT, tool
+
+import toolshift
+from toolshift.adapt.layer import PARTS, Intervention, interventions
+from toolshift.adapt.lock import lock_shown, lock_tools
+from toolshift.agents.catalog import make_agent
+from toolshift.core.calls import ToolCall
+from toolshift.core.errors import UsageError
+from toolshift.core.message import FINAL_ANSWER, Reply, Turn, protocol_tools
+from toolshift.core.step import Step
+from toolshift.episode.contract import converse
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import Grade, grade
+from toolshift.runs.cell import build
+from toolshift.runs.suite import read_task
+
+READS = {"annotations": {"readOnlyHint": True}}
+RATE = {**tool("get_rate", "Rate of a currency on a day", currency=TEXT, day=TEXT), **READS}
+PAY = tool("pay_bill", "Pay a bill from an account", bill=TEXT, account=TEXT)
+
+
+def replayed(steps: tuple[Step, ...]) -> Callable[..., dict[str, Any]]:
+    """An agent that makes the calls of these steps by heart and stops at an error."""
+    spoken = [
+        (s.name, s.given) if s.kind == "call" else (FINAL_ANSWER, {"answer": s.said}) for s in steps
+    ]
+
+    def by_heart(messages: list[Any], tools: list[Any]) -> dict[str, Any]:
+        if '"error"' in str(messages[-1]["content"]):
+            return called("refuse", {"reason": "service_failure"})
+        done = sum(len(message.get("tool_calls") or ()) for message in messages)
+        return called(*spoken[done])
+
+    return by_heart
+
+
+def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": function}]}
+
+
+def played(
+    shifts: str, task: str = "poi/booking/1", **options: Any
+) -> tuple[Grade, Grade, Episode]:
+    """The grades of the agent alone and in the layer, and the episode of the second."""
+    scene = build(read_task(task, shifts))
+    agent = replayed(scene.clean.rehearsal)
+    alone, within = Episode(scene), Episode(scene)
+    converse(_Plain(agent), alone)
+    converse(toolshift.adapt(agent, lock=lock_shown(scene.clean.tools), **options), within)
+    return grade(alone), grade(within), within
+
+
+class _Plain:
+    name = "plain"
+
+    def __init__(self, function: Callable[..., dict[str, Any]]) -> None:
+        self.function = function
+
+    def reply(self, turn: Turn) -> dict[str, Any]:
+        return self.function(turn.messages, turn.tools)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "part"),
+    [
+        ("semantic_rename:2", "names"),
+        ("identity_erasure:2", "names"),
+        ("semantic_trap:3", "names"),
+        ("parameter_rename:2", "parameters"),
+        ("redirect:2", "redirects"),
+        ("permanent_error:2", "redirects"),
+    ],
+)
+def test_a_part_recovers_what_it_is_for_and_can_be_switched_off(shifts: str, part: str) -> None:
+    alone, within, episode = played(shifts)
+    assert (alone.passed, within.passed) == (False, True)
+    done = interventions(episode.observation.messages)
+    assert {each.part for each in done} == {part}
+    assert all(each.evidence and each.asked != each.made for each in done)
+    assert not played(shifts, without=[part])[1].passed
+    assert played(shifts, only=[part])[1].passed
+
+
+def test_where_nothing_moved_the_trace_is_the_same() -> None:
+    alone, within, episode = played("")
+    assert alone.passed
+    assert within.passed
+    assert all(not step.said for step in episode.steps if step.kind == "call")
+
+
+def today(*tools: dict[str, Any]) -> list[dict[str, Any]]:
+    """Tools as a chat request has them."""
+    told = [
+        {"name": t["name"], "description": t["description"], "parameters": t["inputSchema"]}
+        for t in tools
+    ]
+    return [*({"type": "function", "function": one} for one in told), *protocol_tools()]
+
+
+def made(call: tuple[str, dict[str, Any]], was: list[Any], now: list[Any]) -> tuple[str, Any]:
+    """The call that is made in the place of one."""
+    agent = toolshift.adapt(lambda messages, tools: called(*call), lock=lock_tools(was))
+    (made,) = agent.reply(Turn([{"role": "user", "content": "?"}], today(*now))).calls
+    return made.name, made.arguments
+
+
+def renamed(document: dict[str, Any], name: str, description: str = "") -> dict[str, Any]:
+    bare = {key: value for key, value in document.items() if key != "annotations"}
+    return {**bare, "name": name, "description": description or document["description"]}
+
+
+PAID = ("pay_bill", {"bill": "b", "account": "a"})
+RATED = ("get_rate", {"currency": "EUR", "day": "1"})
+
+
+def test_a_write_is_made_by_another_name_only_where_all_else_is_the_same() -> None:
+    assert made(PAID, [PAY, RATE], [RATE, renamed(PAY, "x7")])[0] == "x7"
+    for other in (
+        renamed(PAY, "settle_bill", "Pay one bill from an account"),
+        renamed(PAY, "read_bill"),
+        {**renamed(PAY, "x7"), "inputSchema": {**PAY["inputSchema"], "required": []}},
+    ):
+        assert made(PAID, [PAY, RATE], [RATE, other]) == PAID
+    assert made(PAID, [PAY, RATE], [RATE, renamed(PAY, "x7"), renamed(PAY, "x8")]) == PAID
+
+
+def test_a_read_may_be_reworded_but_is_never_made_a_write() -> None:
+    said = "Rate of one currency on a day"
+    reads = {**renamed(RATE, "fetch_rate", said), **READS}
+    assert made(RATED, [PAY, RATE], [PAY, reads])[0] == "fetch_rate"
+    assert made(RATED, [PAY, RATE], [PAY, renamed(RATE, "set_rate", said)]) == RATED
+    assert made(RATED, [PAY, RATE], [PAY, renamed(RATE, "set_rate")]) == RATED
+
+
+def test_a_call_that_was_wrong_or_of_an_unknown_tool_stays_as_it_is() -> None:
+    now = [renamed(RATE, "x7"), PAY]
+    for call in (("get_rate", {"currency": "EUR"}), ("get_rates", {"currency": "EUR", "day": "1"})):
+        assert made(call, [PAY, RATE], now) == call
+
+
+class _Scripted:
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def reply(self, turn: Turn) -> Reply:
+        self.heard.append(turn.messages)
+        return Reply(calls=(ToolCall("get_rate", {"currency": "EUR", "day": "1"}),))
+
+
+def failing(
+    name: str, arguments: dict[str, Any], message: str, times: int = 1
+) -> list[dict[str, Any]]:
+    said: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
+    for number in range(times):
+        call = called(name, arguments)
+        call["tool_calls"][0]["id"] = f"c{number}"
+        text = json.dumps({"error": {"code": "failed", "message": message}})
+        said += [call, {"role": "tool", "tool_call_id": f"c{number}", "content": text}]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "again"),
+    [
+        (RATED, "Overloaded, try again.", True),
+        (RATED, "Overloaded, and shut down for good.", False),
+        (RATED, "No such day.", False),
+        (PAID, "Overloaded, try again.", False),
+    ],
+)
+def test_only_reads_are_made_again_and_only_where_the_failure_passes(
+    call: tuple[str, dict[str, Any]], message: str, again: bool
+) -> None:
+    inner, seen = _Scripted(), list[Intervention]()
+    agent = toolshift.adapt(inner, lock=lock_tools([RATE, PAY]), record=seen.append)
+    agent.reply(Turn(failing(*call, message), today(RATE, PAY)))
+    assert ([each.part for each in seen], bool(inner.heard)) == (
+        (["retries"] if again else []),
+        not again,
+    )
+
+
+def test_an_idempotent_write_is_made_again() -> None:
+    pay = {**PAY, "annotations": {"readOnlyHint": False, "idempotentHint": True}}
+    agent = toolshift.adapt(_Scripted(), lock=lock_tools([pay]))
+    reply = agent.reply(Turn(failing(*PAID, "Busy, try again."), today(pay)))
+    assert reply.calls[0].name == "pay_bill"
+
+
+def test_a_loop_is_interrupted_with_what_was_learned() -> None:
+    inner = _Scripted()
+    agent = toolshift.adapt(inner, lock=lock_tools([RATE]))
+    agent.reply(Turn(failing(*RATED, "No such day.", 1), today(RATE)))
+    assert len(inner.heard) == 1
+    agent.reply(Turn(failing(*RATED, "No such day.", 2), today(RATE)))
+    assert len(inner.heard) == 3
+    assert "has failed 2 times" in inner.heard[-1][-1]["content"]
+
+
+def test_the_agent_is_shown_the_result_of_a_retry_in_the_place_of_the_failure() -> None:
+    agent = toolshift.adapt(inner := _Scripted(), lock=lock_tools([RATE]))
+    said = failing(*RATED, "Busy, try again.")
+    reply = agent.reply(Turn(said, today(RATE)))
+    second = called(reply.calls[0].name, reply.calls[0].arguments)
+    second["tool_calls"][0]["id"] = "c9"
+    said += [
+        {**second, "content": reply.text},
+        {"role": "tool", "tool_call_id": "c9", "content": "7"},
+    ]
+    agent.reply(Turn(said, today(RATE)))
+    (shown,) = inner.heard
+    assert [message["role"] for message in shown] == ["user", "assistant", "tool"]
+    assert shown[-1] == {"role": "tool", "tool_call_id": "c0", "content": "7"}
+    assert [each.part for each in interventions(said)] == ["retries"]
+
+
+def test_what_cannot_be_wrapped_and_unknown_parts_are_refused_in_one_sentence() -> None:
+    with pytest.raises(UsageError, match="drives its episode itself"):
+        toolshift.adapt(make_agent("parrots"), lock=lock_tools([FIND]))
+    with pytest.raises(UsageError, match="did you mean retries"):
+        toolshift.adapt(_Scripted(), lock=lock_tools([FIND, SAVE]), without=["retry"])
+    assert set(PARTS) == {"names", "parameters", "results", "redirects", "retries", "loops"}
