@@ -86,7 +86,8 @@ def test_a_part_recovers_what_it_is_for_and_can_be_switched_off(shifts: str, par
     assert (alone.passed, within.passed) == (False, True)
     done = interventions(episode.observation.messages)
     assert {each.part for each in done} == {part}
-    assert all(each.evidence and each.asked != each.made for each in done)
+    assert all(each.evidence for each in done)
+    assert all(each.asked != each.made for each in done)
     assert not played(shifts, without=[part])[1].passed
     assert played(shifts, only=[part])[1].passed
 
@@ -190,6 +191,23 @@ def test_only_reads_are_made_again_and_only_where_the_failure_passes(
         (["retries"] if again else []),
         not again,
     )
+
+
+def test_a_read_that_lacks_values_is_made_again_where_the_server_says_so() -> None:
+    agent = toolshift.adapt(inner := _Scripted(), lock=lock_tools([RATE, PAY]))
+    for number, (call, text) in enumerate(
+        [
+            (RATED, '{"rate":null}'),
+            (RATED, '{"rate":"null"}\nNotice: Ask again.'),
+            (PAID, '{"ref":null}\nNotice: Ask again.'),
+            (RATED, '{"rate":null}\nNotice: Ask again.'),
+        ]
+    ):
+        said = failing(*call, "")
+        said[-1]["content"] = text
+        reply = agent.reply(Turn(said, today(RATE, PAY)))
+        assert bool(interventions([{"role": "assistant", "content": reply.text}])) == (number == 3)
+    assert len(inner.heard) == 3
 
 
 def test_an_idempotent_write_is_made_again() -> None:

@@ -1,4 +1,4 @@
-"""What a failed result says: try again, never again, or use another tool."""
+"""What a failed or incomplete result says: try again, never again, or use another tool."""
 
 from __future__ import annotations
 
@@ -49,6 +49,19 @@ def failure_of(text: str) -> str:
         return ""
     fault = data.get("error") if isinstance(data, dict) else None
     return " ".join(_words(fault)) if fault else ""
+
+
+def incomplete_of(text: str) -> str:
+    """What a server says beside a result in which values are missing.
+
+    Args:
+        text: of the result.
+
+    Returns:
+        Its notice; "" where nothing is missing, or it says nothing.
+    """
+    body, _, notice = text.partition(NOTICE)
+    return notice if notice and re.search(r"(?<![\w\"])null(?![\w\"])", body) else ""
 
 
 def _words(fault: Any) -> list[str]:

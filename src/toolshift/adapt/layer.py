@@ -11,7 +11,7 @@ names        a tool that has another name today is called by that name, where th
 parameters   arguments go under the names that parameters have today, where that is certain
 results      what comes back is shown to the agent in the form that the lock declares
 redirects    a failed call is made of the tool that the failure names
-retries      a failed call that only reads, or is said to be idempotent, is made again
+retries      a call that failed or lacks values is made again, if it only reads or is idempotent
 loops        an agent that repeats a failing call is told what was learned, and asked once more
 
 The layer keeps nothing between turns. What it did to a call stands, as JSON behind `[adapted]`, in
@@ -29,7 +29,13 @@ from typing import Any
 import msgspec
 
 from toolshift.adapt.calls import Checker, RecordedCall
-from toolshift.adapt.errors_said import failure_of, may_have_happened, named_tool, says_again
+from toolshift.adapt.errors_said import (
+    failure_of,
+    incomplete_of,
+    may_have_happened,
+    named_tool,
+    says_again,
+)
 from toolshift.adapt.lock import Lock
 from toolshift.adapt.results import restored
 from toolshift.adapt.successors import Today, only_reads, opposed
@@ -47,7 +53,7 @@ PARTS: Mapping[str, str] = {
     "parameters": "arguments go under the names that parameters have today",
     "results": "results are shown in the form that the lock declares",
     "redirects": "a failed call is made of the tool that the failure names",
-    "retries": "a call that only reads or is idempotent is made again where its failure passes",
+    "retries": "a call that only reads or is idempotent is made again where that is said to help",
     "loops": "an agent that repeats a failing call is told what was learned",
 }
 MARK = "[adapted] "
@@ -318,10 +324,12 @@ class AdaptedAgent:
     def _own_call(self, talk: _Talk, tools: Mapping[str, Mapping[str, Any]]) -> Intervention | None:
         """The call that a failed result of the last turn asks for, where that is safe."""
         for call in talk.last:
-            failure = failure_of(call.text)
-            if not failure or call.made.tool in PROTOCOL_NAMES:
+            if call.made.tool in PROTOCOL_NAMES:
                 continue
-            found = self._redirect(call, failure, tools) or self._retry(call, failure, tools, talk)
+            failure = failure_of(call.text)
+            found = self._redirect(call, failure, tools) if failure else None
+            why = failure or incomplete_of(call.text)
+            found = found or (self._retry(call, why, tools, talk) if why else None)
             if found is not None:
                 return found
         return None
@@ -368,7 +376,7 @@ class AdaptedAgent:
         if source is None or not (only_reads(source) or _is_idempotent(source)):
             return None
         kind = "only reads" if only_reads(source) else "is idempotent"
-        why = f'the call {kind}, and the failure passes: "{failure[:200]}"'
+        why = f'the call {kind}, and the server says: "{failure[:200]}"'
         return Intervention("retries", why, call.asked, call.made, call.id)
 
     # -- calls of the agent ------------------------------------------------------------------------
