@@ -5,7 +5,8 @@
 
 Plays five agents (`agents.py`) that see only messages and tools on every task of three worlds under
 every shift and severity of the suite `standard`, and as many clean and `semantic_trap` scenes again
-as `--harm` says. Rows are kept as they come, so an interrupted run goes on where it was. Writes the
+as `--harm` says. Rows are kept as they come, so an interrupted run goes on where it was; `--shard`
+plays a part of what is left, into rows of its own. Writes the
 pool's part of `results.json` and the tables of README.md.
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from agents import ByHeart, DidYouMean, FuzzyRepair, Script, memory_of
@@ -160,12 +162,14 @@ def cells_of(pool: str, tasks: int, harm: int) -> list[Cell]:
     return [cell for plan in plans for cell in plan.cells]
 
 
-def run(cells: list[Cell], file: Path, minutes: float) -> list[Row]:
-    """Plays what a file of rows has not yet."""
+def run(cells: list[Cell], file: Path, minutes: float, shard: tuple[int, int]) -> list[Row]:
+    """Plays what a file of rows has not yet, in random order: any part is a fair sample."""
     file.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     done = {row["cell"] for row in rows}
     left = [cell for cell in cells if f"{cell.id}/{cell.lineage}" not in done]
+    Random(0).shuffle(left)
+    left = left[shard[0] :: shard[1]]
     until = time.time() + 60 * minutes
     with file.open("a") as out, progress("cells") as watch:
         for number, cell in enumerate(left):
@@ -374,6 +378,7 @@ def main() -> None:
     parser.add_argument("--pool", default="dev")
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("N", "OF"))
     parser.add_argument("--pages", action="store_true")
     options = parser.parse_args()
     file = HERE / "results.json"
@@ -381,9 +386,8 @@ def main() -> None:
     if not options.pages:
         begun = time.process_time()
         cells = cells_of(options.pool, options.tasks, options.harm)
-        rows = run(
-            cells, options.rows or Path(f"build/adapt-{options.pool}.jsonl"), options.minutes
-        )
+        file_of_rows = options.rows or Path(f"build/adapt-{options.pool}.jsonl")
+        rows = run(cells, file_of_rows, options.minutes, tuple(options.shard))
         part = figures(rows, time.process_time() - begun)
         results["pools"][options.pool] = {
             "planned cells": len(cells),

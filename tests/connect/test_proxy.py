@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from mcp.client._memory import InMemoryTransport
 from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsResult, ResourceTemplateReference, Root
 
+from toolshift.adapt.lock import lock_tools
 from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Trace
@@ -440,3 +442,33 @@ def test_a_layer_that_fails_costs_its_call_alone(
     assert texts(bad) == ["toolshift could not shift this call (RuntimeError)"]
     assert texts(good) == ['{"cancelled": 0}']
     assert "a fault of its own" in capfd.readouterr().err
+
+
+# -- calls by the names of a lock ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shifts", [[], ["identity_erasure:3"], ["parameter_rename:3"]])
+def test_calls_by_the_names_of_a_lock_are_made_as_todays_tools_take_them(
+    shifts: list[str], tmp_path: Path
+) -> None:
+    async def known(client: Client) -> tuple[Any, Any]:
+        tools = await all_tools(client)
+        return tools, await client.call_tool("get_order", {"order_ref": "R-1001"})
+
+    tools, expected = visit(known)
+    lock = lock_tools(tools.values())
+
+    async def by_heart(client: Client) -> Any:
+        return await client.call_tool("get_order", {"order_ref": "R-1001"})
+
+    file = tmp_path / "trace.jsonl"
+    answer = visit(by_heart, shifting(*shifts, lock=lock), trace=Trace(file))
+    assert (answer.is_error, texts(answer)) == (expected.is_error, texts(expected))
+    calls = [line for line in map(json.loads, file.read_text().splitlines()) if "tool" in line]
+    assert ["adapted" in line for line in calls] == [bool(shifts)]
+    if shifts:
+        assert visit(by_heart, shifting(*shifts)).is_error
+        assert calls[0]["adapted"]["asked"] == {
+            "tool": "get_order",
+            "arguments": {"order_ref": "R-1001"},
+        }

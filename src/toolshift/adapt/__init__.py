@@ -5,6 +5,7 @@ schemas.py   the changes between the schemas of one parameter
 calls.py     calls that were valid and are no longer; calls to try where none was recorded
 lock.py      the lock: tools and schemas as an agent knew them, with a hash of each
 successors.py  which of today's tools certainly stands for a locked one
+repair.py    calls by names of the lock, as they have to be made today
 results.py   results as the lock declares them
 errors_said.py  what a failed result says: try again, never again, or use another tool
 layer.py     `adapt`: a layer around any agent that undoes drift

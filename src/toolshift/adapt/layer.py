@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.calls import Checker, RecordedCall
+from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.errors_said import (
     failure_of,
     incomplete_of,
@@ -37,8 +37,9 @@ from toolshift.adapt.errors_said import (
     says_again,
 )
 from toolshift.adapt.lock import Lock
+from toolshift.adapt.repair import Intervention, Repairer
 from toolshift.adapt.results import restored
-from toolshift.adapt.successors import Today, only_reads, opposed
+from toolshift.adapt.successors import only_reads, opposed
 from toolshift.agents.catalog import contestants
 from toolshift.agents.kind import AgentLike
 from toolshift.core.calls import ToolCall
@@ -46,7 +47,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.episode.contract import Agent, Releases, finished
-from toolshift.interop.tools import Source, from_mcp
+from toolshift.interop.tools import Source
 
 PARTS: Mapping[str, str] = {
     "names": "a tool that has another name today is called by that name",
@@ -60,27 +61,6 @@ MARK = "[adapted] "
 MAX_RETRIES = 3
 FAILED_ALIKE, FAILED_PASSING = 2, 5
 """How often the same call may fail before a loop is seen; more often where it is said to pass."""
-
-
-class Intervention(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that the layer did.
-
-    Attributes:
-        part: one of `PARTS`.
-        evidence: why.
-        asked: the call as the agent made it.
-        made: the call as it was made instead.
-        answers: the id of the call whose failed result this call replaces; "" where the agent made
-            the call in this message.
-        place: which call of the message it is.
-    """
-
-    part: str
-    evidence: str
-    asked: RecordedCall
-    made: RecordedCall
-    answers: str = ""
-    place: int = 0
 
 
 class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -203,10 +183,9 @@ class AdaptedAgent:
         self.name = f"{inner.name}+adapt"
         self.concurrency = int(getattr(inner, "concurrency", 1))
         self.settings = {"lock": lock.hash, "parts": sorted(parts)}
-        self._before = from_mcp(lock.documents)
-        self._old = Checker(lock.documents)
+        self._repairer = Repairer(lock, parts)
+        self._before = self._repairer.before
         self._forms: dict[tuple[str, str], str] = {}
-        self._seen: dict[bytes, tuple[Today, Checker] | None] = {}
 
     def release(self) -> None:
         """Lets the agent give back what it keeps."""
@@ -342,7 +321,7 @@ class AdaptedAgent:
         others = (name for name in tools if name != call.made.tool and name not in PROTOCOL_NAMES)
         target = named_tool(failure, others)
         was = self._before.sources.get(call.asked.tool)
-        world = self._today(tools) if target and was is not None else None
+        world = self._repairer.today(tools) if target and was is not None else None
         if was is None or world is None:
             return None
         today, checker = world
@@ -371,7 +350,7 @@ class AdaptedAgent:
     ) -> Intervention | None:
         if "retries" not in self.parts or talk.retries >= MAX_RETRIES or not says_again(failure):
             return None
-        world = self._today(tools) if call.made.tool in tools else None
+        world = self._repairer.today(tools) if call.made.tool in tools else None
         source = world[0].origin(call.made.tool) if world else None
         if source is None or not (only_reads(source) or _is_idempotent(source)):
             return None
@@ -387,7 +366,7 @@ class AdaptedAgent:
         for place, call in enumerate(calls):
             if not isinstance(call, ToolCall) or call.name in PROTOCOL_NAMES:
                 continue
-            found = self._repair(RecordedCall(call.name, call.arguments), tools)
+            found = self._repairer.repair(RecordedCall(call.name, call.arguments), tools)
             if found is not None:
                 done.append(msgspec.structs.replace(found, place=place))
                 calls[place] = ToolCall(found.made.tool, found.made.arguments, call.id)
@@ -395,33 +374,6 @@ class AdaptedAgent:
         if not done or calls[0].name in PROTOCOL_NAMES:
             return reply
         return _noted(msgspec.structs.replace(reply, calls=tuple(calls)), tuple(done))
-
-    def _repair(
-        self, call: RecordedCall, tools: Mapping[str, Mapping[str, Any]]
-    ) -> Intervention | None:
-        """The call as it has to be made today; None where it is right, or nothing is certain."""
-        was, now = self._old.documents.get(call.tool), tools.get(call.tool)
-        if was is None or (now is not None and now.get("parameters") == was.get("inputSchema")):
-            return None
-        if not self.parts & {"names", "parameters"} or self._old.fault(call)[1]:
-            return None
-        world = self._today(tools)
-        if world is None:
-            return None
-        today, checker = world
-        if now is not None and not checker.fault(call)[1]:
-            return None
-        found = today.successor(call.tool)
-        if found is None:
-            return None
-        arguments = {found.params.get(key, ""): value for key, value in call.arguments.items()}
-        made = RecordedCall(found.tool, arguments)
-        part = "parameters" if found.tool == call.tool else "names"
-        moved = arguments.keys() != call.arguments.keys()
-        allowed = part in self.parts and (not moved or "parameters" in self.parts)
-        if not allowed or "" in arguments or checker.fault(made)[1]:
-            return None
-        return Intervention(part, found.evidence, call, made)
 
     def _without_loop(
         self, reply: Reply, talk: _Talk, turn: Turn, tools: Mapping[str, Mapping[str, Any]]
@@ -444,23 +396,6 @@ class AdaptedAgent:
         self.record(Intervention("loops", text, call, call))
         return self._asked([*talk.shown, {"role": "user", "content": text}], turn)
 
-    # -- the tools of today ------------------------------------------------------------------------
-
-    def _today(self, tools: Mapping[str, Mapping[str, Any]]) -> tuple[Today, Checker] | None:
-        """Today's tools beside the lock; None where the list cannot be read."""
-        key = msgspec.json.encode(list(tools.values()))
-        if key not in self._seen:
-            if len(self._seen) >= 256:
-                self._seen.clear()
-            documents = [
-                _as_mcp(each) for name, each in tools.items() if name not in PROTOCOL_NAMES
-            ]
-            try:
-                self._seen[key] = (Today(self._before, documents), Checker(documents))
-            except UsageError:
-                self._seen[key] = None
-        return self._seen[key]
-
 
 def _noted(reply: Reply, done: tuple[Intervention, ...]) -> Reply:
     note = msgspec.json.encode(_Note(done, reply.text)).decode()
@@ -478,11 +413,6 @@ def _arguments(given: Any) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _as_mcp(function: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in function.items() if key not in ("parameters", "strict")}
-    return {**told, "inputSchema": function.get("parameters") or {"type": "object"}}
 
 
 def _is_idempotent(source: Source) -> bool:

@@ -19,6 +19,7 @@ import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
+from toolshift.adapt.lock import read_lock
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
@@ -53,6 +54,7 @@ class ProxyOptions:
         needed: the tools that the agent needs, where the user has said so.
         skip: leave out what is not applicable.
         may_write: let a trap lie over tools that write.
+        lock: the lock of the tools that the client knows; calls are adapted to today's.
         http: the port to serve on, in place of standard input and output.
         trace: the file to append calls to.
         dry_run: print the tools and one real result before and after, and serve nothing.
@@ -69,6 +71,7 @@ class ProxyOptions:
     needed: tuple[str, ...]
     skip: bool
     may_write: bool
+    lock: Path | None
     http: int | None
     trace: Path | None
     dry_run: bool
@@ -102,6 +105,13 @@ class ProxyOptions:
     "may_write",
     is_flag=True,
     help="Let misleading names lie over tools that write, too.",
+)
+@click.option(
+    "--adapt",
+    "lock",
+    type=PATH,
+    metavar="LOCK",
+    help="Take calls by the names of this lock (`toolshift lock`), where that is certain.",
 )
 @click.option("--trace", type=PATH, help="Append each call to this file.")
 @click.option(
@@ -160,7 +170,13 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
     check_entities(options.pool, 200)
     stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
-        stack, options.seed, options.pool, options.needed, options.skip, options.may_write
+        stack,
+        options.seed,
+        options.pool,
+        options.needed,
+        options.skip,
+        options.may_write,
+        read_lock(options.lock) if options.lock else None,
     )
 
 

@@ -21,6 +21,9 @@ import anyio.to_thread
 import msgspec
 from mcp.shared.exceptions import MCPError
 
+from toolshift.adapt.calls import RecordedCall
+from toolshift.adapt.lock import Lock
+from toolshift.adapt.repair import Intervention, Repairer
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
@@ -49,6 +52,8 @@ class ShiftOptions:
         needed: the tools that the agent needs, where the user has said so.
         skip: leave out what is not applicable to this server, with a word on stderr.
         may_write: let a trap lie over tools that write.
+        lock: the tools as the client knows them: calls by their names are made as today's tools
+            take them, where that is certain.
     """
 
     stack: tuple[Applied, ...] = ()
@@ -57,6 +62,7 @@ class ShiftOptions:
     needed: tuple[str, ...] = ()
     skip: bool = False
     may_write: bool = False
+    lock: Lock | None = None
 
 
 def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, dict[str, str]]:
@@ -102,6 +108,7 @@ class _Call:
     raws: list[Raw] = field(default_factory=list)
     given: Result | None = None
     fault: MCPError | None = None
+    adapted: Intervention | None = None
 
 
 _call: ContextVar[_Call] = ContextVar("_call")
@@ -113,6 +120,7 @@ class ShiftedTools:
     def __init__(self, upstream: Upstream, how: ShiftOptions, trace: Trace | None) -> None:
         self.upstream, self.how, self.trace = upstream, how, trace
         self.stale = False
+        self._repairer = Repairer(how.lock) if how.lock is not None else None
         self._live: Live | None = None
         self._made = 0
         self._altered: frozenset[str] = frozenset()
@@ -172,11 +180,21 @@ class ShiftedTools:
         Raises:
             MCPError: as the server answered, or where a shift does not apply to its tools.
         """
-        live = await self.shown(params)
-        with self._turn:
-            tools = [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
+        tools = self._spoken(await self.shown(params))
         page = {**self._page, "ttlMs": 0} if "ttlMs" in self._page else self._page
         return {**page, "tools": tools}
+
+    def _spoken(self, live: Live) -> list[dict[str, Any]]:
+        with self._turn:
+            return [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
+
+    async def _adapted(self, params: Mapping[str, Any]) -> Intervention | None:
+        """The call that the tools of today take in the place of one by names of the lock."""
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        if self._repairer is None or not isinstance(name, str) or not isinstance(arguments, dict):
+            return None
+        tools = {str(tool.get("name")): tool for tool in self._spoken(await self.shown(params))}
+        return self._repairer.repair(RecordedCall(name, arguments), tools)
 
     def note_tools(self, answer: Mapping[str, Any], params: Mapping[str, Any] | None) -> None:
         """Keeps the tools on offer in the trace; one page of several is no list of them.
@@ -206,10 +224,14 @@ class ShiftedTools:
             MCPError: as the server answered, in the words that are shown.
         """
         begun = time.perf_counter()
+        adapted = await self._adapted(params)
+        if adapted is not None:
+            made = adapted.made
+            params = {**params, "name": made.tool, "arguments": made.arguments}
+        call = _Call(params, adapted=adapted)
         if not self.how.stack:
-            return await self._plain_call(params, begun), False
+            return await self._plain_call(call, begun), False
         live = await self.shown(params)
-        call = _Call(params)
         spoken = await anyio.to_thread.run_sync(self._speak, live, call, limiter=self._limiter)
         try:
             answer = self._answer(live, call, spoken.result)
@@ -217,8 +239,8 @@ class ShiftedTools:
             self._note(params, spoken, call, begun)
         return answer, spoken.changed
 
-    async def _plain_call(self, params: Mapping[str, Any], begun: float) -> dict[str, Any]:
-        call, fault = _Call(params), ""
+    async def _plain_call(self, call: _Call, begun: float) -> dict[str, Any]:
+        params, fault = call.params, ""
         try:
             call.raws.append(await self.upstream.ask("tools/call", params))
         except MCPError as error:
@@ -311,6 +333,8 @@ class ShiftedTools:
             "ok": result.ok and not any(raw.get("isError") for raw in call.raws[-1:]),
             "ms": round((time.perf_counter() - begun) * 1000, 3),
         }
+        if call.adapted is not None:
+            record["adapted"] = msgspec.to_builtins(call.adapted)
         if self.how.stack:
             record |= {"true": [list(one) for one in spoken.true], "provoked": result.provoked}
             record |= {"hint": result.hint.kind if result.hint else "", "form": result.form}

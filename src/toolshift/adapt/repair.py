@@ -1,0 +1,119 @@
+"""Calls by names of the lock, as they have to be made today."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from toolshift.adapt.calls import Checker, RecordedCall
+from toolshift.adapt.lock import Lock
+from toolshift.adapt.successors import Today
+from toolshift.core.errors import UsageError
+from toolshift.core.message import PROTOCOL_NAMES
+from toolshift.interop.tools import from_mcp
+
+MAX_LISTS = 256
+"""How many lists of tools are kept read."""
+NAMES, PARAMETERS = "names", "parameters"
+
+
+class Intervention(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that the layer did.
+
+    Attributes:
+        part: one of `layer.PARTS`.
+        evidence: why.
+        asked: the call as the agent made it.
+        made: the call as it was made instead.
+        answers: the id of the call whose failed result this call replaces; "" where the agent made
+            the call in this message.
+        place: which call of the message it is.
+    """
+
+    part: str
+    evidence: str
+    asked: RecordedCall
+    made: RecordedCall
+    answers: str = ""
+    place: int = 0
+
+
+class Repairer:
+    """Knows the lock, and today's tools as far as they have been shown.
+
+    Args:
+        lock: the tools as the agent knows them.
+        parts: "names", "parameters" or both: what may be changed.
+    """
+
+    def __init__(self, lock: Lock, parts: Collection[str] = (NAMES, PARAMETERS)) -> None:
+        self.before = from_mcp(lock.documents)
+        self._parts = frozenset(parts) & {NAMES, PARAMETERS}
+        self._old = Checker(lock.documents)
+        self._seen: dict[bytes, tuple[Today, Checker] | None] = {}
+
+    def today(self, tools: Mapping[str, Mapping[str, Any]]) -> tuple[Today, Checker] | None:
+        """Today's tools beside the lock.
+
+        Args:
+            tools: by name, as a chat request or an MCP server has them.
+
+        Returns:
+            The tools, and what checks calls of them; None where the list cannot be read.
+        """
+        key = msgspec.json.encode(list(tools.values()))
+        if key not in self._seen:
+            if len(self._seen) >= MAX_LISTS:
+                self._seen.clear()
+            own = [each for name, each in tools.items() if name not in PROTOCOL_NAMES]
+            documents = list(map(_as_mcp, own))
+            try:
+                self._seen[key] = (Today(self.before, documents), Checker(documents))
+            except UsageError:
+                self._seen[key] = None
+        return self._seen[key]
+
+    def repair(
+        self, call: RecordedCall, tools: Mapping[str, Mapping[str, Any]]
+    ) -> Intervention | None:
+        """The call as it has to be made today.
+
+        Args:
+            call: as the agent made it.
+            tools: by name, as a chat request or an MCP server has them.
+
+        Returns:
+            What is to be made instead, and why; None where it is right, or nothing is certain.
+        """
+        was, now = self._old.documents.get(call.tool), tools.get(call.tool)
+        if was is None or not self._parts or (now is not None and _inputs(now) == _inputs(was)):
+            return None
+        world = None if self._old.fault(call)[1] else self.today(tools)
+        if world is None:
+            return None
+        today, checker = world
+        found = (
+            None if now is not None and not checker.fault(call)[1] else today.successor(call.tool)
+        )
+        if found is None:
+            return None
+        arguments = {found.params.get(key, ""): value for key, value in call.arguments.items()}
+        made = RecordedCall(found.tool, arguments)
+        needed = {PARAMETERS} if arguments.keys() != call.arguments.keys() else set()
+        needed |= {NAMES} if found.tool != call.tool else {PARAMETERS}
+        if not needed <= self._parts or "" in arguments or checker.fault(made)[1]:
+            return None
+        part = PARAMETERS if found.tool == call.tool else NAMES
+        return Intervention(part, found.evidence, call, made)
+
+
+def _inputs(tool: Mapping[str, Any]) -> Any:
+    return tool["parameters"] if "parameters" in tool else tool.get("inputSchema")
+
+
+def _as_mcp(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool as an MCP server lists it."""
+    told = {key: value for key, value in tool.items() if key not in ("parameters", "strict")}
+    return {**told, "inputSchema": _inputs(tool) or {"type": "object"}}
