@@ -150,3 +150,7 @@ def test_the_page_on_adding_an_agent_works_as_it_stands(tmp_path: Path) -> None:
 def test_the_changes_of_the_page_on_real_drift_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     exec(code_of("real-drift.md"), {})
     assert capsys.readouterr().out.count("breaking find_page") == 2
+
+
+def test_the_call_of_the_page_on_adapting_is_made_by_the_name_of_today() -> None:
+    exec(code_of("adapt.md"), {})

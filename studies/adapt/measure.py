@@ -62,7 +62,8 @@ def arms_of(agent: str) -> list[str]:
     if agent == "sound":
         return ["nothing", "adapt", "fuzzy"]
     arms = ["nothing", "adapt", "fuzzy", "did_you_mean"]
-    return arms + [f"without {part}" for part in PARTS] if agent in ("reader", "loops") else arms
+    parts = {"reader": [*PARTS], "loops": ["loops"]}.get(agent, [])
+    return arms + [f"without {part}" for part in parts]
 
 
 def wrapped(agent: Any, arm: str, lock: Lock, seen: list[Intervention]) -> Any:
@@ -166,6 +167,8 @@ def run(cells: list[Cell], file: Path, minutes: float, shard: tuple[int, int]) -
     """Plays what a file of rows has not yet, in random order: any part is a fair sample."""
     file.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    planned = {f"{cell.id}/{cell.lineage}" for cell in cells}
+    rows = [row for row in rows if row["cell"] in planned]
     done = {row["cell"] for row in rows}
     left = [cell for cell in cells if f"{cell.id}/{cell.lineage}" not in done]
     Random(0).shuffle(left)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -184,7 +184,7 @@ class ShiftedTools:
         page = {**self._page, "ttlMs": 0} if "ttlMs" in self._page else self._page
         return {**page, "tools": tools}
 
-    def _spoken(self, live: Live) -> list[dict[str, Any]]:
+    def _spoken(self, live: Live) -> Sequence[dict[str, Any]]:
         with self._turn:
             return [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
 
