@@ -243,10 +243,10 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
     """What a run folder says of itself."""
     return Manifest(
         format=FORMAT,
-        toolshift=_version("toolshift") or "unknown",
+        toolshift=version_of("toolshift") or "unknown",
         python=sys.version.split()[0],
         platform=f"{platform.system()}-{platform.machine()}",
-        packages={name: found for name in PACKAGES if (found := _version(name))},
+        packages={name: found for name in PACKAGES if (found := version_of(name))},
         suite=plan.selection.suite,
         selection=plan.selection,
         shifts=plan.versions,
@@ -293,7 +293,15 @@ def attempt(
     return play(contestants([agent])[0], cell, scene).grade
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """The version of a package as it is installed.
+
+    Args:
+        package: its name.
+
+    Returns:
+        The version; "" where it is not installed.
+    """
     with suppress(PackageNotFoundError):
         return version(package)
     return ""

@@ -158,6 +158,16 @@ def test_the_command_line_keeps_verdicts_with_the_run(
     assert code == 0, wrong
     assert "prose read by chat:other" in Path("out.md").read_text()
     assert "prose read by chat:other" in Path("out.html").read_text()
+    gate = ("gate", "--baseline", "out", "--margin", "5", "--agent", "mumbler:reply", "--json")
+    manifest = RunFolder.read(Path("out")).manifest
+    assert [agent["judge"]["judge"] for agent in manifest.agents] == ["chat:other"]
+    server.script = [verdict("none")] * 3
+    _, said, _ = toolshift(*gate, "--out", "new", "--judge", "chat:tiny")
+    assert json.loads(said)["notes"][0].startswith("Endings in prose were read differently: ")
+    assert Path("new/episodes.jsonl").read_text().count('"judge":"chat:tiny"') == 3
+    code, _, wrong = toolshift("gate", "new", *gate[1:], "--judge", "chat:tiny")
+    assert code == 2
+    assert "a finished run is only read" in wrong
     code, _, wrong = toolshift("regrade", "out", "--judge", "oracle")
     assert code == 2
     assert "chat:MODEL" in wrong

@@ -66,9 +66,10 @@ def test_another_toolshift_and_another_reader_are_notes(tmp_path: Path) -> None:
     one = folder(tmp_path / "one")
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     two = RunFolder.read(tmp_path / "two")
-    judged = [{**two.manifest.agents[0], "judge": {"model": "chat:m"}}]
-    two.manifest = msgspec.structs.replace(two.manifest, toolshift="9.9", agents=judged)
+    judged = [{**two.manifest.agents[0], "judge": {"judge": "chat:m"}}]
+    two.manifest = msgspec.structs.replace(two.manifest, graded="9.9", agents=judged)
     (group,) = comparability([one, two]).groups
     assert len(group.notes) == 2
+    assert "graded by ToolShift" in group.notes[0]
     assert "9.9" in group.notes[0]
-    assert group.notes[1] == "prose was read differently: by rule, by a judge"
+    assert group.notes[1] == "prose was read differently: by rule, by chat:m"

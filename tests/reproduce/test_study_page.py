@@ -103,7 +103,9 @@ def test_controls_say_what_they_ask_for_and_whether_it_is_met():
             },
         ),
     ]
-    text = page(Findings("s", "Why?", "small", True, arms, {}, {}, []), "toolshift reproduce s")
+    found = Findings("s", "Why?", "small", True, arms, {}, {}, [], graded_by=["0.3.0"])
+    text = page(found, "toolshift reproduce s")
+    assert "Graded by ToolShift 0.3.0." in text
     assert "| native-interaction | interaction | 90 | 90 to 90 | 80 | yes |" in text
     assert "| native-reasoning | reasoning | 50 | 50 to 50 | 80 | **no** |" in text
     assert "| static | clean scenes | 88 | 75 to 100 | 90 | **no** |" in text

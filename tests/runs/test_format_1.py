@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -67,5 +68,8 @@ def test_regrade_changes_no_verdict_for_a_new_name(toolshift: Run, old: Path) ->
     code, said, _ = toolshift("regrade", old)
     assert code == 0
     assert "24 episodes graded again: 0 verdicts changed" in said
+    assert RunFolder.read(old).manifest.graded_by == "0.2.0"
+    assert toolshift("regrade", old, "--write")[0] == 0
+    assert json.loads((old / "manifest.json").read_text())["graded"] == version("toolshift")
     names = {record.grade.cause for record in RunFolder.read(old).records()}
     assert names == {"", *NOW}

@@ -41,6 +41,7 @@ KINDS: Registry[Any] = Registry(
         "memorises_order": _PLANTED,
         "ignores_results": _PLANTED,
         "parrots": _PLANTED,
+        "offers_all": _PLANTED,
         "never_refuses": _PLANTED,
         "always_refuses": _PLANTED,
         "repeats_itself": _PLANTED,

@@ -95,6 +95,14 @@ class Parrots(PlantedSolver):
         super().end(seen[-1] if answer is not None and seen else answer, reason)
 
 
+class OffersAll(PlantedSolver):
+    """Answers with every code seen, and leaves the choice to the user."""
+
+    def end(self, answer: str | None, reason: str) -> None:
+        seen = " or ".join(dict.fromkeys(self.codes_seen()))
+        super().end(seen if answer is not None and seen else answer, reason)
+
+
 class NeverRefuses(PlantedSolver):
     """Answers something, also when the request cannot be fulfilled."""
 
@@ -233,6 +241,7 @@ PLANTED: dict[str, tuple[type[PlantedSolver], str]] = {
     "memorises_order": (MemorisesOrder, "wrong_order"),
     "ignores_results": (IgnoresResults, "ignored_result"),
     "parrots": (Parrots, "ignored_result"),
+    "offers_all": (OffersAll, "guessed_among_codes"),
     "never_refuses": (NeverRefuses, "answered_without_evidence"),
     "always_refuses": (AlwaysRefuses, "wrong_refusal"),
     "repeats_itself": (RepeatsItself, "repetition"),

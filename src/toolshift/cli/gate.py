@@ -10,6 +10,7 @@ from typing import Literal
 import click
 
 from toolshift.agents.catalog import contestants
+from toolshift.agents.judge import Judge
 from toolshift.api import check_at_once
 from toolshift.cli.options import (
     PATH,
@@ -17,6 +18,7 @@ from toolshift.cli.options import (
     Sectioned,
     as_json,
     at_once,
+    judging,
     model,
     taking,
 )
@@ -40,6 +42,7 @@ class GateOptions:
         agent: which agent of `run`, or the spec of the agent to run.
         inconclusive: what an inconclusive gate counts as: pass, fail, or None for neither.
         out: the folder of the run that is made; a new one where None.
+        judge: a model that reads endings in prose; "" for the shipped reading.
     """
 
     run: Path | None
@@ -56,6 +59,8 @@ class GateOptions:
     out: Path | None
     workers: int
     concurrency: int | None
+    judge: str
+    judge_url: str | None
     as_json: bool
 
 
@@ -98,6 +103,7 @@ class GateOptions:
 @click.option("--junit", type=PATH, help="Write JUnit XML to this file.")
 @click.option("--markdown", type=PATH, help="Write a summary to this file.")
 @model
+@judging
 @click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
 @at_once
 @as_json
@@ -139,10 +145,10 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
         UsageError: where no candidate is named, or options do not go together.
     """
     if options.run is not None:
-        if options.out or options.model.given():
+        if options.out or options.model.given() or options.judge:
             raise UsageError(
-                "--out and the options of models are for --agent without RUN: a finished run is "
-                "only read"
+                "--out, --judge and the options of models are for --agent without RUN: a finished "
+                "run is only read. `toolshift regrade RUN --judge` has a judge read it again."
             )
         return RunFolder.read(options.run)
     if not options.agent:
@@ -153,7 +159,8 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
     those = contestants([options.agent], options.concurrency, **options.model.given())
-    run_into(path, before.plan, those, options.workers, resumed=options.out is not None)
+    reader = Judge(options.judge, options.judge_url) if options.judge else None
+    run_into(path, before.plan, those, options.workers, options.out is not None, reader)
     return RunFolder.read(path)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from toolshift.core.shift import split_version
-from toolshift.runs.run_folder import Manifest, RunFolder
+from toolshift.measure.compare import reader_of_prose
+from toolshift.runs.run_folder import RunFolder
 
 _FIELDS = {
     "suite": "suite",
@@ -89,21 +90,16 @@ def comparability(folders: Sequence[RunFolder]) -> Comparability:
 def _notes(folders: Sequence[RunFolder]) -> list[str]:
     """What may explain a difference between runs of one plan beside their agents."""
     found = []
-    made = dict.fromkeys(folder.manifest.toolshift for folder in folders)
+    made = dict.fromkeys(folder.manifest.graded_by for folder in folders)
     if len(made) > 1:
         found.append(
-            f"run with ToolShift {', '.join(made)}: `toolshift regrade RUN` grades all of them by "
-            "the rules of one version"
+            f"graded by ToolShift {', '.join(made)}: `toolshift regrade RUN --write` grades all of "
+            "them by the rules of one version"
         )
-    readers = dict.fromkeys(_judge(folder.manifest) for folder in folders)
+    readers = dict.fromkeys(reader_of_prose(folder.manifest) for folder in folders)
     if len(readers) > 1:
         found.append(f"prose was read differently: {', '.join(readers)}")
     return found
-
-
-def _judge(manifest: Manifest) -> str:
-    judges = dict.fromkeys(str(agent.get("judge", "")) for agent in manifest.agents)
-    return ", ".join("by a judge" if judge else "by rule" for judge in judges)
 
 
 def _reasons(one: RunFolder, two: RunFolder) -> Iterator[str]:

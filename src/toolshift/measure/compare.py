@@ -19,7 +19,7 @@ from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.run_folder import FORMAT, Record, RunFolder
+from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 
@@ -213,12 +213,22 @@ def version_notes(before: RunFolder, after: RunFolder) -> list[str]:
     moved = {split_version(n)[0] for n in first - second} & {
         split_version(n)[0] for n in second - first
     }
+    readers = {reader_of_prose(folder.manifest): folder.path for folder in (before, after)}
+    if len(readers) > 1:
+        said = "; ".join(f"{path} {reader}" for reader, path in readers.items())
+        notes.append(f"Endings in prose were read differently: {said}.")
     if moved:
         notes.append(
             f"{', '.join(sorted(moved))}: the runs have other versions of it, which are not "
             "compared. --suite NAME@VERSION runs an earlier one again."
         )
     return notes
+
+
+def reader_of_prose(manifest: Manifest) -> str:
+    """How the endings in prose of a run were read, as in "by rule" and "by chat:MODEL"."""
+    judges = dict.fromkeys(agent.get("judge", {}).get("judge", "rule") for agent in manifest.agents)
+    return "by " + " and ".join(judges)
 
 
 def shifts_as_they_were(folder: RunFolder) -> None:

@@ -83,6 +83,7 @@ class Findings(msgspec.Struct, frozen=True):
         won_back: by the same contrasts and by tier, the share of the first arm's loss that the
             second does not have, paired by seed; NaN where the first loses less than `LEAST_LOSS`.
         won_back_beyond: the same of what is lost beyond the placebo.
+        graded_by: the versions of ToolShift whose verdicts these are.
     """
 
     study: str
@@ -95,6 +96,7 @@ class Findings(msgspec.Struct, frozen=True):
     missing: list[str]
     pool: str = "dev"
     won_back_beyond: dict[str, dict[str, list[float]]] = {}
+    graded_by: list[str] = []
 
     @property
     def exploratory(self) -> bool:
@@ -142,6 +144,9 @@ def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
             f"{s.arm.name}, seed {s.seed}" for s in stages if not s.measured and s.seed < wanted
         ],
         pool=stages[0].pool,
+        graded_by=sorted(
+            {RunFolder.read(s.run).manifest.graded_by for rows in done.values() for s in rows}
+        ),
     )
 
 

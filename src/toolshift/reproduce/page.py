@@ -61,7 +61,9 @@ def page(found: Findings, command: str) -> str:
         "seeds are measured on the same tasks, so it does not speak of other tasks. A figure "
         "without brackets is one seed, or the same for all; arms of different seeds are compared "
         "by the contrasts, which pair them. n.d.: not defined, as where the clean "
-        "accuracy is under one half; for how many of the seeds is said.",
+        "accuracy is under one half; for how many of the seeds is said."
+        + f" Graded by ToolShift {' and '.join(found.graded_by)}."
+        * bool(found.graded_by),
         "",
         *_table(("arm", "seeds", *MEASURES), [_arm_row(arm) for arm in found.arms]),
         "",

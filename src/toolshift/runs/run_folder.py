@@ -91,7 +91,9 @@ class Manifest(msgspec.Struct, frozen=True):
     """What a run is; holds no secret and no private path.
 
     Attributes:
+        toolshift: the version that ran it.
         plugins: the files and modules of the user's own that its shifts and worlds come from.
+        graded: the version that has graded it again; "" where its first verdicts stand.
     """
 
     format: int
@@ -106,6 +108,12 @@ class Manifest(msgspec.Struct, frozen=True):
     agents: list[dict[str, Any]]
     started: str
     plugins: tuple[str, ...] = ()
+    graded: str = ""
+
+    @property
+    def graded_by(self) -> str:
+        """The version whose verdicts the run has."""
+        return self.graded or self.toolshift
 
 
 class _Format(msgspec.Struct):
@@ -310,6 +318,27 @@ class RunFolder:
         content = b"".join(JSON.encode(record) + b"\n" for record in records)
         path = self.episodes
         self.write(path.name, pack(content) if path.suffix == ".gz" else content)
+
+    def note_grading(self, version: str, judge: dict[str, Any] | None = None) -> RunFolder:
+        """Notes in the manifest who has graded the run again.
+
+        Args:
+            version: of ToolShift.
+            judge: the settings of what has read its prose again; None leaves what is noted.
+
+        Returns:
+            The run as it stands now.
+
+        Raises:
+            UsageError: where the manifest cannot be written.
+        """
+        raw = msgspec.json.decode(read_bytes(self.path / "manifest.json"))
+        raw |= {"format": FORMAT, "graded": version}
+        if judge is not None:
+            raw["agents"] = [{**agent, "judge": judge} for agent in raw["agents"]]
+        content = msgspec.json.format(JSON.encode(raw), indent=2)
+        self.write("manifest.json", content + b"\n")
+        return RunFolder.read(self.path)
 
     # -- reading -------------------------------------------------------------------------------
 

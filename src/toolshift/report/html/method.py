@@ -31,6 +31,7 @@ def facts(folder: RunFolder) -> list[tuple[str, str]]:
         ("Placebo arm", "yes" if asked.placebo else "no"),
         ("Plan", shown(manifest.plan_hash)),
         ("ToolShift", shown(manifest.toolshift)),
+        ("Graded by ToolShift", shown(manifest.graded_by)),
         ("Python", f"{shown(manifest.python)}, {shown(manifest.platform)}"),
         ("Packages", ", ".join(f"{shown(k)} {shown(v)}" for k, v in manifest.packages.items())),
         ("Started", shown(manifest.started)),
