@@ -9,6 +9,14 @@ repair.py    calls by names of the lock, as they have to be made today
 results.py   results as the lock declares them
 errors_said.py  what a failed result says: try again, never again, or use another tool
 layer.py     `adapt`: a layer around any agent that undoes drift
+sources.py   where tools and calls come from: servers, documents, traces, run folders
+events.py    drift as events, with the calls that break and the texts that instruct
+instructions.py  signs that a text of a tool instructs the model
+sarif.py     drift as SARIF
+cost.py      drift as shifts, and what it costs an agent
+stream.py    calls, tools and endings, from the lines of a stream
+sequential.py  has a rate gone up? with a stated rate of false alarms
+watch.py     what drifts in a stream
 """
 
 from __future__ import annotations

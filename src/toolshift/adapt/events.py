@@ -14,7 +14,7 @@ import msgspec
 
 from toolshift.adapt.calls import BrokenCall, RecordedCall, broken_calls
 from toolshift.adapt.changes import ToolChange, worst
-from toolshift.adapt.instructions import Sign, instructions_in, texts_of
+from toolshift.adapt.instructions import Sign, instructions_in, sentences_of, texts_of
 from toolshift.adapt.lock import Drift, Lock, verify
 from toolshift.adapt.schemas import SEVERITIES, Severity
 
@@ -139,7 +139,8 @@ def _instructing(
     """Texts that were not there before and instruct the model, tool by tool."""
     if not worst(drift.changes):
         return
-    known = [text for document in lock.documents for text in texts_of(document)]
+    documents = lock.documents
+    known = sentences_of(text for document in documents for text in texts_of(document))
     for tool in tools:
         name = str(tool.get("name"))
         for sign in instructions_in(texts_of(tool), known):

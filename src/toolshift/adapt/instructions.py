@@ -102,23 +102,25 @@ def texts_of(document: Any, inside: bool = False) -> Iterator[str]:
             yield from texts_of(value, inside)
 
 
-def instructions_in(texts: Iterable[str], known: Iterable[str] = ()) -> tuple[Sign, ...]:
+def sentences_of(texts: Iterable[str]) -> frozenset[str]:
+    """The sentences of texts, which `instructions_in` takes as known."""
+    return frozenset(sentence for text in texts for sentence in _sentences(text))
+
+
+def instructions_in(texts: Iterable[str], known: frozenset[str] = frozenset()) -> tuple[Sign, ...]:
     """The signs of instructions in texts.
 
     Args:
         texts: as they are now.
-        known: as they were; a sentence that stood there is not looked at.
+        known: sentences that stood there before, which are not looked at.
 
     Returns:
         Each sign once, with its first sentence.
     """
-    seen = {sentence for text in known for sentence in _sentences(text)}
     found: dict[str, Sign] = {}
-    for text in texts:
-        new = [sentence for sentence in _sentences(text) if sentence not in seen]
-        for sentence in new:
-            for sign, what in _signs(sentence):
-                found.setdefault(sign, Sign(sign, what, sentence[:_EXCERPT]))
+    for sentence in (each for text in texts for each in _sentences(text)):
+        for sign, what in _signs(sentence) if sentence not in known else ():
+            found.setdefault(sign, Sign(sign, what, sentence[:_EXCERPT]))
     return tuple(found.values())
 
 

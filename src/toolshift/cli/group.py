@@ -77,6 +77,10 @@ SECTIONS = {
             "toolshift.cli.verify:verify",
             "Compare tools with their lock: what moved, and what it costs your agent.",
         ),
+        "watch": Entry(
+            "toolshift.cli.watch:watch",
+            "Follow a stream of calls and say what drifts while it runs.",
+        ),
     },
     "Train": {
         "data": Entry("toolshift.cli.data:data", "Write expert trajectories as training data."),

@@ -1,0 +1,153 @@
+"""How soon a watched stream tells what moved, how often it is wrong, and by which name it tells.
+
+    python studies/watch/measure.py [--streams 100] [--nulls 300]
+
+Streams are simulated: calls of one tool (2% fail, log-normal times, three forms of results), an
+ending after every fourth (5% refused), a list of tools at the start and where it changes.
+`Watcher(every=10_000)` learns from 200 observations. In a stream with drift one thing moves at call
+3,000; looked at are 5,000 calls more. Null streams of 10,000 calls move nothing; in the bursty ones
+errors and slow calls come in runs (mean 10 calls, the same rates), which the guarantee does not
+cover. `delay_90` is the 90% quantile of the calls up to the alarm, of the streams with one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections import Counter
+from collections.abc import Iterator
+from math import ceil
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+from toolshift.adapt.stream import Called, Ended, Event, Shown
+from toolshift.adapt.watch import Alarm, Watcher
+
+HERE = Path(__file__).parent
+EVERY, BEFORE, AFTER, NULL = 10_000, 3_000, 5_000, 10_000
+TOOL = {
+    "name": "get_order",
+    "description": "Get one order.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"ref": {"type": "string"}},
+        "required": ["ref"],
+    },
+}
+FORMS: list[Any] = [{"ref": "a", "total": 1}, {"ref": "a", "total": 1, "note": "n"}, {"ref": "a"}]
+MOVED = {"order": {"ref": "a", "total": 1}}
+PLANTED: dict[str, list[dict[str, Any]]] = {
+    "errors_up": [{"errors": 0.06}, {"errors": 0.15}, {"errors": 0.4}],
+    "latency_up": [{"slower": 1.25}, {"slower": 1.5}, {"slower": 2.5}],
+    "result_format": [{"moved": 0.05}, {"moved": 0.3}, {"moved": 1.0}],
+    "refusals_up": [{"refused": 0.15}, {"refused": 0.3}, {"refused": 0.6}],
+    "tools_changed": [
+        {"tool": {**TOOL, "description": "Get one order of a customer."}},
+        {"tool": {**TOOL, "inputSchema": {**TOOL["inputSchema"], "required": []}}},
+        {"tool": {**TOOL, "name": "fetch_order"}},
+    ],
+}
+"""What is planted, by type, at three severities."""
+
+
+def events(
+    rng: Random,
+    count: int,
+    errors: float = 0.02,
+    slower: float = 1.0,
+    moved: float = 0.0,
+    refused: float = 0.05,
+    tool: dict[str, Any] = TOOL,
+    bursts: float = 1.0,
+) -> Iterator[Event]:
+    """A stream; `bursts` is the mean length of a run of bad calls, at the same rate of them."""
+    yield Shown([tool])
+    bad = slow = False
+    for number in range(count):
+        bad = _next(rng, bad, errors, bursts)
+        slow = _next(rng, slow, 0.1, bursts)
+        form = MOVED if rng.random() < moved else FORMS[int(rng.random() ** 2 * 3)]
+        ms = slower * rng.lognormvariate(3, 0.5) * (2 if slow and bursts > 1 else 1)
+        yield Called(str(tool["name"]), {"ref": "a"}, not bad, ms, form)
+        if number % 4 == 3:
+            yield Ended(rng.random() < refused)
+
+
+def _next(rng: Random, now: bool, rate: float, bursts: float) -> bool:
+    """The next of a chain whose runs of True have this mean length and whose rate is `rate`."""
+    if bursts <= 1:
+        return rng.random() < rate
+    leave = 1 / bursts
+    return rng.random() >= leave if now else rng.random() < leave * rate / (1 - rate)
+
+
+def watched(watcher: Watcher, stream: Iterator[Event]) -> list[tuple[int, Alarm]]:
+    """Each alarm with the number of calls in this stream before it."""
+    found, calls = [], 0
+    for event in stream:
+        calls += isinstance(event, Called)
+        found += [(calls, alarm) for alarm in watcher.observe(event)]
+    return found
+
+
+def planted(kind: str, level: int, streams: int) -> dict[str, Any]:
+    delays, told, early = [], Counter(), 0
+    for number in range(streams):
+        rng = Random(f"{kind}-{level}-{number}")
+        watcher = Watcher(EVERY)
+        early += len(watched(watcher, events(rng, BEFORE)))
+        found = watched(watcher, events(rng, AFTER, **PLANTED[kind][level]))
+        told.update({alarm.kind for _, alarm in found})
+        right = [calls for calls, alarm in found if alarm.kind == kind]
+        delays.append(right[0] if right else None)
+    known = sorted(each for each in delays if each is not None)
+    return {
+        "kind": kind,
+        "severity": level + 1,
+        "streams": streams,
+        "detected": len(known),
+        "delay_median": median(known) if known else None,
+        "delay_90": known[ceil(0.9 * len(known)) - 1] if known else None,
+        "told_as": dict(told),
+        "alarms_before": early,
+    }
+
+
+def null(streams: int, bursts: float) -> dict[str, Any]:
+    kinds: Counter[str] = Counter()
+    for number in range(streams):
+        stream = events(Random(f"null-{bursts}-{number}"), NULL, bursts=bursts)
+        kinds.update(alarm.kind for _, alarm in watched(Watcher(EVERY), stream))
+    calls = streams * NULL
+    return {
+        "bursts": bursts,
+        "calls": calls,
+        "stated_per_10000_events": 1.0,
+        "false_alarms": sum(kinds.values()),
+        "per_10000_calls": round(1e4 * sum(kinds.values()) / calls, 4),
+        "kinds": dict(kinds),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--nulls", type=int, default=300)
+    given = parser.parse_args()
+    begun = time.process_time()
+    rows = [planted(kind, level, given.streams) for kind in PLANTED for level in range(3)]
+    nulls = [null(given.nulls, 1), null(given.nulls // 3, 10)]
+    where = {"machine": platform.machine(), "python": platform.python_version()}
+    spent = round(time.process_time() - begun)
+    found = {**where, "cpu_seconds": spent, "every": EVERY, "planted": rows, "nulls": nulls}
+    (HERE / "results.json").write_text(json.dumps(found, indent=1) + "\n")
+    for row in (*rows, *nulls):
+        print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

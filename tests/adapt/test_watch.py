@@ -1,0 +1,112 @@
+"""Streams are watched: what rises is told, what does not is not, and memory stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from adapt.test_changes import FIND, SAVE
+
+from toolshift.adapt.lock import lock_tools
+from toolshift.adapt.sequential import RateTest, form_of, upper_limit
+from toolshift.adapt.stream import Called, Ended, Event, Shown
+from toolshift.adapt.watch import Alarm, Watcher
+
+GOOD, OTHER = {"total": 3, "name": "a"}, {"sum": 3, "name": "a"}
+
+
+def calls(
+    rng: Random, count: int, errors: float = 0.02, slower: float = 1.0, other: float = 0.0
+) -> Iterator[Event]:
+    for _ in range(count):
+        result = OTHER if rng.random() < other else GOOD
+        ms = slower * rng.lognormvariate(3, 0.5)
+        yield Called("get", {}, rng.random() >= errors, ms, result)
+
+
+def alarms(watcher: Watcher, *streams: Iterator[Event]) -> list[Alarm]:
+    return [alarm for stream in streams for event in stream for alarm in watcher.observe(event)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "moved"),
+    [
+        ("errors_up", {"errors": 0.3}),
+        ("latency_up", {"slower": 3.0}),
+        ("result_format", {"other": 1.0}),
+    ],
+)
+def test_a_rise_is_told_soon_and_by_its_kind(kind: str, moved: dict[str, float]) -> None:
+    rng = Random(kind)
+    watcher = Watcher(10_000)
+    assert alarms(watcher, calls(rng, 1000)) == []
+    (alarm, *_) = alarms(watcher, calls(rng, 150, **moved))
+    assert (alarm.kind, alarm.tool, alarm.dimension) == (kind, "get", "observation")
+    assert alarm.rate is not None
+    assert alarm.limit is not None
+    assert alarm.rate > 2 * alarm.limit
+    assert alarm.at - 1000 >= alarm.calls > 0
+
+
+def test_refusals_that_rise_are_told() -> None:
+    rng = Random(1)
+    watcher = Watcher(10_000)
+    assert not alarms(watcher, (Ended(rng.random() < 0.05) for _ in range(800)))
+    (alarm, *_) = alarms(watcher, (Ended(rng.random() < 0.5) for _ in range(100)))
+    assert (alarm.kind, alarm.tool, alarm.dimension) == ("refusals_up", "", "domain")
+
+
+def test_false_alarms_are_as_rare_as_stated() -> None:
+    rng, found = Random(2), 0
+    for _ in range(20):
+        found += len(alarms(Watcher(2_000), calls(rng, 4_000, errors=0.1)))
+    assert found <= 40  # 80,000 events, one in 2,000
+
+
+def test_the_test_has_the_run_length_that_it_states() -> None:
+    rng, lengths = Random(3), []
+    for _ in range(200):
+        test, count = RateTest(0.1, 200.0), 1
+        while not test.add(rng.random() < 0.1):
+            count += 1
+        lengths.append(count)
+    mean = sum(lengths) / len(lengths)
+    assert mean >= 200
+    fast = RateTest(0.1, 200.0)
+    assert next(n for n in range(1, 100) if fast.add(True)) <= 6
+
+
+def test_limits_are_those_of_clopper_and_pearson() -> None:
+    assert upper_limit(0, 200) == pytest.approx(1 - 0.01 ** (1 / 200))
+    assert upper_limit(5, 5) == 1.0
+
+
+def test_a_form_has_types_and_keys_but_no_values() -> None:
+    assert form_of({"a": 1, "b": [{"c": "x"}]}) == form_of({"b": [{"c": "y"}], "a": 2.5})
+    assert form_of({"a": 1}) != form_of({"a": "1"})
+    assert form_of([]) != form_of({})
+
+
+def test_tools_that_change_are_told_once() -> None:
+    watcher = Watcher(lock=lock_tools([FIND, SAVE]))
+    renamed = {**SAVE, "name": "store_page"}
+    lists = [[FIND, SAVE], [FIND, renamed], [FIND, renamed], [FIND, SAVE]]
+    found = alarms(watcher, iter([Shown(tools) for tools in lists]))
+    assert {(a.kind, a.tool, a.at) for a in found} == {("tools_changed", "save_page", 2)}
+    assert found[0].drift
+    assert found[0].drift.kind == "tool_renamed"
+
+
+def test_a_conversation_with_fewer_tools_removes_none() -> None:
+    watcher = Watcher(lock=lock_tools([FIND, SAVE]))
+    assert not alarms(watcher, iter([Shown([FIND], "openai")]))
+    (alarm,) = alarms(watcher, iter([Shown([FIND], "mcp")]))
+    assert alarm.drift
+    assert alarm.drift.kind == "tool_removed"
+
+
+def test_a_call_of_a_tool_that_is_not_known_is_told_once() -> None:
+    watcher = Watcher()
+    stream: list[Event] = [Shown([FIND]), Called("find_page"), Called("odd"), Called("odd")]
+    assert [(a.kind, a.tool) for a in alarms(watcher, iter(stream))] == [("unknown_tool", "odd")]
