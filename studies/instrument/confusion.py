@@ -3,7 +3,8 @@
     python studies/instrument/confusion.py [--suite standard] [--seeds 3] [--workers 2]
 
 Plays every planted agent, at full and at half strength and in mixtures, and the sound oracle, over
-a suite; counts the causes named. Writes `confusion.json` and `confusion.md` beside this file.
+a suite; counts the causes named, in all and under each shift. Writes `confusion.json` and
+`confusion.md` beside this file, and for each shift `by_shift.json` and `by_shift.md`.
 Exits with 1 where a planted weakness is not ranked first, or the oracle fails anywhere.
 """
 
@@ -24,12 +25,17 @@ from toolshift.agents.planted import PLANTED
 from toolshift.episode.causes import CAUSES
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
+from toolshift.measure.metrics import shift_of
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.suite import Selection, select
 
 GENERAL = tuple(PLANTED)[: tuple(PLANTED).index("noisy") + 1]
 """The weaknesses that many shifts find; those after them show under one or two shifts alone."""
+ENOUGH = 5
+"""Failures from which the commonest cause under one shift says something."""
+Counts = dict[tuple[str, str], Counter[str]]
+"""The causes named, by agent and shift; "" counts the passes."""
 MIXED = [f"{a}+{b}" for a, b in combinations(GENERAL, 2) if "always_refuses" not in (a, b)]
 
 
@@ -38,15 +44,15 @@ def agents() -> list[str]:
     return ["oracle", *PLANTED, *(f"{name}@0.5" for name in PLANTED), *MIXED]
 
 
-def causes(cells: list[Cell]) -> dict[str, Counter[str]]:
-    """The causes named for each agent over some cells; "" counts the passes."""
-    found: dict[str, Counter[str]] = {name: Counter() for name in agents()}
+def causes(cells: list[Cell]) -> Counts:
+    """The causes named for each agent under each shift, over some cells."""
+    found: Counts = defaultdict(Counter)
     for cell in cells:
         scene = build(cell)
         for name in agents():
             episode = Episode(scene)
             make_agent(name).play(episode)
-            found[name][grade(episode).cause] += 1
+            found[name, shift_of(cell) or "clean"][grade(episode).cause] += 1
     return found
 
 
@@ -80,10 +86,12 @@ def main() -> None:
         for start in range(0, len(rows), 200)
     ]
     counted: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
+    under: Counts = defaultdict(Counter)
     with ProcessPoolExecutor(options.workers) as pool:
         for part, found in zip(parts, pool.map(causes, parts), strict=True):
-            for name, counts in found.items():
+            for (name, shift), counts in found.items():
                 counted[name, part[0].seed] += counts
+                under[name, shift] += counts
     rows, wrong = {}, []
     for name in agents():
         seeds = {seed: counts for (agent, seed), counts in counted.items() if agent == name}
@@ -100,7 +108,7 @@ def main() -> None:
             wrong.append(name)
     report = {
         "command": f"python studies/instrument/confusion.py --suite {options.suite} "
-        f"--seeds {options.seeds}",
+        f"--seeds {options.seeds} --tasks {options.tasks}",
         "episodes of each agent": len(cells),
         "not ranked first": wrong,
         "agents": rows,
@@ -108,7 +116,9 @@ def main() -> None:
         "versions": {"toolshift": version("toolshift"), "python": platform.python_version()},
     }
     here = Path(__file__)
-    here.with_name("confusion.json").write_text(json.dumps(report, indent=2) + "\n")
+    here.with_name("confusion.json").write_text(json.dumps(report, separators=(",", ":")) + "\n")
+    here.with_name("by_shift.json").write_text(as_json(under))
+    here.with_name("by_shift.md").write_text(by_shift(under))
     here.with_name("confusion.md").write_text(table(rows, len(cells)))
     print(here.with_name("confusion.md").read_text())
     print(f"not ranked first: {wrong or 'none'}; {report['seconds']} s")
@@ -134,6 +144,64 @@ def table(rows: dict[str, dict[str, object]], episodes: int) -> str:
         planted = ", ".join(sorted(expected(name))) or "none"
         lines.append(f"| {name} | {planted} | {row['passes']} | {' | '.join(marked)} |\n")
     return "".join(lines)
+
+
+def as_json(under: Counts) -> str:
+    """The counts of every agent at full strength under every shift; "" counts the passes."""
+    rows: dict[str, dict[str, Counter[str]]] = defaultdict(dict)
+    for (name, shift), counts in under.items():
+        if name in PLANTED:
+            rows[shift][name] = counts
+    return json.dumps(rows, separators=(",", ":")) + "\n"
+
+
+def by_shift(under: Counts) -> str:
+    """The confusion matrix under each shift, for the agents at full strength."""
+    shifts = list(dict.fromkeys(shift for _, shift in under))
+    failures = {
+        (name, shift): Counter({cause: n for cause, n in under[name, shift].items() if cause})
+        for name in PLANTED
+        for shift in shifts
+    }
+    enough = {pair: counts for pair, counts in failures.items() if counts.total() >= ENOUGH}
+    other = {
+        pair: first_of(counts)
+        for pair, counts in enough.items()
+        if first_of(counts) != PLANTED[pair[0]][1]
+    }
+    whole = {name: sum((failures[name, shift] for shift in shifts), Counter()) for name in PLANTED}
+    failing = [name for name in PLANTED if whole[name]]
+    right = [name for name in failing if first_of(whole[name]) == PLANTED[name][1]]
+    lines = [
+        "# Causes named under each shift\n\n"
+        f"The commonest cause is the planted one for {len(right)} of the {len(failing)} agents "
+        f"that failed, over all shifts, and for {len(enough) - len(other)} of {len(enough)} pairs "
+        "of an agent and a "
+        f"shift with at least {ENOUGH} failures. A cell has the failures, and of these the share "
+        "with the planted cause in per cent; where another cause is commonest, its name. Empty: "
+        "none failed. Counts: `by_shift.json`.\n\n",
+        f"| shift | {' | '.join(PLANTED)} |\n",
+        "|---" * (len(PLANTED) + 1) + "|\n",
+    ]
+    for shift in shifts:
+        cells = [_cell(name, failures[name, shift]) for name in PLANTED]
+        lines.append(f"| {shift} | {' | '.join(cells)} |\n")
+    lines += [
+        "\n## Where another cause is commonest\n\n",
+        "| agent | planted | shifts |\n|---|---|---|\n",
+    ]
+    for name in dict.fromkeys(name for name, _ in other):
+        named = ", ".join(f"{shift} ({other[n, shift]})" for n, shift in other if n == name)
+        lines.append(f"| {name} | {PLANTED[name][1]} | {named} |\n")
+    return "".join(lines)
+
+
+def _cell(name: str, failures: Counter[str]) -> str:
+    if not failures:
+        return ""
+    first, planted = first_of(failures), PLANTED[name][1]
+    share = f"{failures.total()}: {100 * failures[planted] / failures.total():.0f}"
+    return share if first == planted else f"{share} {first}"
 
 
 if __name__ == "__main__":
