@@ -44,8 +44,8 @@ BAD = {
     "severity word": (("run", "--agent", "oracle", "--shift", "placebo:high"), "1, 2 or 3"),
     "tasks": (("run", "--agent", "oracle", "--tasks", "-1"), "at least 1"),
     "no tasks": (("run", "--agent", "oracle", "--tasks", "0"), "at least 1"),
-    "module alone": (("run", "--agent", "mine"), "as in mine:reply"),
-    "submodule alone": (("run", "--agent", "json.tool"), "as in json.tool:reply"),
+    "module alone": (("run", "--agent", "mine"), "are written as mine:reply"),
+    "submodule alone": (("run", "--agent", "json.tool"), "are written as json.tool:reply"),
     "margin as a share": (("gate", "a", "--baseline", "b", "--margin", "0.05"), "for 5 points"),
     "size": (("run", "--agent", "oracle", "--size", "3"), "at least 10"),
     "workers": (("run", "--agent", "oracle", "--workers", "0"), "at least 1"),
@@ -56,8 +56,8 @@ BAD = {
         "give one of them another name",
     ),
     "module": (("run", "--agent", "nowhere:agent"), "no module 'nowhere'"),
-    "attribute": (("run", "--agent", "mine:refuse"), "did you mean refuses"),
-    "not callable": (("run", "--agent", "mine:number"), "is of type int"),
+    "attribute": (("run", "--agent", "mine:refuse"), "did you mean mine:refuses"),
+    "not callable": (("run", "--agent", "mine:number"), "it is int; an agent is a function"),
     "model": (("run", "--agent", "chat:"), "name of a model"),
     "setting": (("run", "--agent", "chat:gpt-x,base_url=http://localhost:1/v1"), "--base-url"),
     "key": (("run", "--agent", "chat:gpt-x"), "OPENAI_API_KEY"),
@@ -351,7 +351,8 @@ def test_what_is_printed_with_a_plugin_names_it(
     toolshift: Run, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PLUGINS, "")  # what the command sets is taken back with it
-    Path("my shifts.py").write_text(PLUGIN)
+    # Names of their own: a shift stays known for the rest of the process.
+    Path("my shifts.py").write_text(PLUGIN.replace("shouts", "calls").replace("does_n", "says_n"))
     plugin = ("--plugin", "my shifts.py")
     _, listed, _ = toolshift(*plugin, "trace", out)
     assert pasted(listed)[-1] == [*plugin, "trace", "out", "EPISODE"]
