@@ -220,11 +220,12 @@ def test_an_idempotent_write_is_made_again() -> None:
 def test_a_loop_is_interrupted_with_what_was_learned() -> None:
     inner = _Scripted()
     agent = toolshift.adapt(inner, lock=lock_tools([RATE]))
-    agent.reply(Turn(failing(*RATED, "No such day.", 1), today(RATE)))
-    assert len(inner.heard) == 1
-    agent.reply(Turn(failing(*RATED, "No such day.", 2), today(RATE)))
-    assert len(inner.heard) == 3
-    assert "has failed 2 times" in inner.heard[-1][-1]["content"]
+    for times, tools, asked in ((4, [RATE], 1), (5, [RATE], 2), (1, [PAY], 1), (2, [PAY], 2)):
+        inner.heard.clear()
+        agent.reply(Turn(failing(*RATED, "No such day.", times), today(*tools)))
+        assert len(inner.heard) == asked
+        told = f"has failed {times} times" in inner.heard[-1][-1]["content"]
+        assert told == (asked == 2)
 
 
 def test_the_agent_is_shown_the_result_of_a_retry_in_the_place_of_the_failure() -> None:

@@ -60,7 +60,7 @@ PARTS: Mapping[str, str] = {
 MARK = "[adapted] "
 MAX_RETRIES = 3
 FAILED_ALIKE, FAILED_PASSING = 2, 5
-"""How often the same call may fail before a loop is seen; more often where it is said to pass."""
+"""How often the same call may fail before a loop is seen: where no tool takes it, and elsewhere."""
 
 
 class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -384,8 +384,11 @@ class AdaptedAgent:
             return reply
         call = RecordedCall(first.name, first.arguments)
         failures = [failure for asked, failure in talk.failed if asked == call]
-        least = FAILED_PASSING if failures and says_again(failures[-1]) else FAILED_ALIKE
-        if len(failures) < least:
+        if len(failures) < FAILED_ALIKE:
+            return reply
+        world = self._repairer.today(tools)
+        hopeless = world is None or bool(world[1].fault(call)[1])
+        if not hopeless and len(failures) < FAILED_PASSING:
             return reply
         there = "" if call.tool in tools else " There is no tool of this name today."
         text = (
