@@ -96,8 +96,12 @@ class Stage:
 
     @property
     def measured(self) -> bool:
-        """Whether its measurement is complete."""
-        return (self.run / "report.txt").exists()  # the last file that a run leaves
+        """Whether its measurement is complete.
+
+        The report is the last file that a run leaves. Stages that are kept have none, since it can be
+        made again; their episodes are compressed, which only those of a finished run are.
+        """
+        return (self.run / "report.txt").exists() or (self.run / "episodes.jsonl.gz").exists()
 
     def report(self) -> AgentReport:
         """What was measured."""
