@@ -98,8 +98,8 @@ class Stage:
     def measured(self) -> bool:
         """Whether its measurement is complete.
 
-        The report is the last file that a run leaves. Stages that are kept have none, since it can be
-        made again; their episodes are compressed, which only those of a finished run are.
+        The report is the last file that a run leaves. Stages that are kept have none, since it can
+        be made again; their episodes are compressed, which only those of a finished run are.
         """
         return (self.run / "report.txt").exists() or (self.run / "episodes.jsonl.gz").exists()
 
