@@ -350,3 +350,23 @@ def test_the_address_in_use_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot listen"):
         bind("no.such.host.invalid", 80)
     first.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"size": 10_001}, "$.size"),
+        ({"seed": -1}, "$.seed"),
+        ({"trial": 2**31}, "$.trial"),
+        ({"shifts": "+".join(["identity_erasure:2"] * 100)}, "$.shifts"),
+        ({"task": "poi/visit/" + "9" * 900}, "at most 9 digits"),
+        ({"task": "poi/visit/²"}, "at most 9 digits"),
+        ({"task": "poi/visit/" + "9" * 5000}, "$.task"),
+    ],
+)
+def test_an_episode_that_asks_for_too_much_is_refused(asked: dict[str, Any], said: str) -> None:
+    with running() as url, web(url) as client:
+        answer = client.post("/episodes", json={"task": "poi/visit", **asked})
+    assert answer.status_code == 400, answer.text
+    assert said in answer.json()["error"]["message"]
+    assert len(answer.content) < 1000

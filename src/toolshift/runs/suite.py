@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from itertools import product
@@ -474,7 +475,10 @@ def read_task(
     kinds = find_world(world).kinds
     if not kind or kind not in kinds:
         raise UsageError(unknown("task kind", kind, kinds))
-    if index and not index.isdigit():
-        raise UsageError(f"task {task!r}: the index behind the kind is a number, not {index!r}")
+    if index and not re.fullmatch(r"[0-9]{1,9}", index):
+        raise UsageError(
+            f"task {world}/{kind}: the index behind the kind is a number of at most 9 digits, "
+            f"not {index[:40]!r}"
+        )
     check_entities(pool, size)
     return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)

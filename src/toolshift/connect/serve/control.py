@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import anyio.to_thread
 import msgspec
@@ -39,15 +39,22 @@ Tell = Callable[[str], Awaitable[None]]
 """Tells the MCP clients of an episode that its tools have changed."""
 
 
+LARGEST_POOL = 10_000
+"""Entities that a world may have where a client asks: each takes memory of the server."""
+Short = Annotated[str, msgspec.Meta(max_length=1000)]
+Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+Size = Annotated[int, msgspec.Meta(le=LARGEST_POOL)]
+
+
 class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request to open an episode; see `toolshift.runs.suite.read_task`."""
 
-    task: str
-    shifts: str = ""
-    seed: int = 0
-    pool: str = "dev"
-    size: int = 200
-    trial: int = 0
+    task: Short
+    shifts: Short = ""
+    seed: Number = 0
+    pool: Short = "dev"
+    size: Size = 200
+    trial: Number = 0
     protocol: bool = True
 
 
