@@ -114,3 +114,17 @@ def test_a_file_that_is_not_there(toolshift: Run) -> None:
 def test_a_stored_world_whose_file_is_not_known(toolshift: Run) -> None:
     code, _, err = toolshift("show", "elsewhere@00112233/a")
     assert (code, "TOOLSHIFT_WORLDS" in err) == (2, True)
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_a_file_whose_aliases_stand_for_millions_of_values_is_refused(
+    tmp_path: Path, table: bool
+) -> None:
+    rows = ["a0: &a0 {x: 1}" if table else "a0: &a0 [x]"]
+    for level in range(1, 8):
+        several = ", ".join([f"*a{level - 1}"] * 9)
+        rows.append(f"a{level}: &a{level} " + (f"{{<<: [{several}]}}" if table else f"[{several}]"))
+    path = tmp_path / "tasks.yaml"
+    path.write_text("\n".join(rows))
+    with pytest.raises(UsageError, match=r"tasks\.yaml: its aliases stand for more than"):
+        read_file(path)

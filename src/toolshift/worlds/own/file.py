@@ -39,6 +39,8 @@ ANY, LIKE, EXAMPLE = "any", "like", "example"
 EPISODE_DIR = "{episode_dir}"
 """In the tools of a file: a fresh folder for every episode. Elsewhere: what agents see of it."""
 SHOWN_DIR = "/episode"
+MOST_PLACES = 300_000
+"""Values that a file may have, those that aliases stand for included."""
 REFERENCE = re.compile(r"\{\{\s*calls\[(\d+)\](?:\[(\d+)\])?\.([\w.-]+)\s*\}\}")
 """`{{calls[0].order_id}}`, and `{{calls[0][2].order_id}}` for the third record of a list."""
 
@@ -136,10 +138,10 @@ def read_file(path: Path) -> WorldFile:
 
 def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
     """The content, and the line of every place in it."""
-    lines: dict[Place, int] = {}
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
+        lines = _lines(root, name)
         _keep_answers(root)
         content = None if root is None else loader.construct_document(root)
     except yaml.YAMLError as fault:
@@ -148,9 +150,18 @@ def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
         raise UsageError(f"{name}{line}: not YAML: {getattr(fault, 'problem', fault)}") from None
     except RecursionError:
         raise UsageError(f"{name}: it is nested too deeply") from None
+    return content, lines
+
+
+def _lines(root: Any, name: str) -> dict[Place, int]:
+    """The line of every place. Comes before the content: a few aliases can stand for so many
+    values that no memory would hold them."""
+    lines: dict[Place, int] = {}
 
     def walk(node: Any, place: Place, depth: int = 0) -> None:
         lines[place] = node.start_mark.line + 1
+        if len(lines) > MOST_PLACES:
+            raise UsageError(f"{name}: its aliases stand for more than {MOST_PLACES:,} values")
         if depth > 40:
             return
         if isinstance(node, yaml.MappingNode):
@@ -163,7 +174,7 @@ def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
 
     if root is not None:
         walk(root, ())
-    return content, lines
+    return lines
 
 
 _STRING, _NULL = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
