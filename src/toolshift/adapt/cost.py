@@ -1,6 +1,6 @@
 """What a release costs an agent: the drift as shifts, and the drop under exactly them.
 
-The whole release is one shift, its new wording alone another, so that the loss can be told apart.
+The whole release is one shift, its new wording alone another, so that each has its own loss.
 Both are made as `toolshift shift from-diff --yes` makes them.
 """
 
