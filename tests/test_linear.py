@@ -19,7 +19,7 @@ from toolshift.interop.text_records import pieces
 from toolshift.lm.prompt import parse_reply
 from toolshift.report.html.figures import shown
 
-SMALL, TIMES = 2_000, 8
+SMALL, TIMES = 1_000, 8
 """Characters of the shorter text, and how much longer the other one is."""
 SLACK = 3.0
 """How much more than in proportion the longer may take; with the square it is eight times."""
