@@ -73,6 +73,7 @@ def evaluate(
     pool: str = "dev",
     size: int = 200,
     placebo: bool = True,
+    max_repeats: int = 0,
     out: str | Path | None = None,
     workers: int = 1,
     concurrency: int | None = None,
@@ -102,6 +103,8 @@ def evaluate(
         pool: "train", "dev" or "test".
         size: entities in each world.
         placebo: whether a placebo arm is run, the noise floor of every contrast.
+        max_repeats: an episode ends where the same call has had the same result this often; 0 for
+            no such limit.
         out: a run folder, which makes the run resumable; None keeps everything in memory.
         workers: processes for scripted agents.
         concurrency: episodes at once, for agents that answer turns.
@@ -128,6 +131,7 @@ def evaluate(
         pool=pool,
         size=size,
         placebo=placebo,
+        max_repeats=max_repeats,
     )
     check_at_once(workers, concurrency)
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
@@ -175,6 +179,7 @@ def run_plan(
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
     those = _with_judge(those, judge, out)
+    those = [replace(each, max_repeats=plan.selection.max_repeats) for each in those]
     about = [describe(each) for each in those]
     store: RunFolder | InMemoryStore = InMemoryStore()
     if out is not None:

@@ -140,6 +140,13 @@ def test_an_answer_after_the_evidence_claims_what_cannot_be() -> None:
     assert cause(empty, slip, REFUSE, scene=scene, end="refused") == "ignored_result"
 
 
+def test_a_loop_that_was_ended_is_a_repetition_where_its_calls_are_in_order() -> None:
+    ended = Step("budget", 9, said="repeats")
+    assert cause(FIND, ended, end="budget") == "repetition"
+    unknown = but(FIND, name="teleport", ok=False, error="unknown_tool")
+    assert cause(unknown, ended, end="budget") == "wrong_tool"
+
+
 def test_a_spent_budget_has_the_commonest_slip() -> None:
     unheard = failing(passing_with(FIND, name="Zebra Palace"), "not_found")
     strange = failing(but(FIND, name="launch_rocket"), "unknown_tool")

@@ -51,6 +51,29 @@ def replayed(scene: Scene) -> Episode:
 # -- budgets -----------------------------------------------------------------------------------
 
 
+def test_an_episode_ends_where_a_call_has_the_same_result_as_often_as_is_allowed() -> None:
+    """Without the limit it goes on; another result, or another call, is counted apart."""
+    wrong = {"place_id": "PL-0000"}
+    free, limited = Episode(BOOKING), Episode(BOOKING, Budget.of(BOOKING, repeats=3))
+    for _ in range(4):
+        free.take(Reply(calls=(call("get_details", **wrong),)))
+    limited.take(Reply(calls=(call("get_details", **wrong),)))
+    limited.take(Reply(calls=(call("find_place", **FIND),)))
+    for _ in range(3):
+        limited.take(Reply(calls=(call("get_details", **wrong),)))
+    assert not free.end
+    assert limited.end == "budget"
+    assert [step.kind for step in limited.steps] == ["call"] * 4 + ["budget"]
+    assert (limited.steps[-1].said, limited.turn) == ("repeats", 3)
+
+
+def test_calls_of_the_protocol_that_cannot_be_read_are_counted_too() -> None:
+    episode = Episode(BOOKING, Budget.of(BOOKING, repeats=2))
+    for _ in range(2):
+        episode.take(Reply(calls=(call("final_answer", text="5"),)))
+    assert (episode.end, episode.steps[-1].said) == ("budget", "repeats")
+
+
 def test_a_budget_is_twice_what_the_oracle_needs_and_some_more() -> None:
     assert Budget.of(BOOKING) == Budget(12, 16)
     long = scene_of("look_then_book")

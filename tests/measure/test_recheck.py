@@ -11,6 +11,7 @@ import pytest
 from running import Run, runner
 from surfing import run_into
 
+from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
 from toolshift.measure.recheck import LIVE, VOID, recheck
 from toolshift.runs.run_folder import Record, RunFolder
@@ -55,6 +56,18 @@ def test_every_episode_comes_out_the_same(run: Path) -> None:
     assert found.differ == []
     assert found.played + sum(found.left_out.values()) == found.episodes
     assert found.played > 300
+
+
+def test_a_run_with_a_limit_on_repeats_is_named_so_and_comes_out_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    report = evaluate([loops, "oracle"], shifts=["clean"], tasks=3, max_repeats=4, out=folder)
+    read = RunFolder.read(folder)
+    assert read.manifest.selection.max_repeats == 4
+    ended = [record for record in read.records() if record.end == "budget"]
+    assert [len(record.steps) for record in ended] == [5] * 6  # placebo and clean
+    assert {record.steps[-1].said for record in ended} == {"repeats"}
+    assert recheck(read, 10**6).differ == []
+    assert report.agents[1].everything.accuracy.estimate == 1
 
 
 def rewritten(run: Path, out: Path, change: Any) -> RunFolder:

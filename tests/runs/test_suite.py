@@ -188,3 +188,18 @@ def test_an_arm_is_dealt_as_often_as_its_number_says() -> None:
     plan = make_plan(msgspec.structs.replace(asked, arms=arms))
     dealt = Counter(cell.stack for cell in plan.cells if cell.shifts)
     assert dealt == {"semantic_rename:2": 6, "description_paraphrase:1": 2}
+
+
+def test_a_limit_on_repeats_is_in_the_plan_and_none_leaves_its_hash_as_it_was() -> None:
+    asked = Selection("quick", shifts=("clean",), tasks=1, max_repeats=6)
+    plan = make_plan(select(asked))
+    without = make_plan(select(msgspec.structs.replace(asked, max_repeats=0)))
+    assert plan.selection.max_repeats == 6
+    assert plan.hash != without.hash
+    assert b"max_repeats" not in msgspec.json.encode(without)
+
+
+@pytest.mark.parametrize("number", [1, -1])
+def test_a_limit_on_repeats_that_no_agent_can_keep_is_refused(number: int) -> None:
+    with pytest.raises(UsageError, match="max_repeats must be 0"):
+        select(Selection("quick", max_repeats=number))

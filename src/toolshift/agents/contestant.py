@@ -14,12 +14,15 @@ class Contestant:
 
     Attributes:
         judge: reads its prose; None for the shipped reading.
+        max_repeats: its episode ends where the same call has had the same result this often; 0 for
+            no such limit.
     """
 
     agent: Agent | ScriptedAgent | OutsideAgent
     spec: str = ""
     concurrency: int = 1
     judge: ProseReader | None = None
+    max_repeats: int = 0
 
     @property
     def name(self) -> str:

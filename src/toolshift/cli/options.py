@@ -164,6 +164,13 @@ selection = options(
         show_default=True,
         help="Run the placebo arm, the noise floor of every contrast.",
     ),
+    click.option(
+        "--max-repeats",
+        type=int,
+        default=0,
+        help="End an episode where the same call has had the same result this often: 6 saves a "
+        "fifth of the turns of local models and turned none of 10,660 verdicts (docs/agents.md).",
+    ),
 )
 """The options that make a `toolshift.runs.suite.Selection`."""
 

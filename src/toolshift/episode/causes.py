@@ -17,7 +17,7 @@ from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool
-from toolshift.episode.episode import End
+from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
     answers_right,
     guesses_among,
@@ -59,7 +59,7 @@ CAUSES = (
 - surplus_write: made a write twice, or one that nobody had asked for.
 - no_recovery: stopped at a failure or a notice that offered a way on.
 - wrong_order: called a tool before the one that yields what it needs.
-- repetition: made the same call again although nothing had asked for it.
+- repetition: made the same call again although nothing had asked for it, or until a limit on that.
 - guessed_among_codes: offered several codes and left it open which is meant.
 - answered_without_evidence: answered although the request could not be, or was not, fulfilled.
 - wrong_refusal: refused a request that could be fulfilled, or before there was a reason to.
@@ -105,7 +105,8 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
         return "malformed_output"
     slips = list(_slips(scene, steps))
     if end == "budget":
-        return _most(slips) or "budget"
+        in_a_loop = bool(steps) and steps[-1].said == REPEATS
+        return _most(slips) or ("repetition" if in_a_loop else "budget")
     evidence = any(is_decisive(scene, step) for step in steps)
     if not scene.solvable and evidence and end == "answered":
         return "answered_without_evidence"

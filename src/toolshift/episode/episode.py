@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -47,6 +48,8 @@ from toolshift.episode.prose import ProseReader, ProseReading, read_prose
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
 
+REPEATS = "repeats"
+"""What the last step says where the same call has had the same result too often."""
 _UNSHOWN = "a result that cannot be written out"
 _MALFORMED = "malformed_arguments", "The arguments are not a JSON object."
 
@@ -78,6 +81,7 @@ class Episode:
         self.usage = Usage()
         self.fault: LayerFault | WorldFault | None = None
         self._calls = self._calls_before = 0
+        self._seen: Counter[tuple[str, bytes, str]] = Counter()
         self._dynamic = bool(scene.layers)
         self.tools: tuple[Tool, ...] = scene.truth.tools
         self._by_name: dict[str, Tool] = scene.truth.by_name
@@ -177,6 +181,7 @@ class Episode:
             step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
             self._finish("infrastructure", step)
             raise Over
+        self._count_repeats()
         return text, result
 
     def ask(self, question: str, prose: bool = False) -> str:
@@ -347,6 +352,17 @@ class Episode:
             raise Over
         self._calls += 1
 
+    def _count_repeats(self) -> None:
+        """Ends the episode where the last call had the same result as often as is allowed."""
+        if not self.budget.repeats:
+            return
+        last = self.steps[-1]
+        made = last.name, JSON.encode(last.arguments), last.text
+        self._seen[made] += 1
+        if self._seen[made] == self.budget.repeats:
+            self._finish("budget", Step("budget", self.turn, said=REPEATS))
+            raise Over
+
     def _result_of(self, call: Call) -> tuple[bool, Result]:
         """The result of a call, and whether it is what a client says to one that cannot be sent."""
         name, tool = call.name, self._by_name.get(call.name)
@@ -400,6 +416,7 @@ class Episode:
         self.steps.append(
             Step("call", self.turn, call.name, _spoken(call), text, ok=False, error=code)
         )
+        self._count_repeats()
 
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")

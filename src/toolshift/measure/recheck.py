@@ -18,6 +18,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
+from toolshift.episode.budget import Budget
 from toolshift.episode.episode import Episode, Over
 from toolshift.episode.grade import Grade, grade
 from toolshift.measure.compare import shifts_as_they_were
@@ -122,7 +123,7 @@ def _not_playable(folder: RunFolder, record: Record) -> str:
 def _play(folder: RunFolder, record: Record) -> Difference | None:
     """Plays one episode; returns how it differs from what is stored."""
     cell = folder.cell(record)
-    again = play_again(build(cell), record.steps, cell.trial)
+    again = play_again(build(cell), record.steps, cell.trial, folder.manifest.selection.max_repeats)
     after = grade(again)
     place = _first_difference(record.steps, again.steps)
     if place is None and after == record.grade:
@@ -138,18 +139,22 @@ def _play(folder: RunFolder, record: Record) -> Difference | None:
     )
 
 
-def play_again(scene: Scene, steps: Sequence[Step], trial: int = 0) -> Episode:
+def play_again(
+    scene: Scene, steps: Sequence[Step], trial: int = 0, max_repeats: int = 0
+) -> Episode:
     """Makes the recorded calls, questions and endings in a fresh scene.
 
     Args:
         scene: as the episode met it.
         steps: of the stored trace.
         trial: of the stored episode.
+        max_repeats: the episode ends where the same call has the same result this often; 0 for no
+            such limit.
 
     Returns:
         The episode as it came out now; it has not ended where the steps do not end it.
     """
-    episode = Episode(scene, trial=trial, live=False)
+    episode = Episode(scene, Budget.of(scene, max_repeats), trial, live=False)
     try:
         for step in steps:
             while episode.turn < step.turn and not episode.end:

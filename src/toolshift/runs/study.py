@@ -23,6 +23,7 @@ from toolshift.core.errors import UsageError, defined_at, described, place_of, p
 from toolshift.core.message import PROTOCOL_TOOLS, Reply
 from toolshift.core.scene import Scene
 from toolshift.core.tool import JSON, as_openai
+from toolshift.episode.budget import Budget
 from toolshift.episode.contract import (
     Agent,
     BatchAgent,
@@ -102,7 +103,7 @@ def play(
     """
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
-        return _play_scripted(agent, cell, scene, contestant.judge)[0]
+        return _play_scripted(agent, cell, scene, contestant.judge, contestant.max_repeats)[0]
     return _conversation(contestant, cell, scene, pilot=fresh).run()[0]
 
 
@@ -117,11 +118,11 @@ def _scripted(
     left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
     chunks = iter(lambda: list(islice(left, CHUNK)), [])
     if workers > 1 and contestants and all(c.spec and not c.judge for c in contestants):
-        jobs = ((c.spec, cell) for chunk in chunks for cell, c in chunk)
+        jobs = ((c.spec, cell, c.max_repeats) for chunk in chunks for cell, c in chunk)
         yield from in_processes(_play_chunk, jobs, workers)
         return
     for chunk in chunks:
-        yield [_play_scripted(c.agent, cell, judge=c.judge) for cell, c in chunk]  # type: ignore[arg-type]
+        yield [_play_scripted(c.agent, cell, None, c.judge, c.max_repeats) for cell, c in chunk]  # type: ignore[arg-type]
 
 
 @cache
@@ -129,9 +130,9 @@ def _agent(spec: str) -> Any:
     return make_agent(spec)
 
 
-def _play_chunk(jobs: list[tuple[str, Cell]]) -> list[Done]:
+def _play_chunk(jobs: list[tuple[str, Cell, int]]) -> list[Done]:
     """Plays scripted agents, by spec, in another process."""
-    return [_play_scripted(_agent(spec), cell) for spec, cell in jobs]
+    return [_play_scripted(_agent(spec), cell, max_repeats=most) for spec, cell, most in jobs]
 
 
 def _play_scripted(
@@ -139,9 +140,11 @@ def _play_scripted(
     cell: Cell,
     scene: Scene | None = None,
     judge: ProseReader | None = None,
+    max_repeats: int = 0,
 ) -> Done:
     start = time.perf_counter()
-    episode = Episode(scene or build(cell), trial=cell.trial, judge=judge)
+    scene = scene or build(cell)
+    episode = Episode(scene, Budget.of(scene, max_repeats), cell.trial, judge=judge)
     try:
         agent.play(episode)
     except UsageError:
@@ -168,7 +171,9 @@ class _Conversation:
     ) -> None:
         self.agent: Any = contestant.agent
         self.cell, self.pilot = cell, pilot
-        self.episode = Episode(scene or build(cell), trial=cell.trial, judge=contestant.judge)
+        scene = scene or build(cell)
+        budget = Budget.of(scene, contestant.max_repeats)
+        self.episode = Episode(scene, budget, cell.trial, judge=contestant.judge)
         self.start = time.perf_counter()
 
     def run(self, stop: threading.Event | None = None) -> Done:

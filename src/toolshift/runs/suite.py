@@ -49,6 +49,8 @@ class Selection(msgspec.Struct, frozen=True):
         pool: the pool of entities and wordings of the shifts: train, dev or test.
         size: entities in each world.
         placebo: whether a placebo arm is run, the noise floor of every contrast.
+        max_repeats: an episode ends where the same call has had the same result this often; 0 for
+            no such limit.
     """
 
     suite: str = "quick"
@@ -64,6 +66,7 @@ class Selection(msgspec.Struct, frozen=True):
     pool: str = "dev"
     size: int = 200
     placebo: bool = True
+    max_repeats: int = 0
 
     @classmethod
     def of(cls, **given: object) -> Selection:
@@ -114,13 +117,15 @@ def _whole(value: object) -> object:
     return value
 
 
-class ResolvedSelection(msgspec.Struct, frozen=True):
+class ResolvedSelection(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a selection stands for: enough to plan the same cells again.
 
     Attributes:
         tasks: tasks of each world and seed, spread over its kinds.
         rotate: every task meets one arm of each tier in turn, instead of all the arms; where arms
             have numbers, one arm, dealt as often as its number says.
+        max_repeats: the same call may have the same result this often; 0 for no such limit. Left
+            out of the plan's hash where it is 0, as in plans from before it.
     """
 
     suite: str
@@ -134,6 +139,7 @@ class ResolvedSelection(msgspec.Struct, frozen=True):
     seeds: tuple[int, ...]
     pool: str
     size: int
+    max_repeats: int = 0
 
 
 class Suite(msgspec.Struct, frozen=True):
@@ -285,6 +291,8 @@ def select(asked: Selection) -> ResolvedSelection:
     for what, number in (("tasks", tasks), ("trials", asked.trials), ("seeds", asked.seeds)):
         if number < 1:
             raise UsageError(f"{what} must be at least 1, not {number}")
+    if asked.max_repeats < 0 or asked.max_repeats == 1:
+        raise UsageError(f"max_repeats must be 0 (no limit) or at least 2, not {asked.max_repeats}")
     worlds = tuple(dict.fromkeys(map(stored_name, asked.worlds or base.worlds)))
     _check_worlds(asked, worlds)
     severities = asked.severities or ((2,) if asked.shifts else base.severities)
@@ -307,6 +315,7 @@ def select(asked: Selection) -> ResolvedSelection:
         seeds=tuple(range(asked.seed, asked.seed + asked.seeds)),
         pool=asked.pool,
         size=asked.size,
+        max_repeats=asked.max_repeats,
     )
 
 

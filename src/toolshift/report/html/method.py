@@ -96,6 +96,7 @@ def selection_options(asked: ResolvedSelection) -> Iterable[tuple[str, ...]]:
         ("--seeds", len(asked.seeds), 1),
         ("--pool", asked.pool, "dev"),
         ("--size", asked.size, 200),
+        ("--max-repeats", asked.max_repeats, 0),
     ):
         if value != default:
             yield (option, str(value))
