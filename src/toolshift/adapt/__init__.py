@@ -4,6 +4,7 @@ changes.py   typed changes between two tool lists, each with how much it breaks
 schemas.py   the changes between the schemas of one parameter
 calls.py     calls that were valid and are no longer; calls to try where none was recorded
 lock.py      the lock: tools and schemas as an agent knew them, with a hash of each
+other_locks.py  the locks of other tools
 successors.py  which of today's tools certainly stands for a locked one
 repair.py    calls by names of the lock, as they have to be made today
 results.py   results as the lock declares them

@@ -16,10 +16,13 @@ from toolshift.adapt.calls import BrokenCall, RecordedCall, broken_calls
 from toolshift.adapt.changes import ToolChange, worst
 from toolshift.adapt.instructions import Sign, instructions_in, sentences_of, texts_of
 from toolshift.adapt.lock import Drift, Lock, verify
+from toolshift.adapt.other_locks import HashLock
 from toolshift.adapt.schemas import SEVERITIES, Severity
 
 INSTRUCTIONS = "instructions"
 """The kind of an event that says that a text instructs the model."""
+HASH_CHANGED = "hash_changed"
+"""The kind of an event that says that a part is another, and no more."""
 
 
 class DriftEvent(msgspec.Struct, frozen=True):
@@ -108,6 +111,7 @@ def drift_report(
     Raises:
         UsageError: where a tool has no name, or two have the same.
     """
+    tools = lock.seen(tools) if lock.recorded else tools
     drift = verify(lock, tools, calls or ())
     events = (*_instructing(lock, tools, drift), *_events(drift, calls))
     recorded = None if calls is None else len(calls)
@@ -115,6 +119,42 @@ def drift_report(
     for each in broken_calls(calls or (), lock.documents, tools) if events else ():
         breaks[each.call.tool] += each.times
     return DriftReport(lock.origin, source, events, drift.counter_examples, recorded, dict(breaks))
+
+
+def hash_report(
+    lock: HashLock, tools: Sequence[Mapping[str, Any]], source: str = ""
+) -> DriftReport:
+    """Compares a list of tools with a lock that holds only hashes.
+
+    Args:
+        lock: the hashes of the tools as they were.
+        tools: the tools as they are, as an MCP server lists them.
+        source: how messages name where they come from.
+
+    Returns:
+        Which tools came and went, and which parts moved. What changed in them cannot be known.
+
+    Raises:
+        UsageError: where a tool has no canonical form.
+    """
+    now = [str(tool.get("name")) for tool in tools]
+    events = [
+        *(_came_or_went("tool_removed", name) for name in lock.hashes if name not in now),
+        *(_came_or_went("tool_added", name) for name in now if name not in lock.hashes),
+    ]
+    for name, parts in lock.moved(tools).items():
+        said = f"{name}: something changed in {', '.join(parts)}; the lock holds only hashes of it"
+        results = parts == ["outputSchema"]
+        dimension = "observation" if results else "action"
+        events.append(DriftEvent(HASH_CHANGED, name, dimension, "maybe", said))
+    return DriftReport(lock.origin, source, tuple(events), {})
+
+
+def _came_or_went(kind: str, name: str) -> DriftEvent:
+    added = kind == "tool_added"
+    said = "a tool that was not there" if added else "a tool is gone, or has another name"
+    severity: Severity = "harmless" if added else "breaking"
+    return DriftEvent(kind, name, "action", severity, f"{name}: {said}")
 
 
 def _events(drift: Drift, calls: Sequence[RecordedCall] | None) -> Iterable[DriftEvent]:

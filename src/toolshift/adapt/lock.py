@@ -23,6 +23,7 @@ import msgspec
 
 from toolshift.adapt.calls import BrokenCall, RecordedCall, counter_examples
 from toolshift.adapt.changes import ToolChange, changes_between, worst
+from toolshift.adapt.other_locks import HashLock, read_foreign, recorded_parts
 from toolshift.adapt.schemas import Severity
 from toolshift.core.canonical import canonical_hash
 from toolshift.core.errors import UsageError
@@ -41,7 +42,7 @@ class LockedTool(msgspec.Struct, frozen=True):
     document: dict[str, Any]
 
 
-class Lock(msgspec.Struct, frozen=True):
+class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an agent's tools looked like.
 
     Attributes:
@@ -50,6 +51,8 @@ class Lock(msgspec.Struct, frozen=True):
         origin: how messages name it; never with its arguments, which may hold secrets.
         hash: of the names and hashes of all tools.
         tools: in the order of the server.
+        recorded: the keys of a tool that it holds, where another tool wrote it and holds only some;
+            empty for every key.
     """
 
     format: int
@@ -57,11 +60,23 @@ class Lock(msgspec.Struct, frozen=True):
     origin: str
     hash: str
     tools: tuple[LockedTool, ...]
+    recorded: tuple[str, ...] = ()
 
     @property
     def documents(self) -> list[dict[str, Any]]:
         """The tools as an MCP server lists them."""
         return [tool.document for tool in self.tools]
+
+    def seen(self, tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """What the lock would hold of tools: a part that it does not record is no drift.
+
+        Args:
+            tools: as an MCP server lists them.
+
+        Returns:
+            The tools with the keys that the lock records.
+        """
+        return [recorded_parts(tool, self.recorded) for tool in tools]
 
 
 class Drift(msgspec.Struct, frozen=True, dict=True):
@@ -181,7 +196,7 @@ def write_lock(path: Path, lock: Lock) -> None:
 
 
 def read_lock(path: Path) -> Lock:
-    """Reads a lock, and checks every hash.
+    """Reads a lock, and checks every hash. Locks of other tools are read too; see `other_locks`.
 
     Args:
         path: of the file.
@@ -190,14 +205,51 @@ def read_lock(path: Path) -> Lock:
         The lock.
 
     Raises:
-        UsageError: where there is none, it is of a format that is not known, or a tool in it is not
-            the one that was locked.
+        UsageError: where there is none, it is of a format that is not known, a tool in it is not
+            the one that was locked, or another tool wrote it and it holds only hashes.
+    """
+    lock = read_any_lock(path)
+    if isinstance(lock, HashLock):
+        raise UsageError(
+            f"{lock.origin} holds only hashes, which `toolshift verify` alone can compare. Make a "
+            "lock with `toolshift lock`"
+        )
+    return lock
+
+
+def read_any_lock(path: Path) -> Lock | HashLock:
+    """Reads a lock as `read_lock` does, and one that holds only hashes too.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: as `read_lock`, but for a lock that holds only hashes.
     """
     try:
-        lock = msgspec.json.decode(path.read_bytes(), type=Lock)
+        raw = path.read_bytes()
+        document = msgspec.json.decode(raw)
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(f"{path} is no lock ({fault})") from None
+    foreign = read_foreign(document, path.name)
+    if isinstance(foreign, HashLock):
+        return foreign
+    if foreign is not None:
+        made = lock_tools(foreign.documents, f"{path.name} ({foreign.tool})")
+        return msgspec.structs.replace(made, recorded=foreign.recorded)
+    return _checked(path, raw)
+
+
+def _checked(path: Path, raw: bytes) -> Lock:
+    """A lock of ours, of which every hash is right."""
+    try:
+        lock = msgspec.json.decode(raw, type=Lock)
+    except msgspec.MsgspecError as fault:
         raise UsageError(f"{path} is no lock ({fault})") from None
     if lock.format != FORMAT:
         raise UsageError(
@@ -239,6 +291,7 @@ def verify(
         UsageError: where a tool has no name, or two have the same.
     """
     recorded = list(calls)
+    tools = lock.seen(tools) if lock.recorded else tools
     was = {tool.document["name"]: tool.document for tool in lock.tools}
     now = {str(tool.get("name")): tool for tool in tools}
     if len(now) == len(tools) and was == now:

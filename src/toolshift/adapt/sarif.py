@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolshift.adapt.changes import KINDS
-from toolshift.adapt.events import INSTRUCTIONS, DriftEvent, DriftReport
+from toolshift.adapt.events import HASH_CHANGED, INSTRUCTIONS, DriftEvent, DriftReport
 from toolshift.core.text import visible
 
 LEVELS = {"breaking": "error", "maybe": "warning", "harmless": "note"}
+_OTHER_KINDS = {
+    INSTRUCTIONS: "a text instructs the model",
+    HASH_CHANGED: "something changed in a part of which only the hash is known",
+}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -29,7 +33,7 @@ def sarif(report: DriftReport, path: str, content: str, version: str) -> dict[st
     lines = _lines(content)
     kinds = list(dict.fromkeys(event.kind for event in report.events))
     rules = [
-        {"id": kind, "shortDescription": {"text": KINDS.get(kind, "a text instructs the model")}}
+        {"id": kind, "shortDescription": {"text": ({**KINDS, **_OTHER_KINDS})[kind]}}
         for kind in kinds
     ]
     driver = {"name": "toolshift", "version": version, "rules": rules}

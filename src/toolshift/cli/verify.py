@@ -15,8 +15,15 @@ import msgspec
 
 from toolshift.adapt.calls import BrokenCall
 from toolshift.adapt.cost import Cost, cost_in_words, costs_of, write_shifts
-from toolshift.adapt.events import INSTRUCTIONS, DriftEvent, DriftReport, drift_report
-from toolshift.adapt.lock import Lock, read_lock
+from toolshift.adapt.events import (
+    INSTRUCTIONS,
+    DriftEvent,
+    DriftReport,
+    drift_report,
+    hash_report,
+)
+from toolshift.adapt.lock import Lock, read_any_lock
+from toolshift.adapt.other_locks import HashLock
 from toolshift.adapt.sarif import sarif
 from toolshift.adapt.schemas import SEVERITIES
 from toolshift.adapt.sources import calls_of, read_sources
@@ -113,8 +120,9 @@ class Verdict(msgspec.Struct, frozen=True):
 def verify(options: VerifyOptions) -> None:
     """Compare tools with their lock: what moved, what it breaks and what it costs your agent.
 
-    SOURCE is what `toolshift lock` takes. It may be left out where the lock is of an http address
-    or of a file beside it.
+    LOCK may be of mcp-diff, mcpdrift, mcplock, mcp-tool-pin-check or mcp-warden too. SOURCE is what
+    `toolshift lock` takes. It may be left out where the lock is of an http address or of a file
+    beside it.
 
     \b
     toolshift verify toolshift.lock 'mcp:npx -y my-server@2' --calls trace.jsonl
@@ -127,13 +135,23 @@ def verify(options: VerifyOptions) -> None:
     if options.calls and not Path(options.calls).exists():
         raise UsageError(f"--calls {options.calls}: there is no such file")
     check_at_once(options.workers, options.concurrency)
-    known = read_lock(options.lock)
+    known = read_any_lock(options.lock)
+    if isinstance(known, HashLock) and (options.calls or options.agents):
+        raise UsageError(
+            f"{known.origin} holds only hashes: with --calls or --agent, make a lock with "
+            "`toolshift lock`"
+        )
     now = read_sources(options.sources or [_origin(known, options.lock)])
     calls = calls_of(options.calls) if options.calls else None
-    report = drift_report(known, now.tools, now.origin, calls)
+    if isinstance(known, HashLock):
+        report = hash_report(known, now.tools, now.origin)
+    else:
+        report = drift_report(known, now.tools, now.origin, calls)
     if options.sarif:
         _write_sarif(report, options)
-    costs = _costs(known, now, report, options) if options.agents and report.changes else []
+    costs = []
+    if isinstance(known, Lock) and options.agents and report.changes:
+        costs = _costs(known, now, report, options)
     drifted = counts(report, options.fail_on)
     sentences = [cost_in_words(cost, report.changes) for cost in costs]
     if options.as_json:
@@ -145,7 +163,7 @@ def verify(options: VerifyOptions) -> None:
     sys.exit(int(drifted))
 
 
-def _origin(lock: Lock, path: Path) -> str:
+def _origin(lock: Lock | HashLock, path: Path) -> str:
     """The source that was locked, where the lock can name it whole."""
     beside = path.parent / lock.origin
     if lock.origin.startswith(("http://", "https://")) and ", " not in lock.origin:

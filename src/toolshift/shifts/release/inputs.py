@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 import msgspec
@@ -82,18 +82,61 @@ def read_side(text: str) -> Side:
         command = tuple(shlex.split(text.removeprefix(COMMAND)))
         if not command:
             raise UsageError(f"{text!r}: the command of the server is missing after mcp:")
-        package = _package(command)
-        return side_of("mcp", f"{COMMAND}{command[0]} {package}".strip(), _listed(command=command))
+        return side_of("mcp", command_name(command), _listed(command=command))
     if text.startswith(("http://", "https://")):
-        return side_of("mcp", text.partition("?")[0], _listed(url=text))
+        return side_of("mcp", address_name(text), _listed(url=text))
     return _from_file(Path(text))
 
 
-def _package(command: tuple[str, ...]) -> str:
-    """The package of a command; what else stands after the program may be a secret."""
+_NO_VALUE = ("-y", "--yes", "-q", "--quiet", "-m", "-u")
+"""Flags of npx, uvx and python after which the package may stand."""
+
+
+def command_name(command: Sequence[str]) -> str:
+    """How messages and locks name the command of a server.
+
+    Args:
+        command: the program and its arguments.
+
+    Returns:
+        The program and the package that it runs. No other argument, which may be a secret, and no
+        folder of this machine.
+    """
+    return f"{COMMAND}{_without_folder(command[0])} {_package(command)}".strip()
+
+
+def address_name(url: str) -> str:
+    """How messages and locks name the address of a server.
+
+    Args:
+        url: its address.
+
+    Returns:
+        The address without its query and without a user and password.
+    """
+    scheme, _, rest = url.partition("?")[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _package(command: Sequence[str]) -> str:
+    """The package of a command, or the file; "" where what stands there may be something else."""
     named = [p for flag, p in pairwise(command) if flag in ("-p", "--package", "--from")]
-    plain = (part for part in command[1:] if not part.startswith("-"))
-    return named[-1] if named else next(plain, "")
+    if named:
+        return _without_folder(named[-1])
+    rest = [part for part in command[1:] if part not in _NO_VALUE]
+    first = rest[0] if rest else ""
+    if first.startswith("-") or "=" in first or any(sign.isspace() for sign in first):
+        return ""
+    return _without_folder(first)
+
+
+def _without_folder(part: str) -> str:
+    """The last part of an absolute path; anything else as it is."""
+    for kind in (PurePosixPath, PureWindowsPath):
+        if kind(part).is_absolute():
+            return kind(part).name
+    return part
 
 
 def _listed(command: tuple[str, ...] = (), url: str = "") -> list[dict[str, Any]]:
