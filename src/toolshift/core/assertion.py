@@ -14,7 +14,10 @@ Verdict = Literal["said", "denied", "open"]
 _I = re.IGNORECASE
 _REACH = 300
 """How far back in its sentence something can touch a place, in characters."""
-_SENTENCE_END = re.compile(r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]]|$)|[?;](?=\W|$)|\n")
+_SENTENCE_END = re.compile(
+    r"(?<!\b[A-Za-z])(?<!\b(?:Dr|Mr|Ms|St|vs|cf))(?<!\bMrs)(?<!\bProf)(?<!\bapprox)"
+    r"[.!](?=[\s\"')\]]|$)|[?;](?=\W|$)|\n"
+)
 _CUT = re.compile(
     r"[:(|]|,(?=\s)|\s-+\s|\s(?:but|however|instead(?! of)|though|although|whereas|while|so|"
     r"because|since|"

@@ -13,10 +13,14 @@ import msgspec
 
 from toolshift.core.assertion import Verdict, sentence, verdict
 from toolshift.core.formats import leaves
+from toolshift.core.former import asks_what_was, is_former
+from toolshift.core.quantity import Asked, is_other_quantity, is_overruled
 from toolshift.core.reading import bare, fold, spoken
 from toolshift.core.values import Value, value_of, values_in
 
 _I = re.IGNORECASE
+UNKNOWN = Asked()
+"""Where nothing is known of what was asked."""
 MAX_CHARACTERS = 12_000
 """A longer answer is read without its middle."""
 _MAX_PLACES = 24
@@ -51,53 +55,56 @@ def is_pattern(wanted: str) -> bool:
     return bool(_SIGN.search(wanted)) and not value_of(fold(wanted).strip())
 
 
-def says(answer: str, wanted: str | Sequence[str]) -> bool:
+def says(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
     """Whether an answer says what is wanted: asserts it, does not deny it, and offers nothing else.
 
     Args:
         answer: what the agent said.
         wanted: a regular expression where it has a sign of one, searched for as it is; else a
             text (see `says_text`). Of several every one is wanted, in any order.
+        asked: what the answer is about.
 
     Returns:
-        False for an answer without it, and where it is denied, asked, supposed, still to come, or
-        one of several.
+        False for an answer without it, and where it is denied, asked, supposed, still to come, so
+        no longer, another quantity, or one of several.
     """
     if not isinstance(wanted, str):
         wanted = [as_answer(item) for item in wanted]
         if any(map(is_pattern, wanted)):
-            return all(says(answer, item) for item in wanted)
+            return all(says(answer, item, asked) for item in wanted)
     if isinstance(wanted, str) and is_pattern(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))
         return any(
-            _holds([_of_words(form, *m.span()) for m in _matches(wanted, form)]) for form in forms
+            _holds([_of_words(form, *m.span(), "", asked) for m in _matches(wanted, form)])
+            for form in forms
         )
-    return says_text(answer, wanted)
+    return says_text(answer, wanted, asked)
 
 
 def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
     return islice(re.finditer(pattern, text), _MAX_PLACES)
 
 
-def says_text(answer: str, wanted: str | Sequence[str]) -> bool:
+def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
     """Whether an answer says a text, which is never a regular expression.
 
     Args:
         answer: what the agent said.
         wanted: a number, an amount, a date, a time of day, yes or no, or words; a list, or a text
             with commas, wants every item.
+        asked: what the answer is about.
 
     Returns:
         As `says`.
     """
     text = plain(answer)
     if not isinstance(wanted, str):
-        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted])
+        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted], asked)
     wanted = plain(wanted).strip().strip(".")
-    if _says_one(text, wanted):
+    if _says_one(text, wanted, asked):
         return True
     items = [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", wanted) if part.strip()]
-    return len(items) > 1 and not value_of(wanted) and _says_all(text, items)
+    return len(items) > 1 and not value_of(wanted) and _says_all(text, items, asked)
 
 
 def passage(text: str, wanted: str) -> str:
@@ -186,26 +193,28 @@ def _spoken(value: Any) -> str:
 # -- one thing that is wanted ------------------------------------------------------------------
 
 
-def _says_one(text: str, wanted: str) -> bool:
+def _says_one(text: str, wanted: str, asked: Asked) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
         return _says_yes_or_no(text, wanted.lower())
     values = value_of(wanted)
     if values:
-        return all(_holds(list(_of_value(text, value))) for value in values)
+        return all(_holds(list(_of_value(text, value, asked))) for value in values)
     amount = _UNIT_WANTED.fullmatch(wanted)
     if amount and len(value_of(amount[1])) == 1:
-        return _holds(list(_of_value(text, value_of(amount[1])[0], amount[2].lower())))
+        return _holds(list(_of_value(text, value_of(amount[1])[0], asked, amount[2].lower())))
     negated = _NEGATED.fullmatch(wanted)
     if negated:
         inner = negated[1] or negated[2]
         forms = (wanted, f"not {inner}", f"un{inner}", f"in{inner}", f"non-{inner}")
-        direct = [_of_words(text, *span) for form in forms for span in _places(text, form)]
-        marks = [_of_words(text, *span) for span in _places(text, inner)]
+        direct = [
+            _of_words(text, *span, "", asked) for form in forms for span in _places(text, form)
+        ]
+        marks = [_of_words(text, *span, "", asked) for span in _places(text, inner)]
         if "open" in direct:
             return False
         return "said" not in marks and ("denied" in marks or "said" in direct)
-    return _holds([_of_words(text, *span, wanted) for span in _places(text, wanted)])
+    return _holds([_of_words(text, *span, wanted, asked) for span in _places(text, wanted)])
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
@@ -318,9 +327,9 @@ _OR_AFTER = re.compile(
 _LISTED = re.compile(r"\s*(?:[,;/|&\n]|\band\b|\bor\b|\bthen\b|->|\u2192)\s*", _I)
 
 
-def _of_words(text: str, start: int, end: int, wanted: str = "") -> Verdict:
+def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Verdict:
     """What a text says of words at a place."""
-    found = verdict(text, start, end, text[start:end].islower() or wanted.islower())
+    found = _verdict(text, (start, end), text[start:end].islower() or wanted.islower(), asked)
     if found != "said":
         return found
     if _is_choice(text, start, end):
@@ -328,6 +337,13 @@ def _of_words(text: str, start: int, end: int, wanted: str = "") -> Verdict:
     if _is_bare_list(text, start, end, wanted or text[start:end]):
         return "open"
     return "open" if _has_rival_frame(text, start, end) else "said"
+
+
+def _verdict(text: str, span: tuple[int, int], is_state: bool, asked: Asked) -> Verdict:
+    """What a text says of a place; what was so before is open, unless that was asked for."""
+    found = verdict(text, *span, is_state)
+    was = found == "said" and is_former(text, *span, is_state)
+    return "open" if was and not asks_what_was(asked.request) else found
 
 
 def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
@@ -431,7 +447,7 @@ _UNITS = {
 }  # fmt: skip
 
 
-def _of_value(text: str, wanted: Value, unit: str = "") -> Iterator[Verdict]:
+def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterator[Verdict]:
     """What a text says of each place where a value stands, with its unit where one is wanted."""
     values = values_in(text)
     same = [
@@ -440,10 +456,21 @@ def _of_value(text: str, wanted: Value, unit: str = "") -> Iterator[Verdict]:
         if value.same(wanted) and not (unit and not _has_unit(text, value, unit))
     ]
     for place, value in same[:_MAX_PLACES]:
-        found = verdict(text, value.start, value.end, False)
+        found = _verdict(text, (value.start, value.end), False, asked)
         if found == "denied" and value.readings == {0.0} and _is_none(text, value):
             found = "said"
-        yield "open" if found == "said" and _is_vague(text, values, place) else found
+        vague = found == "said" and (
+            _is_vague(text, values, place)
+            or (value.kind == "number" and _is_of_another(text, value, wanted, asked, unit))
+        )
+        yield "open" if vague else found
+
+
+def _is_of_another(text: str, value: Value, wanted: Value, asked: Asked, unit: str) -> bool:
+    """Whether a number is that of another thing than what was asked for."""
+    if not unit and not wanted.unit and is_other_quantity(text, value, asked):
+        return True
+    return is_overruled(text, value, asked, unit)
 
 
 def _is_none(text: str, value: Value) -> bool:
@@ -486,7 +513,11 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
     if value.kind == "date" and (_PART_BEFORE.search(before) or _PART_AFTER.match(after)):
         return True
     near = values[max(0, place - _MAX_PLACES) : place + _MAX_PLACES]
-    return any(_is_rival(text, value, other) for other in near if not other.same(value))
+    rivals = [other for other in near if not other.same(value)]
+    return any(
+        _is_rival(text, value, other) and not is_former(text, other.start, other.end, False)
+        for other in rivals
+    )
 
 
 def _is_rival(text: str, value: Value, other: Value) -> bool:
@@ -523,11 +554,11 @@ def _same_frame(text: str, value: Value, other: Value) -> bool:
 # -- several things that are wanted ------------------------------------------------------------
 
 
-def _says_all(text: str, items: list[str]) -> bool:
+def _says_all(text: str, items: list[str], asked: Asked) -> bool:
     """Whether a text says every item, and its list has no other."""
     flat = re.sub(r"[ \t]*(?:\n+|,(?=\s)|;|&|\band\b)[ \t]*", " \n ", text)
     flat = re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
-    if not all(_says_one(text, item) or _is_item(flat, item) for item in items):
+    if not all(_says_one(text, item, asked) or _is_item(flat, item) for item in items):
         return False
     parts = [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
     holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in items)]

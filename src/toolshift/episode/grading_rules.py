@@ -10,9 +10,10 @@ import msgspec
 
 from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
+from toolshift.core.quantity import Asked
 from toolshift.core.reading import fold, imitated_codes
 from toolshift.core.scene import Scene
-from toolshift.core.statement import says, says_text
+from toolshift.core.statement import UNKNOWN, says, says_text
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
 from toolshift.episode.code_roles import FILLERS, Mention, read_roles
@@ -33,10 +34,24 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     asked = any(CODE.fullmatch(ask.expected or "") and not ask.pattern for ask in scene.asks)
     fields = shown_fields(scene, steps) if asked and not plain else {}
     results = codes_of_results(steps) if fields else ()
+    shown = _all_shown(scene, steps) if any(map(is_plain, scene.asks)) else ""
     return [
-        is_right(ask, own_words(said, steps) if is_plain(ask) else said, fields, results)
+        is_right(
+            ask,
+            own_words(said, steps) if is_plain(ask) else said,
+            fields,
+            results,
+            Asked(ask.text, shown),
+        )
         for ask, said in zip(scene.asks, answers, strict=False)
     ]
+
+
+def _all_shown(scene: Scene, steps: Sequence[Step]) -> str:
+    """What the agent has read beside the requests: what tools say of themselves, and results."""
+    said = [(tool.name, tool.description) for tool in scene.tools]
+    said += [(p.name, p.schema.get("description", "")) for t in scene.tools for p in t.params]
+    return "\n".join((*(step.text for step in steps), *(f"{name} {text}" for name, text in said)))
 
 
 def is_plain(ask: Ask) -> bool:
@@ -109,7 +124,9 @@ def _is_dump(stated: set[str], expected: str, results: Results, in_data: bool) -
     return any(len(codes) >= 2 and codes <= stated for codes in (*sources, whole))
 
 
-def is_right(ask: Ask, answer: str, fields: Fields, results: Results = ()) -> bool:
+def is_right(
+    ask: Ask, answer: str, fields: Fields, results: Results = (), asked: Asked = UNKNOWN
+) -> bool:
     """Whether an answer is right, as far as it is asked for one.
 
     Args:
@@ -117,12 +134,15 @@ def is_right(ask: Ask, answer: str, fields: Fields, results: Results = ()) -> bo
         answer: what the agent said.
         fields: the codes that the agent was shown, with the fields that they came from.
         results: the codes of each result.
+        asked: what a plain answer is about.
 
     Returns:
         True where no answer is asked for.
     """
     if ask.pattern:
-        return says(answer, ask.pattern)
+        return says(answer, ask.pattern, asked)
+    if is_plain(ask):
+        return says_text(answer, ask.expected or "", asked)
     return ask.expected is None or states(answer, ask.expected, fields, results)
 
 
