@@ -11,6 +11,7 @@ from adapt.test_changes import FIND, SAVE, TEXT, tool
 
 import toolshift
 from toolshift.adapt.layer import PARTS, Intervention, interventions
+from toolshift.adapt.lessons import Lessons
 from toolshift.adapt.lock import lock_shown, lock_tools
 from toolshift.agents.catalog import make_agent
 from toolshift.core.calls import ToolCall
@@ -250,4 +251,145 @@ def test_what_cannot_be_wrapped_and_unknown_parts_are_refused_in_one_sentence() 
         toolshift.adapt(make_agent("parrots"), lock=lock_tools([FIND]))
     with pytest.raises(UsageError, match="did you mean retries"):
         toolshift.adapt(_Scripted(), lock=lock_tools([FIND, SAVE]), without=["retry"])
-    assert set(PARTS) == {"names", "parameters", "results", "redirects", "retries", "loops"}
+    assert set(PARTS) == {
+        *("names", "parameters", "results", "redirects", "retries", "pages", "loops"),
+        *("evidence", "lessons"),
+    }
+
+
+class _Says:
+    """An agent that says these replies in turn, whatever it is shown."""
+
+    name = "says"
+
+    def __init__(self, *calls: tuple[str, dict[str, Any]]) -> None:
+        self.left = [*calls]
+        self.heard: list[Any] = []
+
+    def reply(self, turn: Turn) -> Reply:
+        self.heard.append(turn.messages)
+        return Reply(calls=(ToolCall(*self.left.pop(0)),))
+
+
+def redirected(*later: tuple[str, dict[str, Any]]) -> tuple[list[dict[str, Any]], _Says, Any]:
+    """A conversation in which the layer has made a write of another tool in place of a failed one.
+
+    Returns:
+        The messages, the agent with what it says later, and the agent in its layer.
+    """
+    said = failing(*PAID, "pay_bill moved: use settle.")
+    inner = _Says(*later)
+    agent = toolshift.adapt(inner, lock=lock_tools([PAY]))
+    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
+    assert reply.calls[0].name == "settle"
+    second = called("settle", PAID[1])
+    second["tool_calls"][0]["id"] = "c9"
+    said += [
+        {**second, "content": reply.text},
+        {"role": "tool", "tool_call_id": "c9", "content": '{"ref":7}'},
+    ]
+    return said, inner, agent
+
+
+def test_a_write_that_the_layer_has_made_is_not_repeated_by_the_agent_unasked() -> None:
+    ending = (FINAL_ANSWER, {"answer": "7"})
+    said, inner, agent = redirected(("settle", PAID[1]), ending)
+    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
+    assert reply.calls[0].name == FINAL_ANSWER
+    assert "has been made already" in inner.heard[-1][-1]["content"]
+    said, inner, agent = redirected(("settle", PAID[1]), ("settle", PAID[1]))
+    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
+    assert reply.calls[0].name == "settle"  # it wants it twice
+    assert [
+        each.part for each in interventions([{"role": "assistant", "content": reply.text}])
+    ] == ["redirects"]
+
+
+def test_a_write_that_the_agent_has_made_itself_is_not_made_again() -> None:
+    said = failing(*PAID, "pay_bill moved: use settle.")
+    both = said[1]["tool_calls"] + called("settle", PAID[1])["tool_calls"]
+    both[1]["id"] = "c9"
+    said[1]["tool_calls"] = both
+    said.append({"role": "tool", "tool_call_id": "c9", "content": '{"ref":7}'})
+    agent = toolshift.adapt(_Says((FINAL_ANSWER, {"answer": "7"})), lock=lock_tools([PAY]))
+    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
+    assert reply.calls[0].name == FINAL_ANSWER
+
+
+def test_an_ending_without_evidence_is_asked_about_once_and_may_be_insisted_on() -> None:
+    refusal = ("refuse", {"reason": "service_failure"})
+    inner = _Says(refusal, RATED)
+    agent = toolshift.adapt(inner, lock=lock_tools([RATE]))
+    said: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
+    reply = agent.reply(Turn(said, today(RATE)))
+    assert reply.calls[0].name == "get_rate"
+    (done,) = interventions([{"role": "assistant", "content": reply.text}])
+    assert (done.part, done.asked.tool, done.made.tool) == ("evidence", "refuse", "get_rate")
+    said += [
+        {**called(*RATED), "content": reply.text},
+        {"role": "tool", "tool_call_id": "a", "content": "{}"},
+    ]
+    inner.left = [refusal]
+    assert agent.reply(Turn(said, today(RATE))).calls[0].name == "refuse"  # not asked again
+    assert len(inner.heard) == 3
+    for parts in ({"without": ["evidence"]}, {}):
+        inner = _Says(refusal, refusal)
+        agent = toolshift.adapt(inner, lock=lock_tools([RATE]), **parts)
+        assert agent.reply(Turn(said[:1], today(RATE))).calls[0].name == "refuse"
+        assert len(inner.heard) == (1 if parts else 2)
+
+
+def test_the_next_page_is_read_of_a_tool_that_only_reads() -> None:
+    token = {"type": "string", "description": "Where the next page starts"}
+    rates = {**tool("list_rates", "Rates of a day", day=TEXT), **READS}
+    paged = {**rates, "inputSchema": {**rates["inputSchema"]}}
+    paged["inputSchema"] = {
+        **rates["inputSchema"],
+        "properties": {**rates["inputSchema"]["properties"], "token": token},
+    }
+    said = failing("list_rates", {"day": "1"}, "")
+    said[-1]["content"] = "[1]\nNotice: More follows, pass token t2."
+    agent = toolshift.adapt(inner := _Says((FINAL_ANSWER, {"answer": "x"})), lock_tools([rates]))
+    reply = agent.reply(Turn(said, today(paged)))
+    assert reply.calls[0].arguments == {"day": "1", "token": "t2"}  # type: ignore[union-attr]
+    second = called("list_rates", {"day": "1", "token": "t2"})
+    second["tool_calls"][0]["id"] = "c9"
+    said += [
+        {**second, "content": reply.text},
+        {"role": "tool", "tool_call_id": "c9", "content": "[2]"},
+    ]
+    agent.reply(Turn(said, today(paged)))
+    assert inner.heard[-1][-1]["content"] == "[1,2]"
+    assert len(inner.heard[-1]) == 3
+    for lock, given in ((rates, {"day": "1", "limit": 1}), (without_hints(rates), {"day": "1"})):
+        said = failing("list_rates", given, "")
+        said[-1]["content"] = "[1]\nNotice: More follows, pass token t2."
+        agent = toolshift.adapt(_Says((FINAL_ANSWER, {"answer": "x"})), lock_tools([lock]))
+        assert agent.reply(Turn(said, today(paged))).calls[0].name == FINAL_ANSWER
+
+
+def without_hints(document: dict[str, Any]) -> dict[str, Any]:
+    """The tool as one of which nothing says that it only reads."""
+    bare = {key: value for key, value in document.items() if key != "annotations"}
+    return {**bare, "name": "list_rates", "description": "Save the rates of a day"}
+
+
+def test_what_one_conversation_taught_is_put_before_the_next_and_stands_in_the_trace() -> None:
+    lessons = Lessons()
+    other = renamed(RATE, "fetch_rate", "Today's numbers for currencies")
+    ending = (FINAL_ANSWER, {"answer": "7"})
+    agent = toolshift.adapt(_Says(ending), lock_tools([RATE]), lessons=lessons)
+    said = failing(*RATED, "Unknown tool get_rate.")
+    said += failing("fetch_rate", RATED[1], "")[1:]
+    said[-2]["tool_calls"][0]["id"] = said[-1]["tool_call_id"] = "c7"
+    said[-1]["content"] = '{"rate":7}'
+    agent.reply(Turn(said, today(other)))
+    for parts, told in (({}, True), ({"without": ["lessons"]}, False)):
+        inner = _Says(("fetch_rate", RATED[1]))
+        agent = toolshift.adapt(inner, lock_tools([RATE]), lessons=lessons, **parts)
+        begin = [{"role": "system", "content": "Help."}, {"role": "user", "content": "?"}]
+        reply = agent.reply(Turn(begin, today(other)))
+        assert ("fetch_rate(currency, day) worked" in inner.heard[0][0]["content"]) == told
+        noted = interventions([{"role": "assistant", "content": reply.text}])
+        assert [each.part for each in noted] == (["lessons"] if told else [])
+        assert agent.concurrency == 1

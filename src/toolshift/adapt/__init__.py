@@ -8,6 +8,11 @@ other_locks.py  the locks of other tools
 successors.py  which of today's tools certainly stands for a locked one
 repair.py    calls by names of the lock, as they have to be made today
 results.py   results as the lock declares them
+effects.py   what tools say of their effect, and where two of them contradict each other
+conversation.py  a conversation as the agent is shown it, and what the layer did in it
+paging.py    lists that come in pages
+evidence.py  what a refusal or a claim of success rests on
+lessons.py   a small memory across conversations: what failed, and what then worked
 errors_said.py  what a failed result says: try again, never again, or use another tool
 layer.py     `adapt`: a layer around any agent that undoes drift
 sources.py   where tools and calls come from: servers, documents, traces, run folders

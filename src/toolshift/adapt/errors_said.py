@@ -23,7 +23,13 @@ _NEVER = re.compile(
 )
 _UNSURE = re.compile(
     r"\b(time[d-]? ?out|may have|might have|unknown (state|outcome)|in progress|pending|"
-    r"partial\w*)\b",
+    r"partial\w*|already|duplicate\w*|(being|is|was|been) (processed|handled|carried out|executed|"
+    r"completed|accepted|queued)|accepted|queued|processing)\b",
+    re.IGNORECASE,
+)
+_BARRED = re.compile(
+    r"\b(permission\w*|not permitted|not allowed|may not|denied|forbidden|unauthori[sz]ed|admin\w*|"
+    r"privilege\w*|only for|scope|role)\b",
     re.IGNORECASE,
 )
 _NEGATED = re.compile(
@@ -102,8 +108,11 @@ def named_tool(failure: str, tools: Iterable[str]) -> str:
         tools: names to look for.
 
     Returns:
-        Its name; "" where there is none, or more than one.
+        Its name; "" where there is none, or more than one, or where the failure is one of rights:
+        then another tool is no way on but a way round.
     """
+    if _BARRED.search(failure):
+        return ""
     found = [
         (name, hit)
         for name in tools

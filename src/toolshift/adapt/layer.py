@@ -12,42 +12,53 @@ parameters   arguments go under the names that parameters have today, where that
 results      what comes back is shown to the agent in the form that the lock declares
 redirects    a failed call is made of the tool that the failure names
 retries      a call that failed or lacks values is made again, if it only reads or is idempotent
+pages        the next page of a list is read, if the tool only reads
 loops        an agent that repeats a failing call is told what was learned, and asked once more
+evidence     an agent that refuses or claims success with nothing to show for it is asked once more
+lessons      what failed in earlier conversations, and what then worked, is put before the agent
 
-The layer keeps nothing between turns. What it did to a call stands, as JSON behind `[adapted]`, in
-the text of the message that makes the call; the agent itself is shown the conversation as if the
-call had been made as it spoke it. So every intervention is in the trace, with its evidence.
+The layer keeps nothing between turns, lessons apart. What it did to a call stands, as JSON behind
+`[adapted]`, in the text of the message that makes the call; the agent itself is shown the
+conversation as if the call had been made as it spoke it. So every intervention is in the trace,
+with its evidence. Only where a conversation ends with the reply is `record` alone told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from toolshift.adapt.calls import RecordedCall
-from toolshift.adapt.errors_said import (
-    failure_of,
-    incomplete_of,
-    may_have_happened,
-    named_tool,
-    says_again,
+from toolshift.adapt.conversation import (
+    MARK,
+    PROMPT,
+    Conversation,
+    MadeCall,
+    interventions,
+    noted,
+    read_conversation,
 )
+from toolshift.adapt.effects import adds_effect, only_reads, opposed
+from toolshift.adapt.errors_said import incomplete_of, may_have_happened, named_tool, says_again
+from toolshift.adapt.evidence import question_of, unsupported
+from toolshift.adapt.lessons import Lessons
 from toolshift.adapt.lock import Lock
+from toolshift.adapt.paging import MAX_PAGES, chooses_page, is_list, next_page
 from toolshift.adapt.repair import Intervention, Repairer
 from toolshift.adapt.results import restored
-from toolshift.adapt.successors import only_reads, opposed
 from toolshift.agents.catalog import contestants
 from toolshift.agents.kind import AgentLike
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
+from toolshift.core.form import NOTICE
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.episode.contract import Agent, Releases, finished
 from toolshift.interop.tools import Source
+
+__all__ = ["MARK", "PARTS", "AdaptedAgent", "Intervention", "adapt", "interventions"]
 
 PARTS: Mapping[str, str] = {
     "names": "a tool that has another name today is called by that name",
@@ -55,69 +66,17 @@ PARTS: Mapping[str, str] = {
     "results": "results are shown in the form that the lock declares",
     "redirects": "a failed call is made of the tool that the failure names",
     "retries": "a call that only reads or is idempotent is made again where that is said to help",
+    "pages": "the next page of a list is read, if the tool only reads",
     "loops": "an agent that repeats a failing call is told what was learned",
+    "evidence": "an ending with nothing to show for it is asked for evidence, once",
+    "lessons": "what failed earlier, and what then worked, is put before the agent",
 }
-MARK = "[adapted] "
 MAX_RETRIES = 3
 FAILED_ALIKE, FAILED_PASSING = 2, 5
 """How often the same call may fail before a loop is seen: where no tool takes it, and elsewhere."""
 
 
-class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What stands behind the mark: the interventions, and the agent's own words."""
-
-    done: tuple[Intervention, ...]
-    said: str = ""
-
-
-def interventions(messages: Iterable[Mapping[str, Any]]) -> list[Intervention]:
-    """What a layer did in a conversation.
-
-    Args:
-        messages: in the OpenAI format.
-
-    Returns:
-        The interventions on calls, in their order.
-    """
-    notes = (_note_of(message) for message in messages)
-    return [each for note in notes if note is not None for each in note.done]
-
-
-def _note_of(message: Mapping[str, Any]) -> _Note | None:
-    content = message.get("content")
-    if message.get("role") != "assistant" or not isinstance(content, str):
-        return None
-    if not content.startswith(MARK):
-        return None
-    return _read_note(content)
-
-
-@lru_cache(maxsize=1024)
-def _read_note(content: str) -> _Note | None:
-    try:
-        return msgspec.json.decode(content.removeprefix(MARK), type=_Note)
-    except msgspec.MsgspecError:
-        return None
-
-
-@dataclass(frozen=True)
-class _Made:
-    """A call of the last turn: its id, as it was asked and made, and what came back."""
-
-    id: str
-    asked: RecordedCall
-    made: RecordedCall
-    text: str
-
-
-@dataclass
-class _Talk:
-    """A conversation, as the agent is shown it and as it was."""
-
-    shown: list[dict[str, Any]]
-    last: list[_Made]
-    failed: list[tuple[RecordedCall, str]]
-    retries: int
+Tools = Mapping[str, Mapping[str, Any]]
 
 
 def adapt(
@@ -126,6 +85,7 @@ def adapt(
     only: Iterable[str] | None = None,
     without: Iterable[str] = (),
     record: Callable[[Intervention], None] = lambda done: None,
+    lessons: Lessons | None = None,
 ) -> AdaptedAgent:
     """Puts a layer around an agent that undoes drift where that is certain.
 
@@ -137,6 +97,8 @@ def adapt(
         only: the parts that act (`PARTS`); all where None.
         without: parts that do not act.
         record: told of each intervention when it is made.
+        lessons: a memory across conversations (`adapt.lessons.Lessons`), which this agent reads
+            and adds to; none where None. Conversations are then played one after another.
 
     Returns:
         An agent of the same name with "+adapt" behind it.
@@ -151,7 +113,7 @@ def adapt(
             f"agent {contestant.name} drives its episode itself: adapt takes agents that "
             "answer turns (a function of messages and tools, or an object with reply(turn))"
         )
-    return AdaptedAgent(contestant.agent, lock, frozenset(parts), record)
+    return AdaptedAgent(contestant.agent, lock, frozenset(parts), record, lessons)
 
 
 def _chosen(names: Iterable[str]) -> set[str]:
@@ -170,6 +132,7 @@ class AdaptedAgent:
         lock: the tools as it knows them.
         parts: what the layer does.
         record: told of each intervention.
+        lessons: the memory across conversations, if there is one.
     """
 
     def __init__(
@@ -178,10 +141,12 @@ class AdaptedAgent:
         lock: Lock,
         parts: frozenset[str],
         record: Callable[[Intervention], None],
+        lessons: Lessons | None = None,
     ) -> None:
         self.inner, self.lock, self.parts, self.record = inner, lock, parts, record
         self.name = f"{inner.name}+adapt"
-        self.concurrency = int(getattr(inner, "concurrency", 1))
+        self.lessons = lessons if "lessons" in parts else None
+        self.concurrency = 1 if self.lessons else int(getattr(inner, "concurrency", 1))
         self.settings = {"lock": lock.hash, "parts": sorted(parts)}
         self._repairer = Repairer(lock, parts)
         self._before = self._repairer.before
@@ -202,90 +167,51 @@ class AdaptedAgent:
             The reply, with a note where the layer has changed it.
         """
         tools = {t["function"]["name"]: t["function"] for t in turn.tools}
-        talk = self._read(turn.messages)
+        talk = read_conversation(turn.messages, self._in_form)
+        told = self._lessons_told(talk, tools) if self.lessons is not None else ()
         own = self._own_call(talk, tools) if talk.last else None
         if own is not None:
             self.record(own)
-            return _noted(Reply(calls=(ToolCall(own.made.tool, own.made.arguments),)), (own,))
+            return noted(Reply(calls=(ToolCall(own.made.tool, own.made.arguments),)), (own,))
         reply = self._asked(talk.shown, turn)
-        if "loops" in self.parts and talk.failed:
-            reply = self._without_loop(reply, talk, turn, tools)
-        return self._repaired(reply, tools)
+        held = self._held_back(reply, talk, tools)
+        if held is not None:
+            text = held.evidence
+            reply = self._asked([*talk.shown, {"role": "user", "content": text}], turn)
+            held = msgspec.structs.replace(held, made=_first(reply))
+            self.record(held)
+            told = (*told, held)
+        return self._repaired(reply, tools, told)
 
     def _asked(self, messages: Sequence[dict[str, Any]], turn: Turn) -> Reply:
-        return Reply.of(finished(self.inner.reply(Turn(messages, turn.tools))))
+        said = finished(self.inner.reply(Turn(messages, turn.tools)))
+        return said if isinstance(said, Reply) and _is_read(said) else Reply.of(said)
 
     # -- what has been said ------------------------------------------------------------------------
 
-    def _read(self, messages: Sequence[dict[str, Any]]) -> _Talk:
-        talk = _Talk([], [], [], 0)
-        made: dict[str, _Made] = {}
-        hidden: dict[str, str] = {}  # the id of a call of ours to that of the call it stands for
-        for message in messages:
-            role = message.get("role")
-            if role == "assistant" and message.get("tool_calls"):
-                self._spoken(message, talk, made, hidden)
-            elif role == "tool" and message.get("tool_call_id") in made:
-                self._answered(message, talk, made, hidden)
-            else:
-                talk.shown.append(message)
-                talk.last = []
-        return talk
-
-    def _spoken(
-        self,
-        message: dict[str, Any],
-        talk: _Talk,
-        made: dict[str, _Made],
-        hidden: dict[str, str],
-    ) -> None:
-        """Takes up a message of the agent, with the calls as it spoke them."""
-        note = _note_of(message)
-        done = {each.place: each for each in note.done} if note else {}
-        talk.last, shown = [], []
-        for place, raw in enumerate(message["tool_calls"]):
-            function = raw["function"]
-            call = RecordedCall(function["name"], _arguments(function.get("arguments")))
-            each = done.get(place)
-            asked = each.asked if each else call
-            made[raw["id"]] = _Made(raw["id"], asked, call, "")
-            if each is not None and each.answers:
-                hidden[raw["id"]] = hidden.get(each.answers, each.answers)
-                talk.retries = talk.retries + 1 if each.part == "retries" else talk.retries
-                continue
-            talk.retries = 0
-            shown.append(_as_asked(raw, asked) if each else raw)
-        if shown:
-            said = {"content": note.said} if note else {}
-            talk.shown.append({**message, **said, "tool_calls": shown} if note else message)
-
-    def _answered(
-        self,
-        message: dict[str, Any],
-        talk: _Talk,
-        made: dict[str, _Made],
-        hidden: Mapping[str, str],
-    ) -> None:
-        """Takes up a result, in the form of the lock, in the place of the call that it is for."""
-        call_id, text = message["tool_call_id"], str(message.get("content") or "")
-        call = made[call_id]
-        talk.last.append(_Made(call_id, call.asked, call.made, text))
-        if failure := failure_of(text):
-            talk.failed.append((call.asked, failure))
+    def _lessons_told(self, talk: Conversation, tools: Tools) -> tuple[Intervention, ...]:
+        """Learns from the conversation, and puts the lessons of earlier ones before the agent."""
+        assert self.lessons is not None
+        own = {name: tool for name, tool in tools.items() if name not in PROTOCOL_NAMES}
+        if not talk.begun:
+            self.lessons.begin()
+        self.lessons.learn(talk.made, own)
+        text = self.lessons.text(own)
+        if not text:
+            return ()
+        first = talk.shown[0] if talk.shown else {}
+        if first.get("role") == "system" and isinstance(first.get("content"), str):
+            talk.shown[0] = {**first, "content": f"{first['content']}\n\n{text}"}
         else:
-            talk.failed.clear()
-            text = self._in_form(text, call)
-        if call_id not in hidden:
-            talk.shown.append(
-                message if text is message.get("content") else {**message, "content": text}
-            )
-            return
-        for place in range(len(talk.shown) - 1, -1, -1):
-            if talk.shown[place].get("tool_call_id") == hidden[call_id]:
-                talk.shown[place] = {**talk.shown[place], "content": text}
-                return
+            talk.shown.insert(0, {"role": "system", "content": text})
+        if talk.begun:
+            return ()
+        nothing = RecordedCall("")
+        told = Intervention("lessons", text, nothing, nothing, place=PROMPT)
+        self.record(told)
+        return (told,)
 
-    def _in_form(self, text: str, call: _Made) -> str:
+    def _in_form(self, text: str, call: MadeCall) -> str:
         if "results" not in self.parts:
             return text
         source = self._before.sources.get(call.asked.tool)
@@ -300,24 +226,23 @@ class AdaptedAgent:
 
     # -- calls of the layer's own ------------------------------------------------------------------
 
-    def _own_call(self, talk: _Talk, tools: Mapping[str, Mapping[str, Any]]) -> Intervention | None:
-        """The call that a failed result of the last turn asks for, where that is safe."""
-        for call in talk.last:
+    def _own_call(self, talk: Conversation, tools: Tools) -> Intervention | None:
+        """The call that a result of the last turn asks for, where that is safe."""
+        for call in talk.last_made:
             if call.made.tool in PROTOCOL_NAMES:
                 continue
-            failure = failure_of(call.text)
-            found = self._redirect(call, failure, tools) if failure else None
-            why = failure or incomplete_of(call.text)
+            found = self._redirect(call, talk, tools) if call.failure else None
+            why = call.failure or incomplete_of(call.text)
             found = found or (self._retry(call, why, tools, talk) if why else None)
+            found = found or self._page(call, talk, tools)
             if found is not None:
                 return found
         return None
 
-    def _redirect(
-        self, call: _Made, failure: str, tools: Mapping[str, Mapping[str, Any]]
-    ) -> Intervention | None:
+    def _redirect(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
         if "redirects" not in self.parts or call.asked != call.made:
             return None
+        failure = call.failure
         others = (name for name in tools if name != call.made.tool and name not in PROTOCOL_NAMES)
         target = named_tool(failure, others)
         was = self._before.sources.get(call.asked.tool)
@@ -329,13 +254,13 @@ class AdaptedAgent:
         made = RecordedCall(target, call.made.arguments)
         if opposed(was, now) or checker.fault(made)[1]:
             return None
-        told, said = was.tool.description, now.tool.description
+        told, said = was.tool.description.rstrip("."), now.tool.description
+        says_all = bool(told) and said.startswith(told) and not adds_effect(said[len(told) :])
         if only_reads(was):
-            safe = only_reads(now) or (bool(told) and said.startswith(told.rstrip(".")))
+            safe = only_reads(now) or says_all
         else:
-            safe = (
-                bool(told) and said.startswith(told.rstrip(".")) and not may_have_happened(failure)
-            )
+            again = any(each.made == made and not each.failure for each in talk.made)
+            safe = says_all and not may_have_happened(failure) and not again
         if not safe:
             return None
         why = f'the failure names {target}: "{failure[:200]}"'
@@ -343,12 +268,13 @@ class AdaptedAgent:
 
     def _retry(
         self,
-        call: _Made,
+        call: MadeCall,
         failure: str,
-        tools: Mapping[str, Mapping[str, Any]],
-        talk: _Talk,
+        tools: Tools,
+        talk: Conversation,
     ) -> Intervention | None:
-        if "retries" not in self.parts or talk.retries >= MAX_RETRIES or not says_again(failure):
+        spent = talk.own.get("retries", 0) >= MAX_RETRIES
+        if "retries" not in self.parts or spent or not says_again(failure):
             return None
         world = self._repairer.today(tools) if call.made.tool in tools else None
         source = world[0].origin(call.made.tool) if world else None
@@ -358,10 +284,36 @@ class AdaptedAgent:
         why = f'the call {kind}, and the server says: "{failure[:200]}"'
         return Intervention("retries", why, call.asked, call.made, call.id)
 
+    def _page(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
+        """The call that brings the next page of a list, of a tool that only reads."""
+        if "pages" not in self.parts or call.failure or NOTICE not in call.text:
+            return None
+        own = call.part == "pages"
+        if talk.own.get("pages", 0) >= MAX_PAGES or (
+            not own and chooses_page(call.asked.arguments)
+        ):
+            return None
+        world = self._repairer.today(tools) if call.made.tool in tools else None
+        source = world[0].origin(call.made.tool) if world else None
+        if world is None or source is None or not only_reads(source):
+            return None
+        if not is_list(self._in_form(call.text, call)):
+            return None
+        today, checker = world
+        known = {param.name: param for param in today.after.sources[call.made.tool].tool.params}
+        found = next_page(call.text, known)
+        if found is None:
+            return None
+        made = RecordedCall(call.made.tool, {**call.made.arguments, found[0]: found[1]})
+        if made == call.made or checker.fault(made)[1]:
+            return None
+        why = f'the call only reads, and the server says: "{_notice(call.text)[:200]}"'
+        return Intervention("pages", why, call.asked, made, call.id)
+
     # -- calls of the agent ------------------------------------------------------------------------
 
-    def _repaired(self, reply: Reply, tools: Mapping[str, Mapping[str, Any]]) -> Reply:
-        done = []
+    def _repaired(self, reply: Reply, tools: Tools, told: tuple[Intervention, ...]) -> Reply:
+        done = list(told)
         calls = list(reply.calls)
         for place, call in enumerate(calls):
             if not isinstance(call, ToolCall) or call.name in PROTOCOL_NAMES:
@@ -371,51 +323,86 @@ class AdaptedAgent:
                 done.append(msgspec.structs.replace(found, place=place))
                 calls[place] = ToolCall(found.made.tool, found.made.arguments, call.id)
                 self.record(done[-1])
-        if not done or calls[0].name in PROTOCOL_NAMES:
+        if not done or not calls or calls[0].name in PROTOCOL_NAMES:
             return reply
-        return _noted(msgspec.structs.replace(reply, calls=tuple(calls)), tuple(done))
+        return noted(msgspec.structs.replace(reply, calls=tuple(calls)), tuple(done))
 
-    def _without_loop(
-        self, reply: Reply, talk: _Talk, turn: Turn, tools: Mapping[str, Mapping[str, Any]]
-    ) -> Reply:
-        """The reply, or the next one where it is a call that has failed again and again."""
+    def _held_back(self, reply: Reply, talk: Conversation, tools: Tools) -> Intervention | None:
+        """What the agent is told in place of a reply: evidence is what it is told."""
+        found: dict[str, str] = {}
+        if talk.failed and "loops" in self.parts:
+            found["loops"] = self._loop(reply, talk, tools)
+        if "redirects" in self.parts:
+            found["redirects"] = _done_already(reply, talk)
+        ends = not reply.calls or reply.calls[0].name in PROTOCOL_NAMES
+        if ends and "evidence" in self.parts and "evidence" not in talk.prompted:
+            missing = (name for name in self._before.sources if name not in tools)
+            lacks = unsupported(reply, talk, missing)
+            found["evidence"] = question_of(lacks, reply) if lacks else ""
+        for part, text in found.items():
+            if text:
+                call = _first(reply)
+                return Intervention(part, text, call, call, place=PROMPT)
+        return None
+
+    def _loop(self, reply: Reply, talk: Conversation, tools: Tools) -> str:
+        """What was learned, where a reply is a call that has failed again and again."""
         first = reply.calls[0] if len(reply.calls) == 1 else None
         if not isinstance(first, ToolCall):
-            return reply
+            return ""
         call = RecordedCall(first.name, first.arguments)
         failures = [failure for asked, failure in talk.failed if asked == call]
         if len(failures) < FAILED_ALIKE:
-            return reply
+            return ""
         world = self._repairer.today(tools)
         hopeless = world is None or bool(world[1].fault(call)[1])
         if not hopeless and len(failures) < FAILED_PASSING:
-            return reply
+            return ""
         there = "" if call.tool in tools else " There is no tool of this name today."
-        text = (
+        return (
             f"The same call of {call.tool} has failed {len(failures)} times, last with: "
             f'"{failures[-1][:300]}".{there} Do not repeat it: use another tool, other '
             "arguments, or say that the request cannot be fulfilled."
         )
-        self.record(Intervention("loops", text, call, call))
-        return self._asked([*talk.shown, {"role": "user", "content": text}], turn)
 
 
-def _noted(reply: Reply, done: tuple[Intervention, ...]) -> Reply:
-    note = msgspec.json.encode(_Note(done, reply.text)).decode()
-    return msgspec.structs.replace(reply, text=f"{MARK}{note}")
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
-def _as_asked(raw: Mapping[str, Any], asked: RecordedCall) -> dict[str, Any]:
-    spoken = {"name": asked.tool, "arguments": msgspec.json.encode(asked.arguments).decode()}
-    return {**raw, "function": spoken}
+def _is_read(reply: Reply) -> bool:
+    """Whether the calls of a reply need not be read again here; an episode does so anyhow."""
+    return all(
+        type(call) is ToolCall and all(type(value) in _PLAIN for value in call.arguments.values())
+        for call in reply.calls
+    )
 
 
-def _arguments(given: Any) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(given) if isinstance(given, str) else given
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _first(reply: Reply) -> RecordedCall:
+    """The first call of a reply; one without a name where there is none."""
+    call = reply.calls[0] if reply.calls else None
+    if not isinstance(call, ToolCall):
+        return RecordedCall(call.name if call else "")
+    return RecordedCall(call.name, call.arguments)
+
+
+def _done_already(reply: Reply, talk: Conversation) -> str:
+    """What the agent is told where it makes a call that the layer has just made in its place."""
+    done = [each for each in talk.made if each.part == "redirects" and not each.failure]
+    if not done or "redirects" in talk.prompted:
+        return ""
+    for call in (each for each in reply.calls if isinstance(each, ToolCall)):
+        for each in done:
+            if each.made == RecordedCall(call.name, call.arguments):
+                return (
+                    f"This call of {call.name} has been made already, in place of your call of "
+                    f"{each.asked.tool}, whose result it is. Do not repeat it; go on, or make it "
+                    "again only if it is to be done twice."
+                )
+    return ""
+
+
+def _notice(text: str) -> str:
+    return text.partition(NOTICE)[2]
 
 
 def _is_idempotent(source: Source) -> bool:

@@ -25,11 +25,11 @@ class Intervention(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         part: one of `layer.PARTS`.
         evidence: why.
-        asked: the call as the agent made it.
-        made: the call as it was made instead.
+        asked: the call as the agent made it; without a name where the agent spoke or was told.
+        made: the call as it was made instead; where the agent was asked once more, its next one.
         answers: the id of the call whose failed result this call replaces; "" where the agent made
             the call in this message.
-        place: which call of the message it is.
+        place: which call of the message it is; -1 where the agent was told the evidence.
     """
 
     part: str

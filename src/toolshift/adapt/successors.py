@@ -7,48 +7,32 @@ exact   where both descriptions are the same text, no other tool has it, and the
         same but for names of parameters whose descriptions and types are the same
 close   where descriptions share most words, no other tool comes near, every argument has its place,
         and both tools say that they only read
+merged  where today's tool says word for word what two or more of the tools that are gone said,
+        takes all that each of them took and needs nothing else, and all of them only read
 
-and neither where their verbs oppose each other. A call that may write needs an exact pair.
+and none where words that only one side has oppose each other (`effects`). A call that may write
+needs an exact pair, with a description of at least three words; and where both names share a word,
+only their first words may differ, as `book_room` and `reserve_room` do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from toolshift.adapt.effects import differently_meant, only_reads, opposed, substituted
 from toolshift.core.tool import Param
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.match import alike_texts, clashing, said_effect, words
+from toolshift.shifts.release.match import alike_texts, clashing, words
 from toolshift.shifts.release.resolve import settle_tools
 
 CLOSE, CLEAR = 0.8, 0.25
 SAME_TOOL = 0.5
-_OPPOSED = (
-    ("add", "remove"),
-    ("add", "delete"),
-    ("create", "delete"),
-    ("create", "remove"),
-    ("open", "close"),
-    ("start", "stop"),
-    ("lock", "unlock"),
-    ("enable", "disable"),
-    ("grant", "revoke"),
-    ("subscribe", "unsubscribe"),
-    ("install", "uninstall"),
-    ("archive", "restore"),
-    ("book", "cancel"),
-    ("approve", "reject"),
-    ("accept", "decline"),
-    ("push", "pull"),
-    ("send", "receive"),
-    ("import", "export"),
-    ("increase", "decrease"),
-    ("deposit", "withdraw"),
-    ("attach", "detach"),
-)
+TELLING = 3
+"""Words that a description must have before a write rests on it."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +89,8 @@ class Today:
         """
         if old not in self._found:
             new = self._paired.get(old)
-            self._found[old] = self._certain(old, new) if new else None
+            found = self._certain(old, new) if new else None
+            self._found[old] = found or self._merged(old)
         return self._found[old]
 
     def origin(self, name: str) -> Source | None:
@@ -132,15 +117,33 @@ class Today:
         if not first or not second or opposed(was, now) or self._rivals(was, now):
             return None
         exact = _moved(was.tool.params, now.tool.params, exact=True) if first == second else None
-        if exact is not None:
+        reads = only_reads(was) and only_reads(now)
+        if exact is not None and (reads or _may_write(was, now)):
             said = "the description and the schema are the same, and no other tool has them"
             return Successor(new, exact, True, said)
         close = _moved(was.tool.params, now.tool.params, exact=False)
         likeness = alike_texts(first, second)
-        if close is None or likeness < CLOSE or not (only_reads(was) and only_reads(now)):
+        if close is None or likeness < CLOSE or not reads or substituted(first, second):
             return None
         said = f"descriptions share {likeness:.0%} of their words, and both tools only read"
         return Successor(new, close, False, said)
+
+    def _merged(self, old: str) -> Successor | None:
+        """The one tool that says what this one and others that are gone said, and only reads."""
+        was = self.before.sources[old]
+        if old in self.after.sources or not only_reads(was):
+            return None
+        gone = [one for name, one in self.before.sources.items() if name not in self.after.sources]
+        found = []
+        for name, now in self.after.sources.items():
+            inside = [one for one in gone if _covers(now, one)]
+            if was in inside and len(inside) > 1 and all(only_reads(one) for one in inside):
+                found.append((name, [one.tool.name for one in inside]))
+        if len(found) != 1:
+            return None
+        ((name, names),) = found
+        said = f"it says what {', '.join(names)} said, takes what they took, and all only read"
+        return Successor(name, {param.name: param.name for param in was.tool.params}, False, said)
 
     def _rivals(self, was: Source, now: Source) -> bool:
         """Whether another pair comes near to this one."""
@@ -153,6 +156,17 @@ class Today:
         )
 
 
+def _covers(now: Source, was: Source) -> bool:
+    """Whether a tool of today says and takes all that one of the lock did, and needs no more."""
+    told, said = _text(was).rstrip("."), _text(now)
+    if not told or told not in said or not only_reads(now) or opposed(was, now):
+        return False
+    mine, theirs = ({each.name: each for each in source.tool.params} for source in (was, now))
+    takes = all(name in theirs and _bare(mine[name]) == _bare(theirs[name]) for name in mine)
+    needs = {name for name, param in theirs.items() if param.required}
+    return takes and needs <= {name for name, param in mine.items() if param.required}
+
+
 def _text(source: Source) -> str:
     return " ".join(source.tool.description.split())
 
@@ -161,46 +175,15 @@ def _texts(one: Source, other: Source) -> tuple[str, str]:
     return _text(one), _text(other)
 
 
-def only_reads(source: Source) -> bool:
-    """Whether a tool says that it only reads: by its hints, or by its name with nothing against it.
-
-    Args:
-        source: the tool as its server tells of it.
-
-    Returns:
-        False where it does not say so, too.
-    """
-    effect, hinted = said_effect(source)
-    return effect == "read" and (hinted or _effect_told(source) != "write")
-
-
-def _effect_told(source: Source) -> str | None:
-    """What the description alone says of the effect."""
-    return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]
-
-
-def opposed(one: Source, other: Source) -> bool:
-    """Whether one of two tools reads and the other writes, or one undoes what the other does.
-
-    Args:
-        one: a tool.
-        other: another.
-
-    Returns:
-        True where names, hints or descriptions say so.
-    """
-    first, second = said_effect(one)[0], said_effect(other)[0]
-    told, said = _effect_told(one), _effect_told(other)
-    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+def _may_write(was: Source, now: Source) -> bool:
+    """Whether a write may rest on the text that two tools share, and on their names."""
+    if len(words(_text(was))) < TELLING:
+        return False
+    mine, theirs = words(was.tool.name), words(now.tool.name)
+    if not {*mine} & {*theirs}:
         return True
-    mine, theirs = (
-        {*words(each.tool.name), *words(each.tool.description)[:1]} for each in (one, other)
-    )
-    return any(
-        (a in mine and b in theirs) or (b in mine and a in theirs)
-        for a, b in _OPPOSED
-        if not ({a, b} <= mine and {a, b} <= theirs)
-    )
+    own, other = {*mine[1:]} - {*theirs}, {*theirs[1:]} - {*mine}
+    return not (own and other)
 
 
 def _bare(param: Param) -> dict[str, Any]:
@@ -218,7 +201,17 @@ def _same(one: Param, other: Param, exact: bool) -> bool:
     told, said = (str(each.schema.get("description") or "") for each in (one, other))
     if not told or not said or _differ(one, other):
         return False
+    if differently_meant(f"{one.name} {told}", f"{other.name} {said}"):
+        return False
     return told == said if exact else alike_texts(told, said) >= CLOSE
+
+
+def _told_otherwise(one: Param, other: Param, exact: bool) -> bool:
+    """Whether a parameter that has kept its name is said to mean something else."""
+    told, said = (str(each.schema.get("description") or "") for each in (one, other))
+    if told == said:
+        return False
+    return exact or differently_meant(told, said) or substituted(told, said)
 
 
 def _moved(olds: Sequence[Param], news: Sequence[Param], exact: bool) -> Mapping[str, str] | None:
@@ -226,6 +219,8 @@ def _moved(olds: Sequence[Param], news: Sequence[Param], exact: bool) -> Mapping
     mine, theirs = ({each.name: each for each in params} for params in (olds, news))
     kept = {name: name for name in mine if name in theirs}
     if exact and any(_differ(mine[name], theirs[name]) for name in kept):
+        return None
+    if any(_told_otherwise(mine[name], theirs[name], exact) for name in kept):
         return None
     gone = [mine[name] for name in mine if name not in kept]
     come = [theirs[name] for name in theirs if name not in kept]

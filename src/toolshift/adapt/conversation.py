@@ -1,0 +1,227 @@
+"""A conversation as the layer finds it: what was called, what came back, and what the layer did.
+
+What the layer did to a call stands, as JSON behind `[adapted]`, in the text of the message that
+makes the call. So nothing has to be kept between turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from toolshift.adapt.calls import RecordedCall
+from toolshift.adapt.errors_said import failure_of
+from toolshift.adapt.paging import joined
+from toolshift.adapt.repair import Intervention
+from toolshift.core.message import Reply
+
+MARK = "[adapted] "
+PROMPT = -1
+"""The place of an intervention that is on no call: the agent was told something."""
+
+
+class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What stands behind the mark: the interventions, and the agent's own words."""
+
+    done: tuple[Intervention, ...]
+    said: str = ""
+
+
+def interventions(messages: Iterable[Mapping[str, Any]]) -> list[Intervention]:
+    """What a layer did in a conversation.
+
+    Args:
+        messages: in the OpenAI format.
+
+    Returns:
+        The interventions that stand beside calls, in their order.
+    """
+    notes = (_note_of(message) for message in messages)
+    return [each for note in notes if note is not None for each in note.done]
+
+
+def noted(reply: Reply, done: tuple[Intervention, ...]) -> Reply:
+    """The reply with a note of what was done in its text.
+
+    Args:
+        reply: that makes calls.
+        done: to them.
+
+    Returns:
+        The reply whose text is the note; the agent's own words are in it.
+    """
+    note = msgspec.json.encode(_Note(done, reply.text)).decode()
+    return msgspec.structs.replace(reply, text=f"{MARK}{note}")
+
+
+def _note_of(message: Mapping[str, Any]) -> _Note | None:
+    content = message.get("content")
+    if message.get("role") != "assistant" or not isinstance(content, str):
+        return None
+    if not content.startswith(MARK):
+        return None
+    return _read_note(content)
+
+
+@lru_cache(maxsize=1024)
+def _read_note(content: str) -> _Note | None:
+    try:
+        return msgspec.json.decode(content.removeprefix(MARK), type=_Note)
+    except msgspec.MsgspecError:
+        return None
+
+
+class MadeCall(msgspec.Struct, frozen=True):
+    """A call of the conversation.
+
+    Attributes:
+        id: of the call.
+        asked: the call as the agent made it.
+        made: the call as it was made.
+        part: of the layer that made it by itself; "" for a call of the agent.
+        text: what came back.
+        failure: the words of the error; "" where it did not fail.
+    """
+
+    id: str
+    asked: RecordedCall
+    made: RecordedCall
+    part: str = ""
+    text: str = ""
+    failure: str = ""
+
+
+@dataclass
+class Conversation:
+    """A conversation, as the agent is shown it and as it was.
+
+    Attributes:
+        shown: the messages that the agent is shown.
+        made: every call that was answered.
+        last: how many of these belong to the last turn.
+        failed: calls as they were asked, with the failures since something last worked.
+        own: how many calls each part of the layer has made since the agent spoke.
+        request: where in `made` the last request of the user begins.
+        prompted: the parts that have told the agent something since then.
+        begun: whether the agent has spoken.
+    """
+
+    shown: list[dict[str, Any]] = field(default_factory=list)
+    made: list[MadeCall] = field(default_factory=list)
+    last: int = 0
+    failed: list[tuple[RecordedCall, str]] = field(default_factory=list)
+    own: dict[str, int] = field(default_factory=dict)
+    request: int = 0
+    prompted: set[str] = field(default_factory=set)
+    begun: bool = False
+
+    @property
+    def last_made(self) -> Sequence[MadeCall]:
+        """The calls of the last turn."""
+        return self.made[len(self.made) - self.last :] if self.last else ()
+
+
+def read_conversation(
+    messages: Sequence[dict[str, Any]], in_form: Callable[[str, MadeCall], str]
+) -> Conversation:
+    """Reads a conversation, and takes out of it what the layer did.
+
+    Args:
+        messages: in the OpenAI format.
+        in_form: a result as the agent is to be shown it, from how it came.
+
+    Returns:
+        The conversation.
+    """
+    return _Reader(in_form).read(messages)
+
+
+class _Reader:
+    def __init__(self, in_form: Callable[[str, MadeCall], str]) -> None:
+        self.talk, self.in_form = Conversation(), in_form
+        self.open: dict[str, MadeCall] = {}
+        self.hidden: dict[str, str] = {}  # the id of a call of ours to that of what it stands for
+
+    def read(self, messages: Sequence[dict[str, Any]]) -> Conversation:
+        talk = self.talk
+        for message in messages:
+            role = message.get("role")
+            if role == "assistant":
+                talk.begun = True
+            if role == "assistant" and message.get("tool_calls"):
+                self._spoken(message)
+            elif role == "tool" and message.get("tool_call_id") in self.open:
+                self._answered(message)
+            else:
+                talk.shown.append(message)
+                talk.last = 0
+                if role == "user":
+                    talk.request = len(talk.made)
+                    talk.prompted = set()
+        return talk
+
+    def _spoken(self, message: dict[str, Any]) -> None:
+        """Takes up a message of the agent, with the calls as it spoke them."""
+        talk, note = self.talk, _note_of(message)
+        done = {each.place: each for each in note.done} if note else {}
+        if note:
+            talk.prompted |= {each.part for each in note.done if each.place == PROMPT}
+        talk.last, shown = 0, []
+        for place, raw in enumerate(message["tool_calls"]):
+            function = raw["function"]
+            call = RecordedCall(function["name"], _arguments(function.get("arguments")))
+            each = done.get(place)
+            own = each is not None and bool(each.answers)
+            asked = each.asked if each else call
+            part = each.part if each is not None and own else ""
+            self.open[raw["id"]] = MadeCall(raw["id"], asked, call, part)
+            if each is not None and own:
+                self.hidden[raw["id"]] = self.hidden.get(each.answers, each.answers)
+                talk.own[each.part] = talk.own.get(each.part, 0) + 1
+                continue
+            talk.own.clear()
+            shown.append(_as_asked(raw, asked) if each else raw)
+        if shown:
+            said = {"content": note.said} if note else {}
+            talk.shown.append({**message, **said, "tool_calls": shown} if note else message)
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        """Takes up a result, in the form of the lock, in the place of the call that it is for."""
+        talk, call_id, text = self.talk, message["tool_call_id"], str(message.get("content") or "")
+        call, failure = self.open[call_id], failure_of(text)
+        talk.made.append(MadeCall(call_id, call.asked, call.made, call.part, text, failure))
+        talk.last += 1
+        if failure:
+            talk.failed.append((call.asked, failure))
+        else:
+            talk.failed.clear()
+            text = self.in_form(text, call)
+        if call_id not in self.hidden:
+            talk.shown.append(
+                message if text is message.get("content") else {**message, "content": text}
+            )
+            return
+        for place in range(len(talk.shown) - 1, -1, -1):
+            before = talk.shown[place]
+            if before.get("tool_call_id") == self.hidden[call_id]:
+                if call.part == "pages":
+                    text = joined(str(before["content"]), text, bool(failure))
+                talk.shown[place] = {**before, "content": text}
+                return
+
+
+def _as_asked(raw: Mapping[str, Any], asked: RecordedCall) -> dict[str, Any]:
+    spoken = {"name": asked.tool, "arguments": msgspec.json.encode(asked.arguments).decode()}
+    return {**raw, "function": spoken}
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(given) if isinstance(given, str) else given
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

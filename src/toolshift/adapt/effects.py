@@ -1,0 +1,276 @@
+"""What tools say of their effect, and where two of them say something different.
+
+Texts are compared by the words that only one of them has. Two texts **contradict** each other where
+such words are opposites ("open" and "close", "lock" and "unlock"), or one denies what the other
+says. They are **substituted** where both have words of their own that tell something: "logs of the
+dev servers" and "logs of the prod servers" share most of their words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from toolshift.interop.tools import Source
+from toolshift.shifts.release.match import said_effect, words
+
+_OPPOSED = (
+    ("add", "remove"),
+    ("add", "delete"),
+    ("add", "subtract"),
+    ("create", "delete"),
+    ("create", "remove"),
+    ("insert", "delete"),
+    ("set", "unset"),
+    ("set", "clear"),
+    ("set", "reset"),
+    ("open", "close"),
+    ("start", "stop"),
+    ("begin", "end"),
+    ("start", "end"),
+    ("pause", "resume"),
+    ("suspend", "resume"),
+    ("activate", "deactivate"),
+    ("lock", "unlock"),
+    ("enable", "disable"),
+    ("allow", "deny"),
+    ("allow", "block"),
+    ("block", "unblock"),
+    ("ban", "unban"),
+    ("mute", "unmute"),
+    ("grant", "revoke"),
+    ("subscribe", "unsubscribe"),
+    ("follow", "unfollow"),
+    ("like", "unlike"),
+    ("pin", "unpin"),
+    ("star", "unstar"),
+    ("publish", "unpublish"),
+    ("mount", "unmount"),
+    ("register", "unregister"),
+    ("register", "deregister"),
+    ("install", "uninstall"),
+    ("archive", "restore"),
+    ("archive", "unarchive"),
+    ("delete", "restore"),
+    ("hide", "show"),
+    ("book", "cancel"),
+    ("confirm", "cancel"),
+    ("schedule", "cancel"),
+    ("approve", "reject"),
+    ("accept", "reject"),
+    ("accept", "decline"),
+    ("push", "pull"),
+    ("send", "receive"),
+    ("send", "unsend"),
+    ("import", "export"),
+    ("upload", "download"),
+    ("encrypt", "decrypt"),
+    ("encode", "decode"),
+    ("compress", "decompress"),
+    ("increase", "decrease"),
+    ("increment", "decrement"),
+    ("raise", "lower"),
+    ("buy", "sell"),
+    ("borrow", "return"),
+    ("lend", "borrow"),
+    ("credit", "debit"),
+    ("charge", "refund"),
+    ("pay", "refund"),
+    ("deposit", "withdraw"),
+    ("attach", "detach"),
+    ("connect", "disconnect"),
+    ("link", "unlink"),
+    ("bind", "unbind"),
+    ("assign", "unassign"),
+    ("merge", "split"),
+    ("join", "leave"),
+    ("login", "logout"),
+    ("upgrade", "downgrade"),
+    ("promote", "demote"),
+    ("commit", "rollback"),
+    ("apply", "revert"),
+    ("do", "undo"),
+    ("increase", "reduce"),
+    ("raise", "reduce"),
+    ("hire", "fire"),
+    ("win", "lose"),
+    ("on", "off"),
+    ("up", "down"),
+    ("in", "out"),
+    ("public", "private"),
+    ("internal", "external"),
+    ("min", "max"),
+    ("minimum", "maximum"),
+    ("least", "most"),
+    ("lower", "upper"),
+    ("before", "after"),
+    ("since", "until"),
+    ("older", "newer"),
+    ("oldest", "newest"),
+    ("first", "last"),
+    ("next", "previous"),
+    ("asc", "desc"),
+    ("ascending", "descending"),
+    ("include", "exclude"),
+    ("from", "to"),
+    ("source", "target"),
+    ("source", "destination"),
+    ("src", "dst"),
+    ("sender", "receiver"),
+    ("sender", "recipient"),
+    ("payer", "payee"),
+    ("origin", "destination"),
+    ("parent", "child"),
+    ("left", "right"),
+    ("dev", "prod"),
+    ("test", "prod"),
+    ("staging", "prod"),
+    ("staging", "production"),
+    ("test", "production"),
+    ("test", "live"),
+    ("sandbox", "live"),
+    ("sandbox", "production"),
+    ("draft", "final"),
+    ("old", "new"),
+    ("all", "one"),
+    ("free", "paid"),
+    ("gross", "net"),
+)
+
+_OPPOSITES = frozenset({*_OPPOSED, *((b, a) for a, b in _OPPOSED)})
+_PREFIXES = ("un", "de", "dis", "in", "non", "im", "anti")
+_DENIALS = frozenset(words("not no never without except excluding non none isn don doesn t"))
+_UNITS = frozenset(
+    words(
+        "eur usd gbp cents cent euro euros dollar dollars km m cm mm metre metres meter meters "
+        "mile miles feet minute minutes second seconds sec s ms millisecond milliseconds hour "
+        "hours "
+        "day days week weeks month months kg g gram grams kilogram kilograms mg mcg microgram "
+        "micrograms milligram milligrams lb pound pounds ounce ounces percent fraction celsius "
+        "fahrenheit kelvin bytes kb mb gb"
+    )
+)
+_FILLING = frozenset(
+    words(
+        "a an the of one for to in on by with and or at as is are it its this that these those "
+        "from "
+        "given some any be which will can may using use returns return"
+    )
+)
+_SIDE_EFFECT = re.compile(
+    r"(?<![a-z])(remov|delet|eras|wip|purg|consum|increment|decrement|dispens|pop(?![a-z])|"
+    r"tak(e|es|ing) (it|them|one)(?![a-z])|check[s_ -]*out|one[- ]?time|single[- ]use|each call|"
+    r"next (free )?number|"
+    r"next[_ ]number|reserv(es|ing|ed)|charg|issu(e|es|ing) a|generat|"
+    r"creat|updat|writ|sav|send|publish|insert|overwrit|reset|mark(s|ed)? (it|them|as)|then )",
+    re.IGNORECASE,
+)
+
+
+def only_reads(source: Source) -> bool:
+    """Whether a tool says that it only reads: by its hints, or by its name with nothing against it.
+
+    Args:
+        source: the tool as its server tells of it.
+
+    Returns:
+        False where it does not say so, too.
+    """
+    effect, hinted = said_effect(source)
+    if effect != "read" or hinted:
+        return effect == "read"
+    spoken = f"{' '.join(words(source.tool.name))} {source.tool.description}"
+    return _effect_told(source) != "write" and not _SIDE_EFFECT.search(spoken)
+
+
+def adds_effect(more: str) -> bool:
+    """Whether what a description says beyond another one speaks of a further effect.
+
+    Args:
+        more: the words that come on top.
+
+    Returns:
+        True as well where they go on in the same sentence.
+    """
+    bare = more.strip()
+    if not bare or bare == ".":
+        return False
+    return not more.startswith(".") or bool(_SIDE_EFFECT.search(bare))
+
+
+def _effect_told(source: Source) -> str | None:
+    """What the description alone says of the effect."""
+    return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]
+
+
+def opposed(one: Source, other: Source) -> bool:
+    """Whether one of two tools reads and the other writes, or one undoes what the other does.
+
+    Args:
+        one: a tool.
+        other: another.
+
+    Returns:
+        True where names, hints or descriptions say so.
+    """
+    first, second = said_effect(one)[0], said_effect(other)[0]
+    told, said = _effect_told(one), _effect_told(other)
+    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+        return True
+    mine, theirs = (f"{each.tool.name} {each.tool.description}" for each in (one, other))
+    return contradict(mine, theirs) or contradict(one.tool.name, other.tool.name)
+
+
+def contradict(one: str, other: str) -> bool:
+    """Whether words that only one of two texts has are opposites, or deny what the other says.
+
+    Args:
+        one: a text.
+        other: another.
+
+    Returns:
+        False where both say both.
+    """
+    mine, theirs = _own_words(one, other)
+    if (mine & _DENIALS) != (theirs & _DENIALS):
+        return True
+    return any(
+        (a, b) in _OPPOSITES or _negates(a, b) or _negates(b, a) for a in mine for b in theirs
+    )
+
+
+def differently_meant(one: str, other: str) -> bool:
+    """Whether two texts about a value are of opposite things, or in other units.
+
+    Args:
+        one: a text, with the name of its parameter.
+        other: another.
+
+    Returns:
+        True where one of them names a unit that the other does not.
+    """
+    mine, theirs = _own_words(one, other)
+    return bool((mine | theirs) & _UNITS) or contradict(one, other)
+
+
+def substituted(one: str, other: str) -> bool:
+    """Whether both of two texts have words of their own that tell something.
+
+    Args:
+        one: a text.
+        other: another.
+
+    Returns:
+        False where one only says more than the other, or fills in small words.
+    """
+    mine, theirs = _own_words(one, other)
+    return bool(mine - _FILLING) and bool(theirs - _FILLING)
+
+
+def _own_words(one: str, other: str) -> tuple[set[str], set[str]]:
+    mine, theirs = {*words(one)}, {*words(other)}
+    return mine - theirs, theirs - mine
+
+
+def _negates(word: str, other: str) -> bool:
+    return len(word) > 2 and any(other == prefix + word for prefix in _PREFIXES)

@@ -1,0 +1,89 @@
+"""Lists that come in pages: what a server says of the next one, and several pages as one list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from toolshift.core.form import NOTICE
+from toolshift.shifts.release.match import words
+
+MAX_PAGES = 5
+_CHOSEN = frozenset(words("limit count size page top first max offset start cursor skip per"))
+_VALUE = r"[\"'`\s:=]*(?:is |to |as |with |of )?[\"'`\s:=]*([\w+/=-]*\d[\w+/=-]*)"
+
+
+def next_page(text: str, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The argument that brings the next page, as a notice below a list says it.
+
+    Args:
+        text: of the result, as it came.
+        parameters: of the called tool, by name.
+
+    Returns:
+        The parameter and its value; None where the notice names none, or more than one.
+    """
+    _, _, notice = text.partition(NOTICE)
+    found = [
+        (name, hit[1])
+        for name in parameters
+        if name in notice and (hit := re.search(rf"(?<!\w){re.escape(name)}{_VALUE}", notice))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def chooses_page(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call says itself how much of a list it wants.
+
+    Args:
+        arguments: of the call.
+
+    Returns:
+        True where one of them is a limit or a place in the list.
+    """
+    return any(_CHOSEN & {*words(name)} for name in arguments)
+
+
+def is_list(text: str) -> bool:
+    """Whether a result is a list in JSON.
+
+    Args:
+        text: of the result, with a notice below it or not.
+
+    Returns:
+        False for a list in another form, too.
+    """
+    return _listed(text) is not None
+
+
+def joined(before: str, after: str, failed: bool) -> str:
+    """Two pages as one list.
+
+    Args:
+        before: the pages so far.
+        after: the next one.
+        failed: whether it is an error.
+
+    Returns:
+        The list, with what the server says below the later page; the pages so far where the next
+        one is no list.
+    """
+    first, second = _listed(before), None if failed else _listed(after)
+    if first is None or second is None:
+        return before
+    _, mark, notice = after.partition(NOTICE)
+    return f"{msgspec.json.encode([*first, *second]).decode()}{mark}{notice}"
+
+
+def _listed(text: str) -> list[Any] | None:
+    body = text.partition(NOTICE)[0]
+    if not body.startswith("["):
+        return None
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, list) else None
