@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
+from toolshift.core.message import PROTOCOL_NAMES, protocol_tools
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.data.augment import COLUMN, DEFAULT, Made, Recipe, augmented, check_recipe
@@ -27,6 +28,8 @@ from toolshift.data.replay import check, replay, undone
 from toolshift.data.tools import ToolIndex
 from toolshift.runs.families import TRAINING_FAMILIES
 from toolshift.shifts.wording import opaque
+from toolshift.train.data import make_rows
+from toolshift.train.scenes import Mix
 
 SEEDS = st.integers(0, 10**6)
 OPENAI = FORMATS.find("openai")
@@ -45,6 +48,23 @@ FUNCTIONS = index()
 
 def made(row: dict[str, Any], **recipe: Any) -> Made:
     return augmented(row, json.dumps(row).encode(), Recipe(**{"alpha": 1.0, **recipe}), FUNCTIONS)
+
+
+@pytest.mark.parametrize("entry", DEFAULT)
+def test_the_tools_of_the_conversation_itself_are_never_shifted(entry: str) -> None:
+    own = protocol_tools()
+    shifted = 0
+    for row in make_rows(Mix(kinds=("listing", "hours"), size=40), 4):
+        plain = {"messages": row["messages"], "tools": row["tools"]}
+        for seed in range(3):
+            done = made(plain, shifts=(entry,), seed=seed)
+            for each in done.rows:
+                assert each["tools"][-len(own) :] == own
+            if done.rows:
+                shifted += 1
+                (last,) = done.rows[-1]["messages"][-1]["tool_calls"]
+                assert last["function"]["name"] in PROTOCOL_NAMES
+    assert shifted
 
 
 @settings(max_examples=300, deadline=None)

@@ -20,8 +20,10 @@ import msgspec
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
+from toolshift.core.message import REFUSE
 from toolshift.core.shift import SEVERITIES, NotApplicable, split_version
 from toolshift.data.conversation import (
+    Call,
     Conversation,
     Format,
     Message,
@@ -34,7 +36,7 @@ from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
-from toolshift.data.tools import distractors
+from toolshift.data.tools import apart, distractors
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
 from toolshift.runs.families import TRAINING_FAMILIES, stacks_of
@@ -329,8 +331,9 @@ def _with_distractors(
     found = distractors(functions, shown, rng, {1: 1, 2: 3, 3: 8}[severity])
     if not found:
         raise NotApplicable("the data has no other tools")
-    tools = [*conversation.tools, *(ToolShown(function) for function in found)]
-    return Conversation(tuple(rng.sample(tools, len(tools))), conversation.messages)
+    own, kept = apart(conversation.tools)
+    tools = [*own, *(ToolShown(function) for function in found)]
+    return Conversation((*rng.sample(tools, len(tools)), *kept), conversation.messages)
 
 
 def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[Conversation]]:
@@ -339,25 +342,42 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
     Raises:
         NotApplicable: where the last tool was called before, or another may do its work.
     """
-    names = [tool.function["name"] for tool in conversation.tools]
+    own, kept = apart(conversation.tools)
+    names = [tool.function["name"] for tool in own]
     if rng.random() < 0.5:
         spare = [name for name in names if name not in called(conversation)]
         if not spare:
             raise NotApplicable("every tool is called, so none can be spared")
         gone = rng.choice(spare)
         return "tool_gone_lookalike", [_without(conversation, gone, conversation.messages)]
-    place, said = _last_calling(conversation)
+    place, said = _last_calling(conversation, names)
     gone = said.calls[0].name
     earlier = {c.name for m in conversation.messages[:place] for c in m.calls}
     if len(said.calls) > 1 or gone in earlier or not said.learned:
         raise NotApplicable("the last tool is called more than once")
     _check_alone(conversation, gone)
     ending = Message("assistant", rng.choice(_REFUSALS))
+    if kept:  # as the sandbox's own data refuses
+        ending = Message(
+            "assistant", calls=(Call(REFUSE, {"reason": "tool_unavailable"}, "call_end"),)
+        )
     return "tool_gone", [_without(conversation, gone, (*conversation.messages[:place], ending))]
 
 
-def _last_calling(conversation: Conversation) -> tuple[int, Message]:
-    place = max(n for n, said in enumerate(conversation.messages) if said.calls)
+def _last_calling(conversation: Conversation, names: list[str]) -> tuple[int, Message]:
+    """The last message that calls one of these tools.
+
+    Raises:
+        NotApplicable: where none does.
+    """
+    calling = (
+        place
+        for place, said in enumerate(conversation.messages)
+        if any(call.name in names for call in said.calls)
+    )
+    place = max(calling, default=None)
+    if place is None:
+        raise NotApplicable("no tool is called")
     return place, conversation.messages[place]
 
 

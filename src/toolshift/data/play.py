@@ -135,8 +135,9 @@ class _Play:
             return 1
         text = self.ready.say(message.text)
         message = msgspec.structs.replace(message, thought=self.ready.say(message.thought))
-        if not message.calls:
+        if self.ready.kept_names.issuperset(call.name for call in message.calls):
             self.said.append(msgspec.structs.replace(message, text=text))
+            self.said += [result for result in results if result is not None]
             return 1
         made, taken = self._calls(turns)
         views = [each.shown for attempts in made for each in attempts]

@@ -15,6 +15,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Tool
 from toolshift.data.conversation import Conversation, ToolShown
 from toolshift.data.flow import NO_FLOW, Flow, with_flow
+from toolshift.data.tools import apart
 from toolshift.interop.tools import Toolbox, from_openai
 from toolshift.shifts.live import LiveScene, live_scene, shifted
 from toolshift.shifts.rewiring import Rewired
@@ -27,10 +28,15 @@ Stack = tuple[Applied, ...]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A list of tools under a stack of shifts; serves every conversation with that list."""
+    """A list of tools under a stack of shifts; serves every conversation with that list.
+
+    Attributes:
+        kept: tools that no shift touches, at the end of the list.
+    """
 
     toolbox: Toolbox
     scene: LiveScene
+    kept: tuple[ToolShown, ...] = ()
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
@@ -67,7 +73,12 @@ class Prepared:
 
     def as_shown(self, tools: tuple[Tool, ...]) -> tuple[ToolShown, ...]:
         """Tools of the sandbox as a conversation has them."""
-        return tuple(map(self._as_shown, tools))
+        return (*map(self._as_shown, tools), *self.kept)
+
+    @cached_property
+    def kept_names(self) -> frozenset[str]:
+        """The names of the tools that no shift touches."""
+        return frozenset(tool.function["name"] for tool in self.kept)
 
     def _as_shown(self, tool: Tool) -> ToolShown:
         function = self.toolbox.speak(tool)["function"]
@@ -127,11 +138,15 @@ def _made(
     listed: bytes, stack: Stack, needed: tuple[str, ...], draw: int, flow: Flow
 ) -> Prepared | NotApplicable:
     functions = msgspec.json.decode(listed)
+    tools = tuple(ToolShown(one, place) for place, one in enumerate(functions))
+    own, kept = apart(tools)
+    names = {tool.function["name"] for tool in kept}
+    needed = tuple(name for name in needed if name not in names)
     try:
-        toolbox = from_openai([{"type": "function", "function": one} for one in functions])
+        toolbox = from_openai([{"type": "function", "function": one.function} for one in own])
         toolbox = with_flow(toolbox, flow)
         scene = live_scene(toolbox, draw, POOL, needed)
-        return Prepared(toolbox, shifted(scene, stack, may_write=True))
+        return Prepared(toolbox, shifted(scene, stack, may_write=True), kept)
     except NotApplicable as reason:
         return reason
     except UsageError as fault:  # two tools of one name, or a call of none that is on offer

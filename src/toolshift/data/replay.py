@@ -140,7 +140,7 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
         The conversation in the words of `before`.
     """
     back = tuple(surface.inverse for surface in reversed(ready.surfaces))
-    inverse = Prepared(ready.toolbox, ready.scene)
+    inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
     inverse.__dict__["surfaces"] = back
     messages = tuple(_renamed(said, inverse) for said in conversation.messages)
     return Conversation(before.tools, messages)

@@ -14,7 +14,11 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.message import PROTOCOL_TOOLS
+from toolshift.data.conversation import ToolShown
+
 MOST = 4096
+_PROTOCOL = [tool["function"] for tool in PROTOCOL_TOOLS]
 
 
 class ToolIndex:
@@ -84,3 +88,21 @@ def distractors(
             taken.add(name)
             found.append(functions[place])
     return found
+
+
+def apart(tools: tuple[ToolShown, ...]) -> tuple[tuple[ToolShown, ...], tuple[ToolShown, ...]]:
+    """The tools that shifts may touch, and ToolShift's own behind them.
+
+    Rows that `toolshift data` writes offer `final_answer`, `refuse` and `ask_user` after the tools
+    of the task. They stand for the conversation itself: no shift of the sandbox changes them.
+
+    Args:
+        tools: of a conversation.
+
+    Returns:
+        Both parts, in their order; the second is empty in data of others.
+    """
+    end = len(tools)
+    while end and tools[end - 1].function in _PROTOCOL:
+        end -= 1
+    return tools[:end], tools[end:]
