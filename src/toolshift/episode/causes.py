@@ -180,8 +180,10 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     missed = [code for code in wanted if not any(code in answer for answer in answers)]
     if wanted and _kept_to_an_earlier_turn(steps, answers):
         return "ignored_update"
-    if (missed and all(code in shown for code in missed)) or _picked_another(scene, steps):
+    if missed and all(code in shown for code in missed):
         return "ignored_result"
+    if _picked_another(scene, steps):
+        return "bad_arguments" if _called_first_of_all(scene, steps) else "ignored_result"
     return "no_recovery" if _stopped_short(scene, steps) else "answered_without_evidence"
 
 
@@ -208,6 +210,17 @@ def _picked_another(scene: Scene, steps: Sequence[Step]) -> bool:
     return any(
         call[0] in names and call not in right for step in steps for call in step.true if step.ok
     )
+
+
+def _called_first_of_all(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether the calls alone count and the wrong one came before any other had returned.
+
+    So there was no result to ignore: an argument has the wrong value, or is missing.
+    """
+    right = [call for step in scene.calls for call in step.true]
+    calls = [step for step in steps if step.kind == "call" and step.ok]
+    first = calls[0].true if calls else ()
+    return scene.outcome.calls_alone and any(call not in right for call in first)
 
 
 def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:

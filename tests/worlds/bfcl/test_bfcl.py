@@ -156,6 +156,17 @@ def test_calls_of_one_turn_are_graded_as_bfcl_grades_them() -> None:
     assert said(scene, [[(name, spelt), *right[0][1:]]]).passed
 
 
+def test_an_argument_left_out_where_nothing_was_returned_before_is_no_ignored_result() -> None:
+    scene = scene_of("simple_python", 7)
+    ((right,),) = truth_of(scene)
+    name, arguments = right
+    short = {"radius": arguments["radius"]}
+    assert short != arguments
+    found = said(scene, [[(name, short)]])
+    assert (found.passed, found.cause) == (False, "bad_arguments")
+    assert said(scene, [[right]]).passed
+
+
 def test_values_of_java_and_javascript_are_written_as_source() -> None:
     java = scene_of("simple_java", 22)
     ((name, arguments),) = truth_of(java)[0]
