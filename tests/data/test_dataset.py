@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,9 @@ from conversations import openai
 
 import toolshift
 from toolshift.core.errors import UsageError
-from toolshift.data.augment import COLUMN
+from toolshift.core.tool import JSON
+from toolshift.data.augment import COLUMN, DEFAULT, Recipe
+from toolshift.data.files import Job, augment_file, without_holes
 from toolshift.data.formats import FORMATS
 from toolshift.data.replay import check
 
@@ -56,3 +60,55 @@ def test_a_data_set_of_hugging_face(streaming: bool) -> None:
     assert plain == [
         OPENAI.read(row) for row in ROWS if row["id"] not in {each["id"] for each in shifted}
     ]
+
+
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what fixed columns fill in."""
+    said = [
+        {key: value for key, value in each.items() if value is not None and value != 1}
+        for each in row["messages"]
+    ]
+    tools = row["tools"]
+    return {
+        **row,
+        "messages": said,
+        "tools": json.loads(tools) if isinstance(tools, str) else tools,
+        COLUMN: row.get(COLUMN, ""),
+    }
+
+
+@pytest.mark.parametrize("shifts", [("SBP",), DEFAULT], ids=["names", "all"])
+def test_rows_become_what_the_command_makes_of_them(
+    tmp_path: Path, shifts: tuple[str, ...]
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    dataset = datasets.Dataset.from_list(strings(ROWS))
+    rows = [without_holes(row) for row in dataset]  # its columns order the keys of messages
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(b"".join(JSON.encode(row) + b"\n" for row in rows))
+    augment_file(Job(source, out, Recipe(alpha=0.8, shifts=shifts, seed=5)))
+    lines = out.read_bytes().splitlines()
+    made = toolshift.augment(rows, alpha=0.8, shifts=shifts, seed=5)
+    assert [JSON.encode(row) for row in made] == lines
+    again = toolshift.augment(dataset, alpha=0.8, shifts=shifts, seed=5)
+    assert [flat(row) for row in again] == [flat(json.loads(line)) for line in lines]
+
+
+def test_what_is_no_json_stays_in_its_column() -> None:
+    day, picture = date(2026, 1, 31), object()
+    rows = [{**row, "day": day, "picture": picture} for row in ROWS[:9]]
+    made = list(toolshift.augment(rows, alpha=1.0, shifts=("SBP", "EFP")))
+    assert sum(COLUMN in row for row in made) > 5
+    assert all(row["day"] is day and row["picture"] is picture for row in made)
+
+
+def test_rows_of_one_data_set_share_what_is_known_of_their_tools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def taken_apart(*_: object) -> None:
+        raise AssertionError("a plain row was taken apart")
+
+    monkeypatch.setattr("toolshift.data.dataset.augmented", taken_apart)
+    shifts = ("identity_erasure:3",)
+    made = list(toolshift.augment(strings(ROWS), alpha=1.0, shifts=shifts))
+    assert all(COLUMN in row for row in made)

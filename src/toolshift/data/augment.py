@@ -10,11 +10,11 @@ the order of the rows or the number of workers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -228,23 +228,66 @@ class Draw(msgspec.Struct, frozen=True):
     @property
     def renames(self) -> bool:
         """Whether names and texts alone move, so that one draw serves every conversation."""
-        return bool(self.stack) and _all_rename(self.stack)
+        return renames(self.stack)
+
+
+class Pick(NamedTuple):
+    """What the first number of a try decides, by places in the lists that it is drawn from.
+
+    Attributes:
+        entry: of the entries that are left.
+        severity: of those of the recipe.
+        stack: of those that the entry stands for, with which the try begins.
+        way: in which the shifts may fall on a list of tools.
+    """
+
+    entry: int
+    severity: int
+    stack: int
+    way: int
+
+
+def pick(recipe: Recipe, digest: str, place: int, left: Sequence[Sequence[int]]) -> Pick:
+    """Draws one try on a row.
+
+    Args:
+        recipe: what is done.
+        digest: of the row.
+        place: of the try, from 0.
+        left: for each entry that is left, how many stacks it stands for at each severity.
+
+    Returns:
+        Places in these lists.
+    """
+    number = seeds.derive(recipe.seed, "draw", digest, place)
+    number, entry = divmod(number, len(left))
+    number, severity = divmod(number, len(recipe.severities))
+    number, stack = divmod(number, left[entry][severity])
+    return Pick(entry, severity, stack, number % DRAWS)
 
 
 def draws(recipe: Recipe, digest: str) -> Iterator[Draw]:
     """What is tried on a row, in this order, until something is applicable."""
-    left = list(recipe.shifts)
-    for place in range(min(MAX_TRIES, len(left))):
-        number = seeds.derive(recipe.seed, "draw", digest, place)
-        number, which = divmod(number, len(left))
-        entry = left.pop(which)
-        number, which = divmod(number, len(recipe.severities))
-        severity = recipe.severities[which]
-        own = entry in (DISTRACTORS, ENDINGS)
-        stacks = ((),) if own else stacks_of(entry, severity)
-        number, which = divmod(number, len(stacks))
-        for stack in stacks[which:] + stacks[:which]:
-            yield Draw(entry, severity, stack, number % DRAWS, f"{recipe.seed} {digest}")
+    entries, stacks = list(recipe.shifts), list(stacks_by_severity(recipe))
+    counts = [[len(each) for each in one] for one in stacks]
+    for place in range(min(MAX_TRIES, len(entries))):
+        which, severity, first, way = pick(recipe, digest, place, counts)
+        entry, found = entries.pop(which), stacks.pop(which)[severity]
+        counts.pop(which)
+        for stack in found[first:] + found[:first]:
+            yield Draw(entry, recipe.severities[severity], stack, way, f"{recipe.seed} {digest}")
+
+
+@lru_cache(maxsize=16)
+def stacks_by_severity(recipe: Recipe) -> tuple[tuple[tuple[Stack, ...], ...], ...]:
+    """The stacks of shifts of each entry of a recipe, at each of its severities."""
+    return tuple(
+        tuple(
+            ((),) if entry in (DISTRACTORS, ENDINGS) else stacks_of(entry, severity)
+            for severity in recipe.severities
+        )
+        for entry in recipe.shifts
+    )
 
 
 def converted(row: Row, form: Format, target: Format) -> Row:
@@ -309,10 +352,10 @@ def _rewires(stack: Stack) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _all_rename(stack: Stack) -> bool:
-    """Whether all shifts are of names and texts alone."""
+def renames(stack: Stack) -> bool:
+    """Whether there are shifts, and all are of names and texts alone."""
     found = [find_shift(applied.shift) for applied in stack]
-    return all(each.level == 1 and each.dimension == "action" for each in found)
+    return bool(found) and all(e.level == 1 and e.dimension == "action" for e in found)
 
 
 def _same(one: Conversation, other: Conversation) -> bool:

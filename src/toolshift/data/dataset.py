@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
+import msgspec
+
 from toolshift.core.shift import SEVERITIES
-from toolshift.core.tool import JSON
 from toolshift.data.augment import (
     COLUMN,
     DEFAULT,
@@ -20,6 +21,7 @@ from toolshift.data.augment import (
 from toolshift.data.conversation import Row, RowFault, encoded
 from toolshift.data.files import without_holes
 from toolshift.data.formats import read_as
+from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 
 Rows = TypeVar("Rows")
@@ -92,7 +94,26 @@ def _functions(rows: Iterable[Row], recipe: Recipe) -> list[dict[str, Any]]:
 
 
 def _made(row: Row, recipe: Recipe, functions: list[dict[str, Any]]) -> tuple[Row, ...]:
-    return augmented(row, JSON.encode(row), recipe, functions).rows or (row,)
+    content = _ENCODER.encode(row)
+    quick = _quick(recipe).line(content)
+    if quick is None:
+        return augmented(row, content, recipe, functions).rows or (row,)
+    line, shifts = quick
+    if not shifts:
+        return (row,)
+    # Other columns are taken from the row: what is no JSON, such as a date, stays what it is.
+    made = msgspec.json.decode(line)
+    return ({**row, **{key: made[key] for key in ("messages", "tools", COLUMN)}},)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=lambda value: type(value).__name__)
+"""An image, say, has no JSON; choices are derived from the rest of its row."""
+
+
+@lru_cache(maxsize=8)
+def _quick(recipe: Recipe) -> Quick:
+    """What is known of lists of tools, kept over rows and batches, in each process."""
+    return Quick(recipe)
 
 
 def _batch(

@@ -315,10 +315,11 @@ class _Done(msgspec.Struct):
 
     lines: int
     out: list[bytes]
-    made: list[tuple[int, str, dict[str, str], str]]
+    made: list[tuple[str, dict[str, str]]]
     faults: list[tuple[int, str]]
     same: int
     formats: list[str] = []
+    examples: list[tuple[int, str, str]] = []
 
 
 def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterator[_Done]:
@@ -381,8 +382,9 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
     """Notes what became of a line; `rows` is empty where it stays as it is."""
     done.same += not rows
     done.out += [row + b"\n" for row in rows] or [line if line.endswith(b"\n") else line + b"\n"]
-    first = rows[0].decode() if made.shifts else ""
-    done.made.append((number, made.shifts, made.reasons, first))
+    done.made.append((made.shifts, made.reasons))
+    if made.shifts and len(done.examples) < EXAMPLES:
+        done.examples.append((number, made.shifts, rows[0].decode()))
 
 
 def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
@@ -402,12 +404,12 @@ def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
     shifted, skipped, formats = map(Counter, (tally.shifted, tally.skipped, tally.formats))
     formats.update(chunk.formats)
     formats["openai"] += len(chunk.made) - len(chunk.formats)
-    for line, shifts, reasons, after in chunk.made:
-        skipped.update(f"{entry}: {_plain(why)}" for entry, why in reasons.items())
+    for shifts, reasons in chunk.made:
+        for entry, why in reasons.items():
+            skipped[f"{entry}: {_plain(why)}"] += 1
         if shifts:
             shifted[shifts] += 1
-            if len(tally.examples) < EXAMPLES:
-                tally.examples.append((line, shifts, after))
+    tally.examples += chunk.examples[: EXAMPLES - len(tally.examples)]
     tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, +formats))
 
 
@@ -528,8 +530,15 @@ def flat(row: Row) -> Row:
 def without_holes(value: Any) -> Any:
     """A value without the keys that Arrow fills in where only another row has them."""
     if isinstance(value, dict):
-        return {key: without_holes(each) for key, each in value.items() if each is not None}
+        return {
+            key: without_holes(each) if type(each) in _NESTED else each
+            for key, each in value.items()
+            if each is not None
+        }
     return [without_holes(each) for each in value] if isinstance(value, list) else value
+
+
+_NESTED = (dict, list)
 
 
 def line_of(path: Path, number: int) -> bytes:

@@ -91,17 +91,28 @@ class Prepared:
 
     def say(self, text: str) -> str:
         """A text that speaks of the tools, by the names that are shown."""
-        return _said(self.surfaces, text)
-
-
-def _said(surfaces: tuple[Surface, ...], text: str) -> str:
-    if not text:
+        if not text or not self._may_speak(text):
+            return text
+        for surface in self.surfaces:
+            for tool in surface.params:
+                text = surface.say_params(text, tool)
+            text = surface.speak(text)
         return text
-    for surface in surfaces:
-        for tool in surface.params:
-            text = surface.say_params(text, tool)
-        text = surface.speak(text)
-    return text
+
+    def _may_speak(self, text: str) -> bool:
+        """Whether a text has a name in it at all, which most have not, and is cheap to see."""
+        names, params = self._words
+        if any(name in text for name in names):
+            return True
+        marked = "=" in text or "'" in text or '"' in text or "`" in text
+        return marked and any(name in text for name in params)
+
+    @cached_property
+    def _words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of tools, and of parameters, that have others above some surface."""
+        names = {name for surface in self.surfaces for name in surface.names}
+        tables = [table for surface in self.surfaces for table in surface.params.values()]
+        return tuple(sorted(names)), tuple(sorted({name for table in tables for name in table}))
 
 
 def prepared(

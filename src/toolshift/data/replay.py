@@ -123,6 +123,8 @@ def _renamed(said: Message, ready: Prepared) -> Message:
         name, arguments = call.name, call.arguments
         for surface in ready.surfaces:
             name, arguments = surface.spoken(name, arguments)
+        if len(arguments) < len(call.arguments):
+            raise NotApplicable(f"two arguments of {call.name} would have one name")
         calls.append(Call(name, arguments, call.id))
     text, thought = ready.say(said.text), ready.say(said.thought)
     return msgspec.structs.replace(said, text=text, calls=tuple(calls), thought=thought)

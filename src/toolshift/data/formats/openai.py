@@ -152,7 +152,7 @@ def _holds_objects(raw: Any) -> bool:
 
 def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:
     out: dict[str, Any] = {**raw, "role": raw.get("role", message.role)}
-    if _text(raw.get("content"), 0) != message.text or "content" not in raw:
+    if _text(raw.get("content"), 0) != message.text or not raw:
         out["content"] = message.text
     if message.calls:
         before = list(raw.get("tool_calls") or ())
@@ -160,36 +160,33 @@ def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict
             _written_call(call, before[n] if n < len(before) else {}, as_objects)
             for n, call in enumerate(message.calls)
         ]
-    else:
-        out.pop("tool_calls", None)
+    elif raw.get("tool_calls"):
+        del out["tool_calls"]
     if message.role == "tool":
         out |= {"tool_call_id": message.call_id} if message.call_id else {}
         out |= {"name": message.name} if message.name else {}
     if not message.learned:
         out["weight"] = 0
-    for key in THOUGHTS:
-        if isinstance(raw.get(key), str):
-            out[key] = message.thought
+    read = next((key for key in THOUGHTS if isinstance(raw.get(key), str)), "")
+    if read:
+        out[read] = message.thought
     return out
 
 
 def _written_call(call: Call, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:
-    arguments: Any = call.arguments if as_objects else encoded(call.arguments)
+    inner = raw.get("function", raw)
+    given: Any = call.arguments if as_objects else encoded(call.arguments)
+    before = inner.get("arguments")
+    if raw and arguments_of(before, "") == call.arguments:
+        arguments = {"arguments": before} if "arguments" in inner else {}  # with its spaces
+    else:
+        text = isinstance(before, str)
+        arguments = {"arguments": encoded(call.arguments) if text else given}
+    named = {**inner, "name": call.name, **arguments}
     if raw and "function" not in raw:
-        return {**raw, "name": call.name, "arguments": arguments}
-    inner = raw.get("function") or {}
-    if (
-        isinstance(inner.get("arguments"), str)
-        and arguments_of(inner["arguments"], "") == call.arguments
-    ):
-        arguments = inner["arguments"]  # the very text, with its spaces
+        return named
     head = {"id": call.id} if call.id else {}
-    return {
-        **head,
-        "type": "function",
-        **raw,
-        "function": {**inner, "name": call.name, "arguments": arguments},
-    }
+    return {**head, "type": "function", **raw, "function": named}
 
 
 OPENAI = OpenAI()
