@@ -92,6 +92,10 @@ SECTIONS = {
             "toolshift.cli.train:train",
             "Train a model: sft, paft (a share of the trajectories in shifted scenes), grpo.",
         ),
+        "retrain": Entry(
+            "toolshift.cli.retrain:command",
+            "Train a model on exactly what a release changes; keep it only if nothing is lost.",
+        ),
         "export": Entry(
             "toolshift.cli.export:export",
             "Write shifted scenes as a package for verifiers, OpenEnv or TRL.",

@@ -1,0 +1,230 @@
+"""`toolshift retrain`: teach a model exactly this release, and keep it only if it helps."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolshift.adapt.lock import read_lock
+from toolshift.adapt.sources import read_sources
+from toolshift.cli.options import PATH, Sectioned, as_json, taking
+from toolshift.cli.training import RunOptions, warn_of_evidence
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import print_json, print_table
+from toolshift.core.text import visible
+from toolshift.measure.gate import Family, check_options, in_percent, in_points
+from toolshift.retrain.decision import EXIT_CODES
+from toolshift.retrain.retrain import DECISION, MODEL, SHIFT, Asked, retrain
+from toolshift.runs.suite import Selection
+from toolshift.shifts.release.file import FORMAT, ShiftFile, read_shift_file
+from toolshift.shifts.release.inputs import side_of
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.resolve import settle
+from toolshift.train.model import require_training
+from toolshift.train.presets import TRAJECTORIES, Settings, preset
+from toolshift.train.settings import check_rank
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrainOptions(RunOptions):
+    """What `toolshift retrain` is asked for.
+
+    Attributes:
+        drift: a lock of the old tools, or the file of a release.
+        sources: of the new tools; none where `drift` is a release.
+        count: trajectories; 0 for as many as the preset takes.
+        guard: further shifts on which nothing may be lost.
+    """
+
+    drift: Path
+    sources: tuple[str, ...]
+    alpha: float
+    count: int
+    worlds: tuple[str, ...]
+    kinds: tuple[str, ...]
+    tasks: int
+    pool: str
+    guard: tuple[str, ...]
+    margin: float
+    always: bool
+
+    def asked(self, release: ShiftFile) -> Asked:
+        """What decides the retraining, checked.
+
+        Args:
+            release: that is trained on.
+
+        Returns:
+            The question that its folder answers.
+
+        Raises:
+            UsageError: for a setting that is unknown or out of range.
+        """
+        check_options(self.margin)
+        if not 0 < self.alpha <= 1:
+            raise UsageError(
+                f"--alpha {self.alpha:g}: the share on the new tools is above 0, and at most 1"
+            )
+        if self.tasks < 1:
+            raise UsageError(f"--tasks {self.tasks}: give at least one task")
+        settings = preset(self.preset, **self.changes(Settings))
+        check_rank(self.rank, self.adapter, settings.full)
+        measured = Selection(
+            worlds=self.worlds, kinds=self.kinds, tasks=self.tasks, pool=self.pool, placebo=False
+        )
+        return Asked(
+            shift=release.stored_name,
+            settings=settings,
+            alpha=self.alpha,
+            count=self.count or TRAJECTORIES[settings.preset],
+            measured=measured,
+            guard=self.guard,
+            margin=self.margin,
+            always=self.always,
+        )
+
+
+@click.command(cls=Sectioned)
+@click.argument("drift", metavar="LOCK|RELEASE.json", type=PATH)
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
+@click.option("--out", type=PATH, required=True, help="Folder for all of it; goes on where it is.")
+@click.option(
+    "--preset",
+    default="small",
+    show_default=True,
+    help="small: SmolLM2-135M with LoRA on two cores; paper: on GPUs; smoke: no evidence.",
+)
+@click.option("--model", help="smol, a model directory or a hub name. Default: the preset's.")
+@click.option("--adapter", help="The LoRA adapter in use: a folder, or smol:static.")
+@click.option("--full/--lora", default=None, help="Train all weights, or an adapter.")
+@click.option("--layout", help="How tools are listed. Default: as the adapter was trained.")
+@click.option(
+    "--alpha",
+    default=0.5,
+    show_default=True,
+    help="Share of the trajectories on the new tools; the others keep the old ones in mind.",
+)
+@click.option("--count", default=0, help="Trajectories. Default: the preset's.")
+@click.option("--steps", type=int, help="Optimizer steps. Default: one pass over the rows.")
+@click.option("--lr", type=float, help="Highest learning rate. Default: the preset's.")
+@click.option("--batch", type=int, help="Rows in one forward pass. Default: the preset's.")
+@click.option("--rank", type=int, help="Rank of new LoRA matrices. Default: the preset's.")
+@click.option("--threads", type=int, help="Torch's threads. Default: the preset's.")
+@click.option("--save-every", type=int, help="Steps between checkpoints. Default: the preset's.")
+@click.option("--seed", type=int, help="Of order and trajectories. Default: the preset's.")
+@click.option(
+    "--world",
+    "worlds",
+    multiple=True,
+    default=("poi",),
+    show_default=True,
+    help="The world whose tools these are; repeat.",
+)
+@click.option("--kind", "kinds", multiple=True, help="Only this task kind; repeat.")
+@click.option(
+    "--tasks", default=64, show_default=True, help="Tasks that old and new model are measured on."
+)
+@click.option(
+    "--pool",
+    default="dev",
+    show_default=True,
+    help="Their pool, dev or test. It is trained on the pool train.",
+)
+@click.option(
+    "--guard",
+    multiple=True,
+    metavar="NAME[:SEV]",
+    help="A further shift on which nothing may be lost; repeat.",
+)
+@click.option(
+    "--margin",
+    default=5.0,
+    show_default=True,
+    help="Points of accuracy that may be lost on the old tools, and under each --guard.",
+)
+@click.option("--always", is_flag=True, help="Train even where the release costs less than that.")
+@as_json
+@taking(RetrainOptions)
+def command(options: RetrainOptions) -> None:
+    """Train a model on exactly what a release changes, and keep it only if nothing is lost.
+
+    The old model is measured with the old and the new tools, trained on trajectories of both, and
+    measured again in the same scenes. It is kept where it wins on the new tools (exact 90%
+    interval above 0) and passes the gate everywhere else.
+
+    \b
+    toolshift retrain toolshift.lock 'mcp:npx -y my-server@2' --adapter runs/paft --out runs/monday
+    toolshift retrain monday.json --adapter smol:static --kind listing --out runs/monday
+
+    Exit codes: 0 kept or not needed, 1 rejected, 3 undecided, 2 a usage error.
+    """
+    require_training()
+    release = _release(options.drift, options.sources)
+    asked = options.asked(release)
+    warn_of_evidence(asked.settings)
+    assert options.out is not None
+    try:
+        found = retrain(asked, release, options.out, lambda text: click.echo(text, err=True))
+    except KeyboardInterrupt:
+        click.echo(
+            f"Stopped. What is done is kept in {options.out}: the same command goes on.", err=True
+        )
+        sys.exit(130)
+    if options.as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        if found.gain is not None:
+            columns = ("", "tasks", "before", "after", "change [90%]", "lost", "gained")
+            rows = [_row("new tools", found.gain)]
+            rows += [_row(family.label, family) for family in found.guarded]
+            print_table(f"\nold -> new model, margin {found.margin:g} points", columns, rows)
+        click.echo(visible(f"\nDecision {found.sentence}"))
+        click.echo(f"Record: {options.out / DECISION}; the release as a shift: "
+                   f"{options.out / SHIFT}")  # fmt: skip
+        if found.outcome == "keep":
+            click.echo(f"The new model: {options.out / MODEL}")
+    sys.exit(EXIT_CODES[found.outcome])
+
+
+def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
+    """The release, from a lock and the tools as they are, or from a file of `from-diff`.
+
+    Raises:
+        UsageError: where there is none, or nothing has changed.
+    """
+    if not sources:
+        if drift.suffix != ".json":
+            raise UsageError(
+                f"name the tools as they are now after {drift}: a file, an http address or "
+                "mcp:COMMAND"
+            )
+        return read_shift_file(drift)
+    lock = read_lock(drift)
+    now = read_sources(sources)
+    before = side_of(lock.kind, lock.origin or "the lock", lock.documents)
+    if before.tools == now.tools:
+        raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")
+    settled = settle(before, now, Answers(), accept=True)
+    for question in settled.guessed:
+        click.echo(visible(f"Taken as likeliest: {'.'.join(question.path)} = {question.guess}; "
+                           "`toolshift shift from-diff` asks, and its file is taken here too."),
+                   err=True)  # fmt: skip
+    return ShiftFile(FORMAT, "release", before, now, settled.answers)
+
+
+def _row(label: str, family: Family) -> list[str]:
+    known = not isnan(family.baseline)
+    return [
+        label,
+        str(family.tasks),
+        in_percent(family.baseline) if known else "",
+        in_percent(family.candidate) if known else "",
+        in_points(family.change),
+        str(family.lost),
+        str(family.gained),
+    ]

@@ -1,0 +1,206 @@
+"""Retraining for one release: measure, train on exactly its drift, measure again, decide.
+
+A folder holds all of it, so a run that was broken off goes on where it stopped:
+
+    asked.json      what was asked for; another question needs another folder
+    release.json    the release as a shift, also for `toolshift run --shift`
+    before/         the run of the old model
+    model/          the new adapter or model, with its record and curves
+    after/          the run of the new model, in the same scenes
+    decision.json   what was decided, and why
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from toolshift.agents.catalog import contestants
+from toolshift.agents.local import LocalAgent
+from toolshift.api import run_plan
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.importing import load
+from toolshift.core.terminal import progress
+from toolshift.core.tool import JSON
+from toolshift.lm.checkpoint import training_record
+from toolshift.lm.smol import SMOL
+from toolshift.retrain.decision import Decision, cost_of, decide, not_needed
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import Selection, select
+from toolshift.shifts.release.file import ShiftFile
+from toolshift.train.callbacks import checkpoints
+from toolshift.train.data import make_rows
+from toolshift.train.model import find_base
+from toolshift.train.presets import Settings
+from toolshift.train.record import alone_in
+from toolshift.train.scenes import Mix, check
+from toolshift.train.settings import SFT
+
+ASKED, SHIFT, DECISION = "asked.json", "release.json", "decision.json"
+BEFORE, MODEL, AFTER = "before", "model", "after"
+Say = Callable[[str], None]
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What decides a retraining. Paths are not part of it, so its folder can be moved.
+
+    Attributes:
+        shift: the release, by the name and hash that results know it by.
+        settings: of the training; the adapter or model that it starts from is in it.
+        alpha: the share of trajectories on the new tools; the others are on the old ones, so that
+            they are not forgotten.
+        count: trajectories.
+        measured: the scenes of both runs, without the release.
+        guard: further shifts on which nothing may be lost.
+        margin: points of accuracy that may be lost where nothing may be lost.
+        always: train even where the release costs less than the margin.
+    """
+
+    shift: str
+    settings: Settings
+    alpha: float
+    count: int
+    measured: Selection
+    guard: tuple[str, ...]
+    margin: float
+    always: bool = False
+
+    def mix(self, shift: Path) -> Mix:
+        """What is trained on.
+
+        Args:
+            shift: the file of the release.
+
+        Returns:
+            Clean scenes of the training pool, and a share of them under the release.
+        """
+        return Mix(
+            worlds=self.measured.worlds,
+            kinds=self.measured.kinds,
+            alpha=self.alpha,
+            shifts=(str(shift),),
+            severities=(1,),
+            seed=self.settings.seed,
+        )
+
+    def plan(self, shift: Path) -> Plan:
+        """The scenes of both runs: clean, under the release, and under what is guarded."""
+        shifts = (str(shift), *self.guard)
+        with progress("planning") as watch:
+            return make_plan(
+                select(msgspec.structs.replace(self.measured, shifts=shifts)),
+                lambda cells: watch(cells, 0),
+            )
+
+
+def retrain(asked: Asked, release: ShiftFile, out: Path, say: Say) -> Decision:
+    """Measures the old model, trains it on one release, measures the new one, and decides.
+
+    Args:
+        asked: what is asked for.
+        release: the release as a shift.
+        out: the folder of all of it; what is done there already is not done again.
+        say: told what goes on.
+
+    Returns:
+        The decision, which is kept in the folder with what was asked for.
+
+    Raises:
+        UsageError: for what cannot work, where the folder holds the answer to another question,
+            and where another process is at work in it.
+        KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
+    """
+    out = out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    with alone_in(out):
+        _ask(asked, out)
+        shift = out / SHIFT
+        write(shift, release.encode())
+        check(asked.mix(shift))
+        plan = asked.plan(shift)
+        before = _measured(asked, plan, out, BEFORE, None, say)
+        cost = cost_of(before, asked.shift)
+        found = None if asked.always else not_needed(cost, asked.margin)
+        if found is None:
+            _train(asked, shift, out, say)
+            after = _measured(asked, plan, out, AFTER, out / MODEL, say)
+            found = decide(before, after, asked.shift, asked.margin)
+        write(out / DECISION, msgspec.json.format(JSON.encode(found), indent=1) + b"\n")
+    return found
+
+
+# -- inside ----------------------------------------------------------------------------------------
+
+
+def _ask(asked: Asked, out: Path) -> None:
+    """Keeps the question, or checks that it is the one that the folder is about."""
+    file = out / ASKED
+    new = msgspec.json.format(JSON.encode(asked), indent=1) + b"\n"
+    if not file.exists():
+        write(file, new)
+        return
+    try:
+        old = msgspec.json.decode(file.read_bytes(), type=Asked)
+    except msgspec.MsgspecError as fault:
+        raise UsageError(f"{file} is damaged ({fault}): start in another folder") from None
+    for name in Asked.__struct_fields__:
+        here, there = getattr(asked, name), getattr(old, name)
+        if here != there:
+            raise UsageError(
+                f"{out} was begun with another {_field(name, here, there)}: give the same, or "
+                "another --out"
+            )
+
+
+def _field(name: str, here: object, there: object) -> str:
+    """The field that differs, and how."""
+    if isinstance(here, msgspec.Struct):
+        for inner in here.__struct_fields__:
+            mine, theirs = getattr(here, inner), getattr(there, inner)
+            if mine != theirs:
+                return f"{inner} ({theirs}, not {mine})"
+    return f"{name} ({there}, not {here})"
+
+
+def _train(asked: Asked, shift: Path, out: Path, say: Say) -> None:
+    model = out / MODEL
+    if training_record(model):
+        return
+    if model.exists() and not checkpoints(model):
+        shutil.rmtree(model)  # it was broken off before its first checkpoint
+    mix = asked.mix(shift)
+    say(f"training on {asked.count} trajectories, a share of {asked.alpha:g} on the new tools")
+    with progress("trajectories") as watch:
+        rows = make_rows(mix, asked.count, watch)
+    told = {"mix": msgspec.to_builtins(mix), "count": asked.count, "release": asked.shift}
+    with progress("rows tokenized") as watch:
+        load(SFT)(
+            rows, asked.settings, model, resume=bool(checkpoints(model)), data=told, watch=watch
+        )
+
+
+def _measured(
+    asked: Asked, plan: Plan, out: Path, name: str, made: Path | None, say: Say
+) -> RunFolder:
+    """The run of a model, made as far as it is not there."""
+    path = out / name
+    if not (path / "report.txt").exists():
+        say(f"measuring the {'old' if made is None else 'new'} model in {path}")
+        agent = _agent(asked.settings, made, name)
+        with progress(f"{name}: episodes") as watch:
+            run_plan(plan, contestants([agent], None), path, 1, watch)
+    return RunFolder.read(path)
+
+
+def _agent(settings: Settings, made: Path | None, name: str) -> LocalAgent:
+    """The model as it was, or as training has made it."""
+    model: str | Path = SMOL if settings.model == SMOL else find_base(settings).directory
+    adapter = made or (Path(settings.adapter) if settings.adapter else None)
+    if settings.full and made is not None:
+        model, adapter = made, None
+    return LocalAgent(model, adapter=adapter, layout=settings.layout, name=name)

@@ -1,0 +1,147 @@
+"""`toolshift retrain`: the path in small, with a model of no evidence, and every decision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from running import Run
+from shifts.test_release import edited, poi, rename, side
+
+from toolshift.api import evaluate
+from toolshift.measure.statistics import Interval
+from toolshift.retrain.decision import decide, not_needed
+from toolshift.retrain.retrain import Asked
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import Selection
+from toolshift.shifts.files import FILES
+from toolshift.shifts.release.file import FORMAT, ShiftFile
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.resolve import settle
+from toolshift.train.presets import preset
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> ShiftFile:
+    folder = tmp_path_factory.mktemp("lists")
+    before = side(folder, "old.json", poi())
+    after = side(folder, "new.json", edited(rename("find_place", "v2_find_place")))
+    answers = settle(before, after, Answers(), accept=True).answers
+    return ShiftFile(FORMAT, "release", before, after, answers)
+
+
+@pytest.fixture
+def runs(release: ShiftFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Runs of scripted agents, clean and under the release."""
+    monkeypatch.setenv(FILES, "")
+    file = tmp_path / "release.json"
+    file.write_bytes(release.encode())
+
+    def run(agent: str) -> RunFolder:
+        out = tmp_path / agent
+        evaluate(
+            agent, worlds="poi", shifts=[str(file)], tasks=24, placebo=False, out=out
+        )  # fmt: skip
+        return RunFolder.read(out)
+
+    return run
+
+
+def test_a_model_that_wins_and_loses_nothing_is_kept(runs, release):
+    found = decide(runs("memorises_names"), runs("oracle"), release.stored_name, 15.0)
+    assert found.outcome == "keep"
+    assert found.gain is not None
+    assert found.gain.change.low > 0
+    assert [family.label for family in found.guarded] == ["clean"]
+    assert found.sentence.startswith("keep: +")
+
+
+def test_a_model_that_does_not_help_is_rejected(runs, release):
+    found = decide(runs("oracle"), runs("memorises_names"), release.stored_name, 15.0)
+    assert found.outcome == "reject"
+    assert "does not help" in found.sentence
+
+
+def test_what_wins_and_forgets_the_old_tools_is_rejected(runs, release):
+    old, new = runs("memorises_names"), runs("oracle")
+    lines = [json.loads(line) for line in (new.path / "episodes.jsonl").read_text().splitlines()]
+    clean = {cell.id for cell in new.plan.cells if not cell.shifts}
+    for line in lines:
+        if line["cell"] in clean:
+            line["grade"] = {**line["grade"], "passed": False}
+    (new.path / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = decide(old, RunFolder.read(new.path), release.stored_name, 15.0)
+    assert found.outcome == "reject"
+    assert "on clean, worse by more than 15" in found.sentence
+
+
+def test_a_margin_that_24_tasks_cannot_show_is_undecided(runs, release):
+    found = decide(runs("memorises_names"), runs("oracle"), release.stored_name, 1.0)
+    assert found.outcome == "undecided"
+    assert "more tasks would decide" in found.sentence
+
+
+@pytest.mark.parametrize(("high", "needed"), [(0.04, False), (0.06, True)])
+def test_a_release_that_costs_less_than_the_margin_is_not_trained_on(high, needed):
+    cost = Interval(0.01, -0.02, high, "exact", 40)
+    assert (not_needed(cost, 5.0) is None) == needed
+
+
+def test_paths_are_no_part_of_the_question(release):
+    asked = Asked("release@1", preset("smoke"), 0.5, 24, Selection(), (), 5.0)
+    assert msgspec.json.decode(msgspec.json.encode(asked), type=Asked) == asked
+    assert asked.mix(Path("a/release.json")).alpha == 0.5
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+ARGS = ("--preset", "smoke", "--steps", "2", "--count", "6", "--tasks", "2", "--kind", "listing")
+
+
+@pytest.mark.model
+def test_the_whole_path_and_again(toolshift: Run, monkeypatch):
+    monkeypatch.setenv(FILES, "")
+    Path("old.json").write_text(json.dumps(poi()))
+    Path("new.json").write_text(json.dumps(edited(rename("search_places", "v2_search_places"))))
+    assert toolshift("lock", "old.json")[0] == 0
+    words = ("retrain", "toolshift.lock", "new.json", *ARGS)
+    code, said, errors = toolshift(*words, "--margin", "99", "--out", "out")
+    assert (code, "not needed" in said) == (0, True), errors
+    assert not Path("out/model").exists()
+    code, said, errors = toolshift(*words, "--out", "out")
+    assert (code, "begun with another margin (99.0, not 5.0)" in errors) == (2, True)
+    words = (*words, "--out", "again")
+    code, said, errors = toolshift(*words)
+    assert code == 3, errors
+    assert "training on 6 trajectories" in errors
+    assert "Decision undecided" in said
+    record = json.loads(Path("again/decision.json").read_text())
+    assert record["outcome"] == "undecided"
+    trained = json.loads(Path("again/model/training.json").read_text())
+    assert trained["data"]["release"].startswith("release@")
+    code, again, errors = toolshift(*words)
+    assert (code, again) == (3, said)
+    assert "training on" not in errors
+    assert "measuring" not in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("toolshift.lock",), "name the tools as they are now after toolshift.lock"),
+        (("toolshift.lock", "old.json"), "nothing to learn"),
+        (("toolshift.lock", "new.json", "--alpha", "0"), "--alpha 0"),
+        (("toolshift.lock", "new.json", "--margin", "0.05"), "in points of accuracy"),
+        (("toolshift.lock", "new.json", "--tasks", "0"), "--tasks 0"),
+        (("gone.json",), "cannot be read"),
+    ],
+)
+def test_bad_input(words, said, toolshift: Run, monkeypatch):
+    monkeypatch.setenv(FILES, "")
+    Path("old.json").write_text(json.dumps(poi()))
+    Path("new.json").write_text(json.dumps(edited(rename("find_place", "v2_find_place"))))
+    toolshift("lock", "old.json")
+    code, _, errors = toolshift("retrain", *words, "--out", "out")
+    assert (code, said in errors) == (2, True), errors
