@@ -4,18 +4,21 @@
 
 Plays every planted agent, at full and at half strength and in mixtures, and the sound oracle, over
 a suite; counts the causes named, in all and under each shift. Writes `confusion.json` and
-`confusion.md` beside this file, and for each shift `by_shift.json` and `by_shift.md`.
+`confusion.md` beside this file, and for each shift `by_shift.json` and `by_shift.md`. What is
+done is kept in `build/confusion.jsonl` until the end, so that a run that was stopped goes on.
 Exits with 1 where a planted weakness is not ranked first, or the oracle fails anywhere.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import platform
 import time
 from collections import Counter, defaultdict
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
 from itertools import combinations, groupby
 from pathlib import Path
@@ -36,6 +39,9 @@ ENOUGH = 5
 """Failures from which the commonest cause under one shift says something."""
 Counts = dict[tuple[str, str], Counter[str]]
 """The causes named, by agent and shift; "" counts the passes."""
+Rows = list[tuple[str, str, dict[str, int]]]
+"""The same as it stands in a file."""
+PARTIAL = Path(__file__).parents[2] / "build" / "confusion.jsonl"
 MIXED = [f"{a}+{b}" for a, b in combinations(GENERAL, 2) if "always_refuses" not in (a, b)]
 
 
@@ -80,18 +86,17 @@ def main() -> None:
     plan = make_plan(select(Selection(options.suite, seeds=options.seeds, tasks=options.tasks)))
     cells = sorted(plan.cells, key=lambda cell: (cell.seed, cell.lineage))
     parts = [
-        list(rows)[start : start + 200]
+        list(rows)[start : start + 100]
         for _, group in groupby(cells, key=lambda cell: cell.seed)
         for rows in [list(group)]
-        for start in range(0, len(rows), 200)
+        for start in range(0, len(rows), 100)
     ]
     counted: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     under: Counts = defaultdict(Counter)
-    with ProcessPoolExecutor(options.workers) as pool:
-        for part, found in zip(parts, pool.map(causes, parts), strict=True):
-            for (name, shift), counts in found.items():
-                counted[name, part[0].seed] += counts
-                under[name, shift] += counts
+    for part, found in played(parts, options.workers):
+        for (name, shift), counts in found.items():
+            counted[name, part[0].seed] += counts
+            under[name, shift] += counts
     rows, wrong = {}, []
     for name in agents():
         seeds = {seed: counts for (agent, seed), counts in counted.items() if agent == name}
@@ -122,7 +127,46 @@ def main() -> None:
     here.with_name("confusion.md").write_text(table(rows, len(cells)))
     print(here.with_name("confusion.md").read_text())
     print(f"not ranked first: {wrong or 'none'}; {report['seconds']} s")
+    PARTIAL.unlink(missing_ok=True)
     raise SystemExit(1 if wrong else 0)
+
+
+def played(parts: list[list[Cell]], workers: int) -> Iterator[tuple[list[Cell], Counts]]:
+    """The counts of every part; a part that an earlier run has finished is read from its file."""
+    by_key = {key_of(part): part for part in parts}
+    kept = {key: as_counts(rows) for key, rows in earlier() if key in by_key}
+    yield from ((by_key[key], found) for key, found in kept.items())
+    todo = {key: part for key, part in by_key.items() if key not in kept}
+    PARTIAL.parent.mkdir(exist_ok=True)
+    with ProcessPoolExecutor(workers) as pool, PARTIAL.open("a") as file:
+        jobs = {pool.submit(causes, part): key for key, part in todo.items()}
+        for number, job in enumerate(as_completed(jobs), len(kept) + 1):
+            key, found = jobs[job], job.result()
+            rows = [[name, shift, counts] for (name, shift), counts in found.items()]
+            print(json.dumps([key, rows]), file=file, flush=True)
+            print(f"part {number} of {len(parts)}", flush=True)
+            yield todo[key], found
+
+
+def earlier() -> Iterator[tuple[str, Rows]]:
+    """The parts that an earlier run has finished; a last line that is not whole is left out."""
+    for line in PARTIAL.read_text().splitlines() if PARTIAL.exists() else ():
+        try:
+            key, rows = json.loads(line)
+        except ValueError:
+            continue
+        yield key, rows
+
+
+def as_counts(rows: Rows) -> Counts:
+    """The counts of a line."""
+    return {(name, shift): Counter(counts) for name, shift, counts in rows}
+
+
+def key_of(part: list[Cell]) -> str:
+    """The same for the same scenes, agents and version of the package."""
+    said = f"{part} {agents()} {version('toolshift')}"
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def table(rows: dict[str, dict[str, object]], episodes: int) -> str:

@@ -1,15 +1,18 @@
 """Runs styles and exploits on the same scenes and sets them beside their twins.
 
     cd tests && python -m strangers.bench [NAME ...] [--tasks 11] [--out FILE] [--public]
-        [--failures N] [--against FILE]
+        [--failures N] [--against FILE] [--all-shifts]
 
 The scenes are those of the quick suite in all three worlds, and some shifts that the quick suite
-has not and that make an agent ask, refuse for other reasons, or meet optional arguments.
+has not and that make an agent ask, refuse for other reasons, or meet optional arguments; with
+`--all-shifts` those of every shift that is registered, at each of its severities. What is done is
+kept in `build/`, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import time
@@ -27,7 +30,9 @@ from toolshift.runs.cell import build
 from toolshift.runs.plan import make_plan
 from toolshift.runs.study import play
 from toolshift.runs.suite import Selection, find_suite, select
+from toolshift.shifts.registry import shifts as registered
 
+PARTIAL = Path(__file__).parents[2] / "build" / "strangers.jsonl"
 MORE = (
     "query_underspecification:2", "query_ambiguity:1", "contradictory_request:2",
     "contradictory_request_lookalike:2", "tool_gone:2", "tool_gone_lookalike:2", "schema_noise:3",
@@ -35,8 +40,14 @@ MORE = (
 )  # fmt: skip
 
 
-def cells(tasks: int, pool: str) -> list[Any]:
+def cells(tasks: int, pool: str, every: bool = False) -> list[Any]:
     shifts = (*(s.partition("*")[0] for s in find_suite("quick").shifts), *MORE)
+    if every:
+        shifts = tuple(
+            f"{name}:{severity}"
+            for name, shift in registered().items()
+            for severity in shift.severities
+        )
     chosen = select(
         Selection(
             "quick", worlds=("poi", "medical", "retail"), shifts=shifts, tasks=tasks, pool=pool
@@ -189,6 +200,14 @@ def line(said: dict[str, Any]) -> str:
     return f"{text}  lost {said['lost_to_twin']}{'  CONTESTED' if said['contested'] else ''}"
 
 
+def finished(key: str) -> dict[str, dict[str, Any]]:
+    """What an earlier run of the same commit has measured on the same scenes, by name."""
+    PARTIAL.parent.mkdir(exist_ok=True)
+    lines = PARTIAL.read_text().splitlines() if PARTIAL.exists() else []
+    rows = [json.loads(line) for line in lines if line.endswith("]")]
+    return {name: said for kept, name, said in rows if kept == key}
+
+
 BRIEF = (
     "name", "kind", "contested", "twin_name", "passed", "void", "scored", "floor", "undeserved",
     "scored_gain_over_twin", "lost_to_twin",
@@ -223,7 +242,7 @@ def public(agent: Any, done: list[Any], todo: list[Any], scenes: list[Any], most
     return other
 
 
-def main() -> None:
+def options() -> argparse.Namespace:
     parse = argparse.ArgumentParser()
     parse.add_argument(
         "names", nargs="*", help="styles or exploits; `styles`, `exploits` or nothing for all"
@@ -240,14 +259,19 @@ def main() -> None:
         "--public", action="store_true", help="replay as plain functions and compare grades"
     )
     parse.add_argument("--against", default="", help="an earlier --out, to print what has changed")
-    args = parse.parse_args()
+    parse.add_argument("--all-shifts", action="store_true", help="each shift at each severity")
+    return parse.parse_args()
+
+
+def main() -> None:
+    args = options()
     everyone = {**styles.BY_NAME, **exploits.BY_NAME}
     groups = {"styles": list(styles.BY_NAME), "exploits": list(exploits.BY_NAME)}
     names = [
         n for given in args.names or ["styles", "exploits"] for n in groups.get(given, [given])
     ]
     start = time.time()
-    todo = cells(args.tasks, args.pool)
+    todo = cells(args.tasks, args.pool, args.all_shifts)
     scenes = [build(cell) for cell in todo]
     oracle = [r for r, _, _ in run(OracleAgent(), todo, scenes)]
     half = [r for r, _, _ in run(exploits.Half(), todo, scenes)]
@@ -266,7 +290,12 @@ def main() -> None:
         )
     earlier = {one["name"]: one for one in held.get("agents", ())}
     found = []
+    key = hashlib.sha256(f"{commit} {args.failures} {args.public} {todo}".encode()).hexdigest()[:16]
+    kept = finished(key)
     for name in names:
+        if name in kept:
+            found.append(kept[name])
+            continue
         agent = everyone[name]()
         done = run(agent, todo, scenes)
         twin = half if getattr(agent, "twin", "") == "half" else oracle
@@ -279,6 +308,8 @@ def main() -> None:
         if hasattr(agent, "filled"):
             said["optional_arguments_passed"] = agent.filled
         found.append(said)
+        with PARTIAL.open("a") as file:
+            print(json.dumps([key, name, said]), file=file)
         was = earlier.get(name)
         more = f"  public differs in {said['public_differs']}" if said.get("public_differs") else ""
         if was and any(was[k] != said[k] for k in ("passed", "void")):
@@ -291,6 +322,7 @@ def main() -> None:
             "scenes": len(todo),
             "tasks": args.tasks,
             "pool": args.pool,
+            "all_shifts": args.all_shifts,
             "oracle": rates(oracle),
             "half": rates(half),
             "agents": found if args.failures else [brief(said) for said in found],
