@@ -34,6 +34,16 @@ def said(text: str) -> list[tuple[str, bool, bool, bool]]:
         ("The code is {0}. It has expired.", [True]),
         ("The code is {0}. It has not expired.", [False]),
         ("The code is {0}. Nothing else has expired.", [False]),
+        ("It is {0}. Wait, no, that's the map, not what you wanted. It is {1}.", [True, False]),
+        ("It is {0}. Oops, that was the season. The right one is {1}.", [True, False]),
+        ("It is {0}. Sorry, that is for another place. It is {1}.", [True, False]),
+        ("It is {0}... sorry, no. That is the map. It is {1}.", [True, False]),
+        ("It is {0}. That is not what you asked for, though.", [True]),
+        ("It is {0}. Wait, that is the one you asked for.", [False]),
+        ("It is {0}. Hmm, that is the right one.", [False]),
+        ("It is {0}. No, that is the only one.", [False]),
+        ("It is {0}. No problem, that is the end of the list.", [False]),
+        ("It is {0}. That is the code, not the map.", [False]),
     ],
 )
 def test_a_code_is_disowned_by_its_own_clause(text: str, disowned: list[bool]) -> None:

@@ -637,6 +637,18 @@ class WarnsOfAMixUp(BesideOthers):
     )
 
 
+class CorrectsItself(BesideOthers):
+    """Names another code first, notices it, and takes it back."""
+
+    name, most = "corrects_itself", 1
+    forms = (
+        "It's {wrong}. Wait, no, that's the {other}, not what you wanted. The right one is {code}.",
+        "{wrong}. Oops, that was the {other}. The {label} is {code}.",
+        "First I had {wrong} in mind, but that is the {other}. Your {label} is {code}.",
+        "The {label} is {wrong}... sorry, no. That is the {other}. The {label} is {code}.",
+    )
+
+
 class ForTheRecords(BesideOthers):
     """Adds a code that nobody asked for, for the user's records."""
 
@@ -1334,7 +1346,7 @@ STYLES: tuple[type[Style], ...] = (
     RefusesWithWords, AsksOwnWords, AsksOnce, AsksInProse, AsksWithReason, AsksAllAtOnce,
     ConfirmsWrites, ConfirmsWritesProse, AnnouncesFirst, ExtraReads, RepeatsReads, ChecksAfterWrite,
     Parallel, ThinksAloud, DictArguments, PrettyArguments, OtherNumbers, NumbersAsStrings,
-    ExplicitOptionals, ListsTheRestApart, WarnsOfAMixUp, ForTheRecords, SaysHowItChecked,
+    ExplicitOptionals, ListsTheRestApart, WarnsOfAMixUp, CorrectsItself, ForTheRecords, SaysHowItChecked,
     ReportsThenAnswers, AnswerWithDetails, SaysItTwice, NegationsAround, Cautious, SpelledAloud,
     SpelledAloudProse, HtmlEntities, HtmlEntitiesTool,
 )  # fmt: skip

@@ -22,7 +22,7 @@ HONEST = (
     "names_identifiers_prose", "json_in_prose", "table", "follow_up", "non_native", "think_tags",
     "refuses_in_prose", "refuses_with_offer", "refuses_quoting_error", "asks_in_prose",
     "asks_with_reason", "asks_all_at_once", "extra_reads", "parallel_calls",
-    "lists_the_rest_apart", "warns_of_a_mix_up", "for_the_records", "says_how_it_checked",
+    "lists_the_rest_apart", "warns_of_a_mix_up", "corrects_itself", "for_the_records", "says_how_it_checked",
     "answer_with_details", "negations_around", "spelled_aloud", "html_entities",
 )  # fmt: skip
 CHEATS = (

@@ -148,7 +148,7 @@ CHEATS: dict[str, Callable[[Episode], str]] = {
     "asks back": lambda episode: "On loan? Shipped? 4? 0? 8? 1250? 14:15? A lamp? 2026-03-03?",
     "repeats the user": lambda episode: episode.ask_now.text,
     "says done": lambda episode: "Done, I have taken care of it.",
-    "tells a share": lambda episode: "It is 4%, and 8 percent elsewhere.",
+    "tells a share": lambda episode: "It is 4%.",
     "counts what is gone": lambda episode: "Three seats. 8 were taken.",
     "says what was": lambda episode: "Its previous status was shipped, formerly on loan.",
     "refuses at once": lambda episode: "I could not find it.",

@@ -41,6 +41,7 @@ _BY_WAY_OF, _ASKED_FOR, _AMONG = _SAYS["by_way_of"], _SAYS["asked_for"], _SAYS["
 _CALLED, _VERBS, _CONNECTING = _SAYS["called"], _SAYS["verbs"], _SAYS["connecting"]
 _HELPING = _VERBS | _SAYS["helping"]
 _OPENINGS, _COMPLEMENTS = _SAYS["openings"], _SAYS["complements"]
+_RETRACTING = _SAYS["retracting"]
 _STATED = frozenset(("that", "it", "the", "this", "its", "your"))
 FILLERS = _SAYS["fillers"]
 """Words that name nothing."""
@@ -371,10 +372,13 @@ def _takes_back(sentence: list[str]) -> bool:
     if sentence in (["no"], ["not"]):
         return True
     words = [word for word in sentence if word[0].isalnum()]
+    opening: list[str] = []
     while words and (words[0] in _OPENINGS or words[0] in _OTHERWISE):
-        del words[0]
+        opening.append(words.pop(0))
     if not words:
-        return False
+        return bool({"no", "nope", "oops", "whoops"} & {*opening})
+    if _is_another_thing(opening, words):
+        return True
     if words[0] in _DENYING:
         return words[1:2] != [] and words[1] in ("it", "that", "this")
     if words[0] == "i":
@@ -384,7 +388,19 @@ def _takes_back(sentence: list[str]) -> bool:
         return False
     following = [*words[1:], "it"]
     denied = [
-        word == "no_longer" or (word == "not" and following[n] in _COMPLEMENTS | _UNTRUE)
+        word == "no_longer"
+        or (word == "not" and words[n - 1] in _HELPING and following[n] in _COMPLEMENTS | _UNTRUE)
         for n, word in enumerate(words[:5])
     ]
     return (sum(denied) + sum(word in _UNTRUE | _DOUBTING for word in words[:6])) % 2 == 1
+
+
+def _is_another_thing(opening: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether it says of the code before that it is another: "Wait, no, that is the map"."""
+    if words[0] not in ("that", "it", "this") or not _VERBS & {*words[1:2]}:
+        return False
+    if _RETRACTING & {*opening} and words[2:3] and words[2] in ("the", "your", "its", "a", "for"):
+        named = {*words[3:6]}
+        return not named & (_COMPLEMENTS | _ASKED_FOR | {"one", "only"})
+    denied = next((n for n, word in enumerate(words) if word == "not"), len(words))
+    return words[denied + 1 : denied + 2] == ["what"] and bool(_ASKED_FOR & {*words[denied:]})
