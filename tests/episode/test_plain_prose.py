@@ -60,6 +60,24 @@ def test_a_refusal_says_that_it_cannot_be_done(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "I find no trace of KA-99 in the ledger: no car with that plate.",
+        '{"ok": false, "error": "no car with that plate", "plate": "KA-99"}',
+        "There was a typo at first, but with the right spelling, too: no car with that plate.",
+    ],
+)
+def test_where_nothing_is_counted_no_such_thing_is_a_refusal(text: str) -> None:
+    asked = "Who owns the car KA-99?"
+    assert read_plain_prose(text, "no car KA-99", asked) == ("refusal", "not_found")
+
+
+def test_where_things_are_counted_none_of_them_is_an_answer() -> None:
+    asked = "How many cars of this make are there?"
+    assert read_plain_prose("There are no cars of this make.", "[]", asked)[0] == "answer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Which order do you mean?",
         "There are two orders, O-1701 and O-1702. Which one do you mean?",
         "Please provide the order number.",

@@ -26,6 +26,8 @@ MAX_CHARACTERS = 12_000
 _MAX_PLACES = 24
 """Further mentions of the same thing, and values further away from one, are not looked at."""
 _SIGN = re.compile(r"[\\^$*+?{}\[\]|()]")
+_SAYS_VALUE = re.compile(r"values?|details?|info(?:rmation)?|results?|answers?|data", _I)
+"""The head of a second column whose first one has names."""
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
 _MARKUP = (
@@ -153,10 +155,43 @@ def plain(text: str) -> str:
         said = said[: MAX_CHARACTERS // 2] + "\n" + said[-MAX_CHARACTERS // 2 :]
     fenced = _FENCE.fullmatch(said)
     said = _as_lines(fenced[1] if fenced else said)
-    said = _BOXED.sub(r"\1", said)
+    said = _BOXED.sub(r"\1", _without_tables(said))
     for sign, instead in _MARKUP:
         said = sign.sub(instead, said)
     return said
+
+
+def _without_tables(text: str) -> str:
+    """The text with a Markdown table as lines of a name and a value, record by record."""
+    lines, found, heads = text.split("\n"), list[str](), list[str]()
+    for number, line in enumerate(lines):
+        cells = _cells(line)
+        if number + 1 < len(lines) and cells and _is_rule(lines[number + 1]):
+            heads = cells
+        elif heads and _is_rule(line):
+            continue
+        elif heads and len(cells) == len(heads):
+            if len(cells) == 2 and _SAYS_VALUE.fullmatch(heads[1].strip("*_ ")):
+                found.append(": ".join(cells))
+            else:
+                found += [f"{head}: {cell}" for head, cell in zip(heads, cells, strict=True)]
+        else:
+            heads = []
+            found.append(line)
+    return "\n".join(found)
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line parts the head of a table from its rows: `|---|:--|`."""
+    return "--" in line and "|" in line and not set(line) - set("|:- \t")
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a row of a table; none of another line."""
+    row = line.strip()
+    if len(row) < 3 or not (row.startswith("|") and row.endswith("|")):
+        return []
+    return [cell.strip() for cell in row[1:-1].split("|")]
 
 
 def _as_lines(text: str) -> str:

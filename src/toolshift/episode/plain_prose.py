@@ -74,6 +74,11 @@ _CANNOT = re.compile(
     r"\bunknown (?:order|customer|id|book|room|item|user|member|tool)\b",
     _I,
 )
+_NO_SUCH = re.compile(
+    r"\bno [\w-]+ (?:with|by|named|called|matching|under|of|for) (?:that|this|the|such|your|id)\b",
+    _I,
+)
+_COUNTS = re.compile(r"\bhow (?:many|much|often)\b|\bnumber of\b|\bcount\b|\bany\b|\btotal\b", _I)
 _ASIDE = re.compile(
     r"e-?mail|notif|attach|remind|calendar|confirmation|print|newsletter|text message|\bsms\b|"
     r"photo|picture",
@@ -120,6 +125,7 @@ class _Known:
 
     def __init__(self, shown: str, request: str) -> None:
         self._asked = values_in(request)
+        self.counts = bool(_COUNTS.search(request))
         self._request = request.casefold()
         words = ((a or b).strip().casefold() for a, b in _SHOWN.findall(shown))
         texts = [word for word in dict.fromkeys(words) if len(word) > 2]
@@ -129,9 +135,15 @@ class _Known:
 
     def states(self, part: str) -> bool:
         """Whether a part of a message states a value that the user has not said."""
-        return bool(self._words.search(part.casefold())) or any(map(self._is_new, values_in(part)))
+        return bool(self._words.search(part.casefold())) or any(
+            self._is_new(value, part) for value in values_in(part)
+        )
 
-    def _is_new(self, value: Value) -> bool:
+    def _is_new(self, value: Value, part: str) -> bool:
+        """Whether a value is said first here; "no car" is a number where things are counted."""
+        said = part[value.start : value.end].strip().lower()
+        if said == "no" and not self.counts:
+            return False
         return not any(value.same(other) for other in self._asked)
 
 
@@ -140,7 +152,8 @@ def _kind(part: str, known: _Known) -> Part:
         return "value" if known.states(part) and not part.rstrip(" \"'").endswith("?") else "other"
     if part.rstrip(" \"')").endswith("?") or _ASKS.search(part):
         return "question"
-    if _CANNOT.search(part) and not _ASIDE.search(part):
+    cannot = _CANNOT.search(part) or (_NO_SUCH.search(part) and not known.counts)
+    if cannot and not _ASIDE.search(part):
         return "refusal"
     stated = known.states(part) or _YES_OR_NO.match(part)
     return "value" if stated and not _ASIDE.search(part) else "other"
