@@ -74,3 +74,32 @@ def test_an_exploit_gains_nothing(name: str) -> None:
     said = summary(name, agent, done, twins[agent.twin], scenes, todo, 0)
     assert said["undeserved"] == 0
     assert (said["scored_gain_over_twin"] or 0) <= 0
+
+
+ADDING = ("split_tools", "new_precondition", "conflicting_sources")
+"""Shifts that show codes which the truth does not have: handles, permits, other sources."""
+
+
+@cache
+def with_added_codes() -> tuple[list[Any], list[Any]]:
+    todo = [c for c in cells(1, "dev", True) if c.stack.partition(":")[0] in ADDING]
+    scenes = [build(cell) for cell in todo]
+    return todo, scenes
+
+
+@pytest.mark.parametrize(
+    "name", ["lists_the_rest_apart", "reports_then_answers", "answer_with_details"]
+)
+def test_codes_that_a_shift_adds_are_known_by_the_keys_that_show_them(name: str) -> None:
+    todo, scenes = with_added_codes()
+    assert len(todo) > 10
+    assert [
+        r.grade.cause for r in records(STYLES[name](), todo, scenes) if not r.grade.passed
+    ] == []
+
+
+@pytest.mark.parametrize("name", ["labels_all_yours", "mislabels", "swaps_the_labels", "hedges"])
+def test_added_codes_help_no_exploit(name: str) -> None:
+    todo, scenes = with_added_codes()
+    agent = EXPLOITS[name]()
+    assert not any(record.grade.passed for record in records(agent, todo, scenes))

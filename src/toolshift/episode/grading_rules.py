@@ -161,7 +161,28 @@ def shown_fields(scene: Scene, steps: Sequence[Step]) -> Fields:
             for path, value in leaves(record) if isinstance(record, dict) else ():
                 if isinstance(value, str) and value in fields:
                     fields[value] |= {path[-1]}
-    return fields
+    return fields | _added_by_layers(calls, fields)
+
+
+def _added_by_layers(calls: Sequence[Step], fields: Fields) -> Fields:
+    """The fields of codes that the truth does not have, such as a handle: the keys that show them.
+
+    A key by which a code of the truth was shown too names none: that is a source that contradicts.
+    """
+    keys: dict[str, set[str]] = {code: set() for code in fields}
+    for step in calls:
+        data = _as_json(step.text)
+        for record in data if isinstance(data, list) else [data]:
+            for path, value in leaves(record) if isinstance(record, dict) else ():
+                if isinstance(value, str) and value in keys:
+                    keys[value].add(path[-1])
+    true = set().union(*(keys[code] for code, known in fields.items() if known))
+    true |= {name for known in fields.values() for name in known}
+    return {
+        code: frozenset(keys[code])
+        for code, known in fields.items()
+        if not known and not keys[code] & true
+    }
 
 
 def is_decisive(scene: Scene, step: Step) -> bool:
@@ -251,6 +272,10 @@ def _is_told_apart(
     if own & fields.get(expected, frozenset()):
         return marked or one.is_compared
     names = {field.split("_")[0] for field in own}
+    names |= {w for field in own if field.count("_") > 1 for w in field.split("_")} - {
+        "ref",
+        "code",
+    }
     called = [word for word in _words(one.name) if word in names | asked]
     if called and called[-1 if one.is_named_before else 0] in asked - names:
         return one.is_compared
