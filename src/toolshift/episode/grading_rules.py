@@ -164,7 +164,7 @@ def shown_fields(scene: Scene, steps: Sequence[Step]) -> Fields:
     return fields | _added_by_layers(calls, fields)
 
 
-def _added_by_layers(calls: Sequence[Step], fields: Fields) -> Fields:
+def _added_by_layers(calls: Sequence[Step], fields: Fields) -> dict[str, frozenset[str]]:
     """The fields of codes that the truth does not have, such as a handle: the keys that show them.
 
     A key by which a code of the truth was shown too names none: that is a source that contradicts.
@@ -176,7 +176,7 @@ def _added_by_layers(calls: Sequence[Step], fields: Fields) -> Fields:
             for path, value in leaves(record) if isinstance(record, dict) else ():
                 if isinstance(value, str) and value in keys:
                     keys[value].add(path[-1])
-    true = set().union(*(keys[code] for code, known in fields.items() if known))
+    true = {key for code, known in fields.items() if known for key in keys[code]}
     true |= {name for known in fields.values() for name in known}
     return {
         code: frozenset(keys[code])
