@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,15 @@ from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
-from toolshift.measure.gate import Family, Gate, check_options, in_percent, in_points, judge
+from toolshift.measure.gate import (
+    Family,
+    Gate,
+    certain_to_fail,
+    check_options,
+    in_percent,
+    in_points,
+    judge,
+)
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import make_plan
@@ -376,3 +385,53 @@ def test_the_simulation_of_the_errors_runs() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert '"failing": 0' in done.stdout
+
+
+# -- ending early --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_certain_to_fail_fails_whatever_is_left(
+    seed: int, baseline: RunFolder, tmp_path: Path
+) -> None:
+    draw = random.Random(seed)
+    share = draw.choice([0.1, 0.3, 0.6])
+
+    def part(cell: Cell, record: Record) -> Record | None:
+        if draw.random() < 0.5:
+            return None
+        return failed(record) if draw.random() < share else record
+
+    half = changed(baseline, tmp_path / "half", part)
+    ended = {record.episode: record for record in half.records()}
+    best = changed(
+        baseline, tmp_path / "best", lambda cell, record: ended.get(record.episode, record)
+    )
+    fails = judge(baseline, best, 5.0).verdict == "fail"
+    assert certain_to_fail(baseline, half, 5.0) == fails
+    assert fails == (share > 0.1)
+
+
+def test_a_run_ends_when_the_verdict_is_certain(
+    baseline: RunFolder, toolshift: Run, tmp_path: Path
+) -> None:
+    words = ("gate", "--agent", "memorises_names", "--baseline", str(baseline.path))
+    words = (*words, "--margin", "5", "--early", "--out", "new")
+    code, said, errors = toolshift(*words)
+    planned = len(baseline.plan.cells)
+    played = len(list(RunFolder.read(Path("new")).records()))
+    assert code == 1
+    assert f"Ended early: {played} of {planned} episodes were run" in errors
+    assert played < planned
+    assert "fail: worse by more than 5 points even if" in said
+    assert toolshift(*words)[0] == 1  # nothing more is run
+    assert len(list(RunFolder.read(Path("new")).records())) == played
+    code, said, errors = toolshift(*(word for word in words if word != "--early"))
+    assert (code, "Ended early" in errors) == (1, False)
+    assert len(list(RunFolder.read(Path("new")).records())) == planned
+
+
+def test_a_finished_run_cannot_be_ended(baseline: RunFolder, toolshift: Run) -> None:
+    path = str(baseline.path)
+    code, _, errors = toolshift("gate", path, "--baseline", path, "--margin", "5", "--early")
+    assert (code, "--early" in errors) == (2, True)

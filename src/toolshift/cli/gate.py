@@ -25,9 +25,17 @@ from toolshift.cli.options import (
 from toolshift.cli.run import new_folder, run_into
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import console, print_json, print_table
+from toolshift.core.terminal import Progress, console, print_json, print_table
 from toolshift.measure.compare import shifts_as_they_were
-from toolshift.measure.gate import Family, Gate, check_options, in_percent, in_points, judge
+from toolshift.measure.gate import (
+    Family,
+    Gate,
+    certain_to_fail,
+    check_options,
+    in_percent,
+    in_points,
+    judge,
+)
 from toolshift.report.gate_markdown import gate_markdown
 from toolshift.report.junit import junit
 from toolshift.runs.run_folder import RunFolder
@@ -43,6 +51,7 @@ class GateOptions:
         inconclusive: what an inconclusive gate counts as: pass, fail, or None for neither.
         out: the folder of the run that is made; a new one where None.
         judge: a model that reads endings in prose; "" for the shipped reading.
+        early: end the run of `agent` as soon as the gate is certain to fail.
     """
 
     run: Path | None
@@ -56,6 +65,7 @@ class GateOptions:
     junit: Path | None
     markdown: Path | None
     model: ModelOptions
+    early: bool
     out: Path | None
     workers: int
     concurrency: int | None
@@ -102,6 +112,12 @@ class GateOptions:
 )
 @click.option("--junit", type=PATH, help="Write JUnit XML to this file.")
 @click.option("--markdown", type=PATH, help="Write a summary to this file.")
+@click.option(
+    "--early",
+    is_flag=True,
+    help="End the run of --agent as soon as the gate is certain to fail, whatever is left would "
+    "show. The verdict is that of the whole run.",
+)
 @model
 @judging
 @click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
@@ -145,10 +161,11 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
         UsageError: where no candidate is named, or options do not go together.
     """
     if options.run is not None:
-        if options.out or options.model.given() or options.judge:
+        if options.out or options.model.given() or options.judge or options.early:
             raise UsageError(
-                "--out, --judge and the options of models are for --agent without RUN: a finished "
-                "run is only read. `toolshift regrade RUN --judge` has a judge read it again."
+                "--out, --judge, --early and the options of models are for --agent without RUN: a "
+                "finished run is only read. `toolshift regrade RUN --judge` has a judge read it "
+                "again."
             )
         return RunFolder.read(options.run)
     if not options.agent:
@@ -160,8 +177,38 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
         raise UsageError(f"{path} is the baseline: name another folder with --out")
     those = contestants([options.agent], options.concurrency, **options.model.given())
     reader = Judge(options.judge, options.judge_url) if options.judge else None
-    run_into(path, before.plan, those, options.workers, options.out is not None, reader)
+    check = _ending(before, path, options) if options.early else _nothing
+    try:
+        run_into(path, before.plan, those, options.workers, options.out is not None, reader, check)
+    except _CertainError as certain:
+        click.echo(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
     return RunFolder.read(path)
+
+
+class _CertainError(Exception):
+    """The gate fails, whatever is left."""
+
+
+def _nothing(done: int, total: int) -> None:
+    """The run goes on."""
+
+
+def _ending(before: RunFolder, path: Path, options: GateOptions) -> Progress:
+    """What ends a run whose verdict is certain; looks after each twentieth of it."""
+    looked = 0
+
+    def check(done: int, total: int) -> None:
+        nonlocal looked
+        if done >= total or 20 * (done - looked) < total:
+            return
+        looked = done
+        after = RunFolder.read(path)
+        if certain_to_fail(
+            before, after, options.margin, baseline_agent=options.baseline_agent, by=options.by
+        ):
+            raise _CertainError(f"{done} of {total} episodes were run")
+
+    return check
 
 
 def _write(gate: Gate, run: Path, options: GateOptions) -> None:

@@ -89,7 +89,7 @@ class RetrainOptions(RunOptions):
         )
 
 
-@click.command(cls=Sectioned)
+@click.command("retrain", cls=Sectioned)
 @click.argument("drift", metavar="LOCK|RELEASE.json", type=PATH)
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1)
 @click.option("--out", type=PATH, required=True, help="Folder for all of it; goes on where it is.")

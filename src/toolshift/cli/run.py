@@ -27,7 +27,7 @@ from toolshift.cli.options import (
 )
 from toolshift.core.command_line import command
 from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.core.terminal import console, print_json, progress
+from toolshift.core.terminal import Progress, console, print_json, progress
 from toolshift.core.text import visible
 from toolshift.report.terminal import print_report
 from toolshift.runs.estimate import estimate_run
@@ -138,6 +138,7 @@ def run_into(
     workers: int,
     resumed: bool,
     judge: Judge | None = None,
+    check: Progress = lambda done, total: None,
 ) -> Evaluation:
     """Runs a plan, or what is left of it; where it is stopped, says how to go on, and ends.
 
@@ -148,6 +149,7 @@ def run_into(
         workers: processes for scripted agents.
         resumed: whether the folder was named by the user, who knows how to go on then.
         judge: reads endings in prose; the shipped reading where None.
+        check: told of the progress too; what it raises ends the run.
 
     Returns:
         The report.
@@ -157,7 +159,12 @@ def run_into(
     """
     try:
         with progress("episodes") as watch:
-            return run_plan(plan, those, path, workers, watch, judge)
+
+            def both(done: int, total: int) -> None:
+                watch(done, total)
+                check(done, total)
+
+            return run_plan(plan, those, path, workers, both, judge)
     except (KeyboardInterrupt, BudgetSpent) as stop:
         _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
         sys.exit(2 if isinstance(stop, BudgetSpent) else 130)

@@ -160,12 +160,9 @@ def judge(
     """
     check_options(margin, by, max_void)
     same_shifts(baseline, candidate)
-    second = find_agent(candidate, candidate_agent)
-    names = [str(agent["name"]) for agent in baseline.manifest.agents]
-    first = find_agent(baseline, baseline_agent or (second if second in names else ""))
+    first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
     planned = {cell.id for cell in candidate.plan.cells}
-    before, after = by_cell(baseline, first), by_cell(candidate, second)
-    every = [_Scene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells]
+    every = _paired(baseline, candidate, first, second)
     scenes = [scene for scene in every if scene.cell.id in planned]
     if not scenes:
         raise UsageError(
@@ -189,6 +186,59 @@ def judge(
         shifts=shifts,
         notes=_notes(baseline, candidate, len(every) - len(scenes), families),
     )
+
+
+def certain_to_fail(
+    baseline: RunFolder,
+    candidate: RunFolder,
+    margin: float,
+    *,
+    baseline_agent: str = "",
+    candidate_agent: str = "",
+    by: str = "tier",
+) -> bool:
+    """Whether the gate fails whatever the scenes that are left, or void, would show.
+
+    That is so where a family fails even with all of them passed. A run that is stopped then has the
+    verdict of the whole run, so the rates of error are those of the whole (curtailed sampling).
+
+    Args:
+        baseline: the run of what is in use.
+        candidate: a run of the same scenes, which may be going on.
+        margin: points of accuracy that may be lost.
+        baseline_agent: as for `judge`.
+        candidate_agent: likewise.
+        by: what makes a family, as for `judge`.
+
+    Returns:
+        True where nothing can change the verdict.
+
+    Raises:
+        UsageError: for an unknown agent.
+    """
+    first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
+    every = _paired(baseline, candidate, first, second)
+    return any(_fails_at_best(rows, margin) for rows in _grouped(every, GROUPINGS[by]).values())
+
+
+def _fails_at_best(scenes: list[_Scene], margin: float) -> bool:
+    before, after = _task_means([scene for scene in scenes if scene.known], void=1.0)
+    return bool(before.size) and change_interval(after - before).high < -margin / 100
+
+
+def _names(
+    baseline: RunFolder, candidate: RunFolder, baseline_agent: str, candidate_agent: str
+) -> tuple[str, str]:
+    """The agents that are compared: that of the baseline, and the candidate's."""
+    second = find_agent(candidate, candidate_agent)
+    names = [str(agent["name"]) for agent in baseline.manifest.agents]
+    return find_agent(baseline, baseline_agent or (second if second in names else "")), second
+
+
+def _paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) -> list[_Scene]:
+    """The baseline's scenes, with what became of them in both runs."""
+    before, after = by_cell(baseline, first), by_cell(candidate, second)
+    return [_Scene(cell, before.get(cell.id), after.get(cell.id)) for cell in baseline.plan.cells]
 
 
 def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -> None:
@@ -228,15 +278,20 @@ def _families(
     A group of which the candidate's plan has nothing is there as well, so that nothing is passed
     by leaving it out.
     """
-    clean = [scene for scene in every if not scene.cell.shifts]
-    shifted = [scene for scene in every if scene.cell.shifts and not is_placebo(scene.cell)]
-    kept = {label: rows for label, rows in _groups(shifted, key).items() if label}
-    groups = {CLEAN: clean, **kept, OVERALL: every}
+    groups = _grouped(every, key)
     return [
         _family(label, [scene for scene in rows if scene.cell.id in planned], rules, gated=True)
         for label, rows in groups.items()
         if rows
     ]
+
+
+def _grouped(every: list[_Scene], key: Callable[[Cell], str]) -> dict[str, list[_Scene]]:
+    """Scenes by family: clean, the groups and overall."""
+    clean = [scene for scene in every if not scene.cell.shifts]
+    shifted = [scene for scene in every if scene.cell.shifts and not is_placebo(scene.cell)]
+    kept = {label: rows for label, rows in _groups(shifted, key).items() if label}
+    return {CLEAN: clean, **kept, OVERALL: every}
 
 
 def _groups(scenes: Iterable[_Scene], key: Callable[[Cell], str]) -> dict[str, list[_Scene]]:
