@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from inspect import get_annotations
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from toolshift.core.errors import ShiftFault, defined_at, described, place_of, placed
 from toolshift.core.tool import Result, Tool
@@ -53,6 +54,21 @@ class Following(Protocol):
         ...
 
 
+@cache  # `isinstance` with a protocol takes longer than a call of a tool
+def _meets(kind: Any, protocol: Any) -> bool:
+    return issubclass(kind, protocol)
+
+
+def closes(upstream: Any) -> TypeGuard[Closing]:
+    """Whether an upstream is to be told when the episode is over."""
+    return _meets(upstream.__class__, Closing)
+
+
+def follows(upstream: Any) -> TypeGuard[Following]:
+    """Whether an upstream is to be told when a request is done with."""
+    return _meets(upstream.__class__, Following)
+
+
 class Layer:
     """One change of the interface, in both directions.
 
@@ -95,6 +111,8 @@ class Layer:
     def phase(self, memory: Memory) -> int:
         """Which of its tool lists the layer shows now; `tools` runs again only when it changes.
 
+        A number stands for the same list in every episode of a scene, which keeps them.
+
         Args:
             memory: what this layer keeps in one episode.
 
@@ -135,18 +153,30 @@ class WrongReturn(TypeError):
     """What a method of a layer has returned is of the wrong type; the message says what."""
 
 
-class Session:
-    """A stack of layers over an upstream, alive for one episode."""
+ToolLists = dict[tuple[int, ...], tuple[tuple[Tool, ...], tuple[Tool, ...]]]
+"""What layers show, by the phases of a layer and of those under it: the tools below, and its own.
 
-    def __init__(self, upstream: Upstream, layers: tuple[Layer, ...]) -> None:
+Episodes of one scene share them, so that a list is made once, and its tools compiled once."""
+
+
+class Session:
+    """A stack of layers over an upstream, alive for one episode.
+
+    Args:
+        upstream: what the layers stand on.
+        layers: the lowest first.
+        lists: what the layers have shown in other episodes of the same scene.
+    """
+
+    def __init__(
+        self, upstream: Upstream, layers: tuple[Layer, ...], lists: ToolLists | None = None
+    ) -> None:
         self.upstream = upstream
         self.layers = layers
         self.memories: list[Memory] = [{"calls": 0, "asks": 0} for _ in layers]
         self.true_calls: list[tuple[str, dict[str, Any], bool]] = []
         self.last: Result | None = None
-        self._shown: list[tuple[tuple[Tool, ...], int, tuple[Tool, ...]] | None] = [None] * len(
-            layers
-        )
+        self._lists: ToolLists = {} if lists is None else lists
         self._entry: Below = self._true_call
         for layer, memory in zip(layers, self.memories, strict=True):
             self._entry = _through(layer, memory, self._entry)
@@ -161,12 +191,13 @@ class Session:
             LayerFault: where the code of a layer raises.
         """
         shown = self.upstream.tools()
-        for place, (layer, memory) in enumerate(zip(self.layers, self.memories, strict=True)):
-            phase, kept = _phase(layer, memory), self._shown[place]
-            if kept is None or kept[0] is not shown or kept[1] != phase:
-                kept = (shown, phase, _shown(layer, shown, memory))
-                self._shown[place] = kept
-            shown = kept[2]
+        phases: tuple[int, ...] = ()
+        for layer, memory in zip(self.layers, self.memories, strict=True):
+            phases = (*phases, _phase(layer, memory))
+            kept = self._lists.get(phases)
+            if kept is None or kept[0] is not shown:
+                kept = self._lists[phases] = (shown, _shown(layer, shown, memory))
+            shown = kept[1]
         return shown
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from toolshift.core.layer import Layer, Session
+from toolshift.core.layer import Layer, Session, ToolLists
 from toolshift.core.tool import Tool
 from toolshift.core.user import Ask
 from toolshift.core.world import TaskKind, Truth, World
@@ -127,7 +127,7 @@ class Scene:
 
     def open(self) -> Session:
         """A live interface of this scene, in its first state."""
-        return Session(self.truth.open(), self.layers)
+        return Session(self.truth.open(), self.layers, self._lists)
 
     def open_live(self) -> Session:
         """A live interface for an agent; another than `open` where the tools are real."""
@@ -159,6 +159,11 @@ class Scene:
         return ""
 
     @cached_property
+    def _lists(self) -> ToolLists:
+        """What the layers show; a scene with more layers starts from those of the scene below."""
+        return {}
+
+    @cached_property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that are shown at the start."""
         return tuple(tool for tool in self.open().tools() if not tool.retired)
@@ -182,7 +187,11 @@ class Scene:
         Returns:
             Another scene; this one stays as it is.
         """
-        return replace(self, origin=self.clean, **changes)
+        made = replace(self, origin=self.clean, **changes)
+        under = made.layers[: len(self.layers)]
+        if made.truth is self.truth and list(map(id, under)) == list(map(id, self.layers)):
+            made._lists.update(self._lists)
+        return made
 
 
 def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from random import Random
 
@@ -10,7 +11,11 @@ _ALPHABET = "BCDFGHJKLMNPQRSTVWXZ23456789"  # no vowels, 0 or 1: codes spell no 
 
 def derive(*parts: object) -> int:
     """Hashes the parts (by their text) to 64 bits; the same on every machine and run."""
-    text = "\x1f".join(map(str, parts))
+    return _hashed("\x1f".join(map(str, parts)))
+
+
+@lru_cache(maxsize=4096)  # one task asks for the same again in each of its episodes
+def _hashed(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
@@ -24,7 +29,12 @@ _PAIRS = tuple(second + first for first in _ALPHABET for second in _ALPHABET)
 
 def code(*parts: object) -> str:
     """An unguessable code such as "K7Q2-M9XD", derived from the parts."""
-    number, size, pairs = derive("code", *parts), len(_PAIRS), _PAIRS
+    return _code("\x1f".join(map(str, parts)))
+
+
+@lru_cache(maxsize=4096)
+def _code(joined: str) -> str:
+    number, size, pairs = derive("code", joined), len(_PAIRS), _PAIRS
     number, a = divmod(number, size)
     number, b = divmod(number, size)
     number, c = divmod(number, size)

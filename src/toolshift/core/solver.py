@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 from toolshift.core.fact import Fact, Goal
@@ -166,8 +167,8 @@ class Solver:
             None where no shown tool can bring it.
         """
         best: tuple[tuple[int, int], Tool] | None = None
-        for tool in self.offered():
-            if tool.many is not many or tool.key in without or not tool.yields(fact):
+        for tool in _sources(self.offered(), fact, many):
+            if tool.key in without:
                 continue
             cost = self._cost(tool, env, without | {tool.key})
             if cost is None:
@@ -397,6 +398,12 @@ class Solver:
         return {"not_found": "not_found", "unknown_tool": "tool_unavailable"}.get(
             code, "service_failure"
         )
+
+
+@lru_cache(maxsize=8192)
+def _sources(tools: tuple[Tool, ...], fact: str, many: bool) -> tuple[Tool, ...]:
+    """The tools that bring a fact, in one record or in a list of them."""
+    return tuple(tool for tool in tools if tool.many is many and tool.yields(fact))
 
 
 def _asks_nothing(tool: Tool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -108,8 +108,7 @@ class Operation:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True, eq=False):
     """A tool with its dependencies as data: `params` are its needs, `returns` its yields.
 
     Attributes:
@@ -177,7 +176,7 @@ class Tool:
         Returns:
             Another tool; this one stays as it is.
         """
-        return replace(self, **changes)
+        return msgspec.structs.replace(self, **changes)
 
 
 @lru_cache(maxsize=4096)
@@ -210,7 +209,13 @@ def _as_json(tool: Tool) -> bytes:
 @lru_cache(maxsize=4096)
 def validator(tool: Tool) -> Any:
     """The compiled validator of a tool's arguments."""
-    return jsonschema_rs.validator_for(input_schema(tool))
+    return _compiled(JSON.encode(input_schema(tool)))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(schema: bytes) -> Any:
+    """A validator by the text of its schema, which many tools share: to compile it takes long."""
+    return jsonschema_rs.validator_for(msgspec.json.decode(schema))
 
 
 def invalid_arguments(tool: Tool, arguments: dict[str, Any]) -> str:
@@ -247,8 +252,7 @@ class Hint:
     new: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What a call brings back: true data on its way out through the layers.
 
     Attributes:
@@ -282,7 +286,7 @@ class Result:
         Returns:
             Another result; this one stays as it is.
         """
-        return replace(self, **changes)
+        return msgspec.structs.replace(self, **changes)
 
 
 BROKEN_SHIFT = "broken_shift"

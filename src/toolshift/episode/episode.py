@@ -13,7 +13,7 @@ import msgspec
 from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.errors import WorldFault
 from toolshift.core.form import show
-from toolshift.core.layer import Closing, Following, LayerFault, WrongReturn
+from toolshift.core.layer import LayerFault, WrongReturn, closes, follows
 from toolshift.core.message import (
     ASK_USER,
     CODE,
@@ -264,12 +264,12 @@ class Episode:
     def _judged(self, step: Step) -> Step:
         """The step that ends a request, with what the upstream finds of it."""
         upstream = self.session.upstream
-        if not isinstance(upstream, Following):
-            return step
         before = len(upstream.effects)
+        if not follows(upstream):
+            return step
         upstream.request_over(self._calls - self._calls_before)
         self._calls_before = self._calls
-        return msgspec.structs.replace(step, effects=tuple(upstream.effects[before:]))
+        return msgspec.structs.replace(step, effects=tuple(self.session.upstream.effects[before:]))
 
     def refuse(self, reason: str, said: str = "", prose: bool = False) -> None:
         """Ends the episode because the request cannot be fulfilled.
@@ -439,10 +439,10 @@ class Episode:
 
     def _finish(self, end: End, step: Step) -> None:
         upstream = self.session.upstream
-        if isinstance(upstream, Closing):
-            before = len(upstream.effects)
+        before = len(upstream.effects)
+        if closes(upstream):
             upstream.close()
-            more = tuple(upstream.effects[before:])
+            more = tuple(self.session.upstream.effects[before:])
             step = msgspec.structs.replace(step, effects=(*step.effects, *more))
         self.steps.append(step)
         self.end = end

@@ -18,7 +18,7 @@ callables), write a `Source` for each of its tools and hand them to `Toolbox`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -85,8 +85,7 @@ class StandIn:
     only: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Documented(Tool):
+class Documented(Tool, frozen=True, eq=False):
     """A tool that a layer shows word for word as a document of its own has it.
 
     Attributes:
@@ -96,8 +95,8 @@ class Documented(Tool):
     """
 
     source: Source | None = None
-    stands: Mapping[str, StandIn] = field(default_factory=dict)
-    told: Mapping[str, Any] = field(default_factory=dict)
+    stands: Mapping[str, StandIn] = msgspec.field(default_factory=dict)
+    told: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(
@@ -107,7 +106,7 @@ class Documented(Tool):
         told: Mapping[str, Any] | None = None,
     ) -> Documented:
         """The tool of a document."""
-        own = {f.name: getattr(source.tool, f.name) for f in fields(source.tool)}
+        own = msgspec.structs.asdict(source.tool)
         return cls(**own, source=source, stands=stands or {}, told=told or {})
 
 

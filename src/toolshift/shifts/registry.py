@@ -20,11 +20,12 @@ from toolshift.core.shift import (
     declared,
     split_version,
 )
-from toolshift.episode.episode import Episode
-from toolshift.episode.grade import grade
-from toolshift.episode.oracle import OracleAgent
+from toolshift.episode.episode import End
+from toolshift.episode.grade import regrade
 
 UNPROVEN = "together with the shifts before it, it makes a scene that the oracle cannot solve"
+_ENDS: dict[str, End] = {"answer": "answered", "refuse": "refused"}
+"""How a rehearsal has ended, by the kind of its last step."""
 
 OURS = {
     "tool_name_noise": "toolshift.shifts.action:tool_name_noise",
@@ -264,12 +265,8 @@ def _prove(scene: Scene) -> None:
     One shift by itself is not held against it here: that it breaks no scene is for `toolshift
     check` to find, and must not pass for a scene that it cannot be applied to.
     """
-    episode = Episode(scene)
-    try:
-        OracleAgent().play(episode)
-    except Exception as fault:  # of any layer: the composition is what is at fault
-        raise NotApplicable(f"{UNPROVEN} ({described(fault)})") from None
-    verdict = grade(episode)
+    steps = scene.rehearsal
+    verdict = regrade(scene, steps, _ENDS.get(steps[-1].kind, "budget"))
     if not (verdict.passed and (verdict.solvable or verdict.right_reason)):
         raise NotApplicable(UNPROVEN)
 

@@ -212,8 +212,9 @@ class BehindSearch(Layer):
     missing: str
 
     def phase(self, memory: Memory) -> int:
-        """How many tools have been found."""
-        return len(memory.get("found", ()))
+        """Which tools have been found, one bit each."""
+        found = memory.get("found", ())
+        return sum(1 << bit for bit, tool in enumerate(self.hidden) if tool.name in found)
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
         """The search and the call stand for what is hidden; what was found can be called."""
