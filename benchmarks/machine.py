@@ -1,4 +1,4 @@
-"""What a benchmark with models ran on, for the file of its figures."""
+"""What a benchmark ran on, for the file of its figures."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
-import torch
+
+def versions() -> dict[str, Any]:
+    """The machine and the versions of what an episode takes; `load` is that of the machine then."""
+    return {
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("toolshift", "msgspec", "jsonschema-rs")},
+    }
 
 
 def machine() -> dict[str, Any]:
-    """The machine, as far as it decides speed, and the versions of what computes."""
+    """The machine, as far as it decides speed, and the versions of what computes with a model."""
+    import torch
+
     return {
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),

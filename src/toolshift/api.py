@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,12 @@ from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
+from toolshift.runs.ahead import Ahead
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.study import episode_id, play, run_cells
-from toolshift.runs.suite import Selection, read_task, select
+from toolshift.runs.suite import ResolvedSelection, Selection, read_task, select
 from toolshift.runs.used_plugins import used_plugins
 
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
@@ -137,7 +139,7 @@ def evaluate(
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, **options)
     reader = Judge(judge) if judge else None
-    return run_plan(make_plan(select(selection)), those, out, workers, judge=reader)
+    return plan_and_run(select(selection), those, out, workers, judge=reader)
 
 
 def check_at_once(workers: int, concurrency: int | None) -> None:
@@ -154,6 +156,74 @@ def check_at_once(workers: int, concurrency: int | None) -> None:
         raise UsageError("workers and concurrency must be at least 1")
 
 
+def plan_and_run(
+    selection: ResolvedSelection,
+    those: list[Contestant],
+    out: str | Path | None = None,
+    workers: int = 1,
+    progress: Progress = lambda done, total: None,
+    judge: Judge | None = None,
+) -> Evaluation:
+    """Plans and runs a selection; scripted agents play its scenes while it is planned.
+
+    Args:
+        selection: worlds, kinds, arms and counts.
+        those: the agents.
+        out: as of `run_plan`.
+        workers: as of `run_plan`.
+        progress: as of `run_plan`.
+        judge: as of `run_plan`.
+
+    Returns:
+        The report, as of `run_plan`.
+
+    Raises:
+        UsageError: where nothing is left to run, or an agent or the folder cannot work.
+    """
+    with planning(selection, those, out, workers, judge=judge) as (plan, ahead):
+        return run_plan(plan, those, out, workers, progress, judge, ahead)
+
+
+@contextmanager
+def planning(
+    selection: ResolvedSelection,
+    those: list[Contestant],
+    out: str | Path | None = None,
+    workers: int = 1,
+    watch: Callable[[int], None] = lambda done: None,
+    judge: Judge | None = None,
+) -> Iterator[tuple[Plan, Ahead | None]]:
+    """Plans a selection; where the agents allow it, they play its scenes meanwhile.
+
+    Args:
+        selection: worlds, kinds, arms and counts.
+        those: the agents.
+        out: a run folder; None for none.
+        workers: processes for scripted agents.
+        watch: told how many cells have been looked at.
+        judge: as of `run_plan`.
+
+    Yields:
+        The plan, and what has been played, for `run_plan`.
+
+    Raises:
+        UsageError: where nothing is left to run, or an agent or the folder cannot work.
+    """
+    folder = None if out is None else Path(out)
+    if judge is not None or not Ahead.fits(those, workers, folder):
+        yield make_plan(selection, watch), None
+        return
+    mark = JSON.encode([selection, [describe(each) for each in those], version_of("toolshift")])
+    run = blake2b(mark, digest_size=8).hexdigest()
+    with closing(Ahead(run, selection, those, workers, folder)) as ahead:
+        try:
+            plan = make_plan(selection, watch, ahead.look)
+        except Exception:
+            ahead.discard()
+            raise
+        yield plan, ahead
+
+
 def run_plan(
     plan: Plan,
     those: list[Contestant],
@@ -161,6 +231,7 @@ def run_plan(
     workers: int = 1,
     progress: Progress = lambda done, total: None,
     judge: Judge | None = None,
+    ahead: Ahead | None = None,
 ) -> Evaluation:
     """Runs a plan, or what is left of it, and reports.
 
@@ -171,6 +242,7 @@ def run_plan(
         workers: processes for scripted agents.
         progress: told how many episodes are done, and of how many.
         judge: reads endings in prose; the shipped reading where None.
+        ahead: episodes that have been played while the plan was made.
 
     Returns:
         The report of all episodes of the plan, those of earlier runs included.
@@ -185,6 +257,8 @@ def run_plan(
     if out is not None:
         store = RunFolder.start(Path(out), manifest(plan, about), plan)
         _take_up_spending(those, store)
+    if ahead is not None:
+        ahead.hand_over(plan, store)
     order = [episode_id(each.name, cell) for each in those for cell in plan.cells]
     done = len(store.done)
     progress(done, len(order))

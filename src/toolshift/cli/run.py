@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +15,14 @@ import click
 from toolshift.agents.catalog import contestants
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge
-from toolshift.api import Evaluation, check_at_once, report_of, run_plan, save_report
+from toolshift.api import (
+    Evaluation,
+    check_at_once,
+    planning,
+    report_of,
+    run_plan,
+    save_report,
+)
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -30,10 +39,11 @@ from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress, console, print_json, progress
 from toolshift.core.text import visible
 from toolshift.report.terminal import print_report
+from toolshift.runs.ahead import Ahead
 from toolshift.runs.estimate import estimate_run
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import Selection, select
+from toolshift.runs.suite import ResolvedSelection, Selection, select
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,15 +123,18 @@ def run(options: RunOptions) -> None:
     """
     specs, chosen = options.specs, select(options.selection)
     check_at_once(options.workers, options.concurrency)
-    with progress("planning") as watch:
-        plan = make_plan(chosen, lambda cells: watch(cells, 0))
     if options.estimate:
+        with progress("planning") as watch:
+            plan = make_plan(chosen, lambda cells: watch(cells, 0))
         _estimate(plan, options)
         return
     those = contestants(list(specs), options.concurrency, **options.model.given())
     path = options.out or new_folder(chosen.suite)
     judge = Judge(options.judge, options.judge_url) if options.judge else None
-    report = run_into(path, plan, those, options.workers, options.out is not None, judge)
+    with _planning(chosen, those, path, options.workers, judge) as (plan, ahead):
+        report = run_into(
+            path, plan, those, options.workers, options.out is not None, judge, ahead=ahead
+        )
     if options.as_json:
         print_json(report)
     else:
@@ -129,6 +142,31 @@ def run(options: RunOptions) -> None:
         click.echo(f"\nRun folder: {path}")
     if code := _say_faults(report, path):
         sys.exit(code)
+
+
+@contextmanager
+def _planning(
+    chosen: ResolvedSelection,
+    those: list[Contestant],
+    path: Path,
+    workers: int,
+    judge: Judge | None,
+) -> Iterator[tuple[Plan, Ahead | None]]:
+    """Plans with a progress bar; where that is stopped, says how to go on, and ends."""
+    with ExitStack() as stack:
+        try:
+            with progress("planning") as watch:
+                found = stack.enter_context(
+                    planning(chosen, those, path, workers, lambda cells: watch(cells, 0), judge)
+                )
+        except KeyboardInterrupt:
+            click.echo(
+                f"Stopped while planning. Run the same command with "
+                f"{shlex.join(['--out', str(path)])} to go on.",
+                err=True,
+            )
+            sys.exit(130)
+        yield found
 
 
 def run_into(
@@ -139,6 +177,7 @@ def run_into(
     resumed: bool,
     judge: Judge | None = None,
     check: Progress = lambda done, total: None,
+    ahead: Ahead | None = None,
 ) -> Evaluation:
     """Runs a plan, or what is left of it; where it is stopped, says how to go on, and ends.
 
@@ -150,6 +189,7 @@ def run_into(
         resumed: whether the folder was named by the user, who knows how to go on then.
         judge: reads endings in prose; the shipped reading where None.
         check: told of the progress too; what it raises ends the run.
+        ahead: episodes that have been played while the plan was made.
 
     Returns:
         The report.
@@ -164,7 +204,7 @@ def run_into(
                 watch(done, total)
                 check(done, total)
 
-            return run_plan(plan, those, path, workers, both, judge)
+            return run_plan(plan, those, path, workers, both, judge, ahead)
     except (KeyboardInterrupt, BudgetSpent) as stop:
         _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
         sys.exit(2 if isinstance(stop, BudgetSpent) else 130)

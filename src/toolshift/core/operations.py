@@ -64,9 +64,9 @@ def _common(tool: Tool) -> Iterator[Param]:
 
 def spoken(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments by fact value as a call passes them: written in their shapes, nested if need be."""
-    params: dict[str, Param] = {param.name: param for param in tool.params}
+    shaped = _shaped(tool)
     written = {
-        name: params[name].write(value) if name in params else value
+        name: shaped[name].write(value) if name in shaped else value
         for name, value in arguments.items()
     }
     if not tool.nest:
@@ -75,3 +75,9 @@ def spoken(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     inner = {name: value for name, value in written.items() if name in names}
     outer = {name: value for name, value in written.items() if name not in names}
     return {**outer, into: inner}
+
+
+@lru_cache(maxsize=4096)
+def _shaped(tool: Tool) -> dict[str, Param]:
+    """The parameters of a tool whose values are written in another shape."""
+    return {param.name: param for param in tool.params if param.shapes}

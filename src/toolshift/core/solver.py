@@ -310,7 +310,8 @@ class Solver:
             self.gathering.append(tool.key)  # what it needs must come from another tool
             arguments = self.arguments(tool, env)
             self.gathering.pop()
-            if any(t.key == tool.key and t.params == tool.params for t in self.offered()):
+            now = self.offered()
+            if tool in now or any(t.key == tool.key and t.params == tool.params for t in now):
                 return tool, self.read(*self.perform(tool, arguments))
         raise Impossible("tool_unavailable", fact)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -124,11 +124,17 @@ def _no_record(tool: Tool, data: object, place: str) -> str:
 
 def _whole(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments with 7.0 as 7 where a whole number is asked for; both are valid JSON of it."""
-    whole = {param.name for param in tool.params if param.schema.get("type") == "integer"}
+    whole = _integers(tool)
     return {
         name: int(value) if name in whole and isinstance(value, float) else value
         for name, value in arguments.items()
     }
+
+
+@lru_cache(maxsize=1024)
+def _integers(tool: Tool) -> frozenset[str]:
+    """The parameters of a tool that take whole numbers."""
+    return frozenset(p.name for p in tool.params if p.schema.get("type") == "integer")
 
 
 @dataclass(frozen=True, eq=False)

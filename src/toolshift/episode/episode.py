@@ -83,6 +83,7 @@ class Episode:
         self._calls = self._calls_before = 0
         self._seen: Counter[tuple[str, bytes, str]] = Counter()
         self._dynamic = bool(scene.layers)
+        self._everything: tuple[Tool, ...] | None = None
         self.tools: tuple[Tool, ...] = scene.truth.tools
         self._by_name: dict[str, Tool] = scene.truth.by_name
         if self._dynamic:
@@ -379,6 +380,9 @@ class Episode:
     def _look(self) -> tuple[str, ...]:
         """Looks at the tools again; returns the names that have gone."""
         everything = self.session.tools()
+        if everything is self._everything:
+            return ()
+        self._everything = everything
         before = self._by_name
         self._by_name = {tool.name: tool for tool in everything}
         self.tools = tuple(tool for tool in everything if not tool.retired)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import count, cycle, product
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -68,14 +69,53 @@ class Plan(msgspec.Struct, frozen=True):
         return blake2b(JSON.encode(self), digest_size=8).hexdigest()
 
 
+class Visit(msgspec.Struct, frozen=True):
+    """A task, and the stacks of shifts under which it is looked at; the clean scene comes first."""
+
+    task: Cell
+    stacks: tuple[Stack, ...]
+
+
+Look = Callable[[Iterable[Visit]], Iterator[Planned]]
+"""Looks at tasks, here or in other processes; in what order does not matter."""
+_Try = Callable[[Cell, Stack], Planned]
+
+
+def visited(visit: Visit) -> Iterator[Planned]:
+    """Makes the scenes of one task; nothing more where the clean one cannot be made.
+
+    Args:
+        visit: the task and its stacks.
+
+    Yields:
+        A row a scene, with the reason where it cannot be run.
+
+    Raises:
+        UsageError: where a shift cannot be used at all.
+        WorldFault: where the code of a world fails in a clean scene.
+    """
+    for stack in visit.stacks:
+        row = _try(visit.task, stack)
+        yield row
+        if row.not_applicable and not stack:
+            return
+
+
+def _look(visits: Iterable[Visit]) -> Iterator[Planned]:
+    return (row for visit in visits for row in visited(visit))
+
+
 def make_plan(
-    selection: ResolvedSelection, watch: Callable[[int], None] = lambda done: None
+    selection: ResolvedSelection,
+    watch: Callable[[int], None] = lambda done: None,
+    look: Look = _look,
 ) -> Plan:
     """Plans the cells of a selection, and finds out which are not applicable.
 
     Args:
         selection: worlds, kinds, arms and counts.
         watch: told how many cells have been looked at.
+        look: makes the scenes of tasks.
 
     Returns:
         The cells in the order in which they are run, and what was left out, with reasons.
@@ -85,9 +125,8 @@ def make_plan(
         WorldFault: where the code of a world fails in a clean scene.
     """
     found: dict[tuple[str, Stack], Planned] = {}
-    for row in _rows(selection):  # arms may overlap, and a scene is run once
+    for row in _known_rows(selection, watch, look):  # arms may overlap, and a scene is run once
         found.setdefault((row.cell.lineage, as_applied(row.cell.shifts)), row)
-        watch(len(found))
     rows = list(found.values())
     if not any(not row.not_applicable for row in rows):
         why = rows[0].not_applicable if rows else "no task kind was selected"
@@ -115,23 +154,51 @@ def _with_trials(rows: list[Planned], trials: int) -> tuple[Planned, ...]:
     )
 
 
-def _rows(selection: ResolvedSelection) -> Iterator[Planned]:
+def _known_rows(
+    selection: ResolvedSelection, watch: Callable[[int], None], look: Look
+) -> list[Planned]:
+    """The rows of a plan, all the scenes of a task made one after the other.
+
+    The order of a plan is another, and which scene comes next may depend on those before. So a plan
+    is made as if all scenes that are not known yet were applicable; these are looked at, and it is
+    made again until none is left.
+    """
+    known: dict[tuple[str, Stack], Planned] = {}
+    while True:
+        open_: dict[str, tuple[Cell, dict[Stack, None]]] = {}
+
+        def try_(task: Cell, stack: Stack, open_: Any = open_) -> Planned:
+            if (task.lineage, stack) in known:
+                return known[task.lineage, stack]
+            open_.setdefault(task.lineage, (task, {}))[1][stack] = None
+            return Planned(msgspec.structs.replace(task, shifts=stack, task=""))
+
+        rows = list(_rows(selection, try_))
+        if not open_:
+            return rows
+        for row in look(Visit(task, tuple(stacks)) for task, stacks in open_.values()):
+            known[row.cell.lineage, row.cell.shifts] = row
+            watch(len(known))
+
+
+def _rows(selection: ResolvedSelection, try_: _Try) -> Iterator[Planned]:
     placebo = selection.placebo and PLACEBO in shifts()
     for seed, name in product(selection.seeds, selection.worlds):
-        rows = [_try(cell, ()) for cell in _tasks(selection, name, seed)]
+        rows = [try_(cell, ()) for cell in _tasks(selection, name, seed)]
         yield from rows
         tasks = [row.cell for row in rows if not row.not_applicable]
         if placebo:
-            yield from (_try(task, (Applied(PLACEBO, 2),)) for task in tasks)
+            yield from (try_(task, (Applied(PLACEBO, 2),)) for task in tasks)
         if selection.rotate and any(arm.tasks for arm in selection.arms):
-            yield from _dealt(tasks, selection.arms, seeds.rng(seed, name, "deck of stacks"))
+            deck = seeds.rng(seed, name, "deck of stacks")
+            yield from _dealt(tasks, selection.arms, deck, try_)
         elif selection.rotate:
-            yield from _rotate(tasks, selection.arms)
+            yield from _rotate(tasks, selection.arms, try_)
         else:
             order = list(tasks)
             seeds.rng(seed, name, "order of tasks").shuffle(order)
             for arm in selection.arms:
-                yield from _fill(tasks, arm) if not arm.tasks else _limited(order, arm)
+                yield from _fill(tasks, arm, try_) if not arm.tasks else _limited(order, arm, try_)
 
 
 def _tasks(selection: ResolvedSelection, world: str, seed: int) -> Iterator[Cell]:
@@ -148,12 +215,12 @@ def _tasks(selection: ResolvedSelection, world: str, seed: int) -> Iterator[Cell
             yield Cell(world, kinds[kind], index, seed, selection.pool, selection.size)
 
 
-def _fill(tasks: Iterable[Cell], arm: Arm) -> Iterator[Planned]:
+def _fill(tasks: Iterable[Cell], arm: Arm, try_: _Try) -> Iterator[Planned]:
     for task in tasks:
-        yield _try(task, arm.shifts)
+        yield try_(task, arm.shifts)
 
 
-def _limited(order: list[Cell], arm: Arm) -> Iterator[Planned]:
+def _limited(order: list[Cell], arm: Arm, try_: _Try) -> Iterator[Planned]:
     """As many tasks as the arm wants; one that is not applicable is replaced by another.
 
     Where the tasks run out, more are drawn of the kinds to which the arm applies, each with its
@@ -168,12 +235,12 @@ def _limited(order: list[Cell], arm: Arm) -> Iterator[Planned]:
         if number >= len(order):
             if not kinds or find_world(order[0].world).counts:
                 return
-            task = _try(_another(order, list(kinds)[number % len(kinds)]), ())
+            task = try_(_another(order, list(kinds)[number % len(kinds)]), ())
             yield task
             if task.not_applicable:
                 return
             order.append(task.cell)
-        row = _try(order[number], arm.shifts)
+        row = try_(order[number], arm.shifts)
         yield row
         if not row.not_applicable:
             found += 1
@@ -187,20 +254,20 @@ def _another(order: list[Cell], kind: str) -> Cell:
     return msgspec.structs.replace(last, index=last.index + 1)
 
 
-def _rotate(tasks: list[Cell], arms: tuple[Arm, ...]) -> Iterator[Planned]:
+def _rotate(tasks: list[Cell], arms: tuple[Arm, ...], try_: _Try) -> Iterator[Planned]:
     """One arm of each tier for each task, in turn, over its shifts and then its severities."""
     for tier in TIERS:
         those = [arm.shifts for arm in arms if find_shift(arm.shifts[0].shift).tier == tier]
         those.sort(key=lambda stack: stack[0].severity)
         for number, task in enumerate(tasks):
             for turn in range(len(those)):
-                row = _try(task, those[(number + turn) % len(those)])
+                row = try_(task, those[(number + turn) % len(those)])
                 yield row
                 if not row.not_applicable:
                     break
 
 
-def _dealt(tasks: list[Cell], arms: tuple[Arm, ...], rng: Random) -> Iterator[Planned]:
+def _dealt(tasks: list[Cell], arms: tuple[Arm, ...], rng: Random, try_: _Try) -> Iterator[Planned]:
     """One arm for each task, from a shuffled deck that holds each as often as its number says.
 
     An arm that is not applicable to a task goes to the next task that has none, so that arms which
@@ -214,7 +281,7 @@ def _dealt(tasks: list[Cell], arms: tuple[Arm, ...], rng: Random) -> Iterator[Pl
             return
         vain += 1
         for task in left[:MAX_TRIES]:
-            row = _try(task, stack)
+            row = try_(task, stack)
             yield row
             if not row.not_applicable:
                 left.remove(task)

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
 from typing import TypeVar
@@ -16,6 +17,44 @@ from typing import TypeVar
 CHUNK = 128
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+
+class Processes:
+    """Processes that wait for work; they end with this one, however it goes.
+
+    Args:
+        workers: how many.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (os.getpid(),))
+
+    def do(
+        self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
+    ) -> Iterator[list[Result]]:
+        """Yields the results of jobs chunk by chunk, in order.
+
+        Args:
+            work: does one chunk of jobs; a function of a module, so that another process finds it.
+            jobs: what is done; each must be picklable.
+            chunk: jobs that are sent together.
+
+        Yields:
+            The results of a chunk.
+        """
+        waiting = iter(jobs)
+        under_way: deque[Future[list[Result]]] = deque()
+        while True:
+            while len(under_way) < 3 * self.workers and (some := list(islice(waiting, chunk))):
+                under_way.append(self._pool.submit(work, some))
+            if not under_way:
+                return
+            yield under_way.popleft().result()
+
+    def close(self) -> None:
+        """Lets the processes end; what is under way is dropped."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def in_processes(
@@ -27,19 +66,12 @@ def in_processes(
         work: does one chunk of jobs; a function of a module, so that another process finds it.
         jobs: what is done; each must be picklable.
         workers: the number of processes.
+
+    Yields:
+        The results of a chunk.
     """
-    waiting = iter(jobs)
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (os.getpid(),))
-    under_way: deque[Future[list[Result]]] = deque()
-    try:
-        while True:
-            while len(under_way) < 3 * workers and (chunk := list(islice(waiting, CHUNK))):
-                under_way.append(pool.submit(work, chunk))
-            if not under_way:
-                return
-            yield under_way.popleft().result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    with closing(Processes(workers)) as processes:
+        yield from processes.do(work, jobs)
 
 
 def _start(parent: int) -> None:

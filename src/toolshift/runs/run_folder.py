@@ -9,6 +9,7 @@
     judge.jsonl      verdicts of a judge of prose; only where there was one
     report.json      the report, and report.txt, the same for reading
     NAME@HASH.json   a copy of a shift that was made from a file; only where there is one
+    .ahead.jsonl     what scripted agents have played before the plan is complete (`ahead`)
 
 Episodes are appended whole lines at a time and synced every second, so that a killed run loses
 none that it has finished; a torn last line is cut off and that episode is run again.
@@ -54,7 +55,8 @@ FORMAT = 2
 """Format 1 named two causes otherwise; `Grade` reads them by their names of today."""
 VERDICTS = "judge.jsonl"
 SYNC_SECONDS = 1.0
-BEGINNINGS = frozenset((".lock", "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
+AHEAD = ".ahead.jsonl"
+BEGINNINGS = frozenset((".lock", AHEAD, "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
 """All that a run killed before its manifest was written can leave; nothing of worth."""
 EMPTY = ("episodes.jsonl", "timings.jsonl", "manifest.json", "plan.jsonl", ".lock")
 """All that is in the folder of a run before its first episode."""
@@ -199,8 +201,7 @@ class RunFolder:
 
     @classmethod
     def _make(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
-        if path.exists() and (not path.is_dir() or _names(path) - BEGINNINGS):
-            raise UsageError(f"{path} is not empty and holds no run: name another folder")
+        check_new(path)
         folder = cls(path, manifest, plan)
         folder._made_directory = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
@@ -216,14 +217,26 @@ class RunFolder:
 
     def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
         """Appends finished episodes."""
+        self._append(
+            [record.episode for record in records],
+            [JSON.encode(record) for record in records],
+            [round(took, 6) for took in seconds],
+        )
+
+    def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
+        """Appends finished episodes that are written as JSON already."""
+        names = [msgspec.json.decode(record, type=_Named).episode for record in records]
+        self._append(names, [bytes(record) for record in records], seconds)
+
+    def _append(self, names: list[str], lines: list[bytes], seconds: Sequence[float]) -> None:
         assert self._episodes
         assert self._timings
         try:
-            self._episodes.write(b"".join(JSON.encode(record) + b"\n" for record in records))
+            self._episodes.write(b"".join(line + b"\n" for line in lines))
             self._timings.write(
                 b"".join(
-                    JSON.encode(Timing(record.episode, round(took, 6))) + b"\n"
-                    for record, took in zip(records, seconds, strict=True)
+                    JSON.encode(Timing(name, took)) + b"\n"
+                    for name, took in zip(names, seconds, strict=True)
                 )
             )
             self._episodes.flush()
@@ -236,7 +249,7 @@ class RunFolder:
                 f"{self.path}: cannot write ({fault.strerror or fault}). What is there is kept; "
                 "make room and run the same command again."
             ) from None
-        self.done.update(record.episode for record in records)
+        self.done.update(names)
 
     def close(self) -> None:
         """Syncs and closes the files."""
@@ -407,6 +420,19 @@ class RunFolder:
             self._lock = lock
 
 
+def check_new(path: Path) -> None:
+    """Checks that a run can begin in a folder.
+
+    Args:
+        path: of the folder.
+
+    Raises:
+        UsageError: where something else is in it.
+    """
+    if path.exists() and (not path.is_dir() or _names(path) - BEGINNINGS):
+        raise UsageError(f"{path} is not empty and holds no run: name another folder")
+
+
 class InMemoryStore:
     """A run that is kept in memory only; the same to add to as a `RunFolder`."""
 
@@ -418,6 +444,10 @@ class InMemoryStore:
         """Keeps finished episodes."""
         self.kept.extend(records)
         self.done.update(record.episode for record in records)
+
+    def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
+        """Keeps finished episodes that are written as JSON already."""
+        self.add([msgspec.json.decode(record, type=Record) for record in records], seconds)
 
     def records(self) -> Iterator[Record]:
         """The finished episodes."""

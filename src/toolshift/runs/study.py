@@ -103,7 +103,7 @@ def play(
     """
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
-        return _play_scripted(agent, cell, scene, contestant.judge, contestant.max_repeats)[0]
+        return play_scripted(agent, cell, scene, contestant.judge, contestant.max_repeats)[0]
     return _conversation(contestant, cell, scene, pilot=fresh).run()[0]
 
 
@@ -113,8 +113,11 @@ def play(
 def _scripted(
     cells: Sequence[Cell], contestants: list[Contestant], done: set[str], workers: int
 ) -> Iterator[list[Done]]:
-    """Cell by cell, so that a scene is made once for all the agents."""
-    todo = ((cell, c) for cell in cells for c in contestants)
+    """Task by task and cell by cell, so that a scene is made once for all the agents."""
+    tasks: dict[str, list[Cell]] = {}
+    for cell in cells:
+        tasks.setdefault(cell.lineage, []).append(cell)
+    todo = ((cell, c) for those in tasks.values() for cell in those for c in contestants)
     left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
     chunks = iter(lambda: list(islice(left, CHUNK)), [])
     if workers > 1 and contestants and all(c.spec and not c.judge for c in contestants):
@@ -122,26 +125,39 @@ def _scripted(
         yield from in_processes(_play_chunk, jobs, workers)
         return
     for chunk in chunks:
-        yield [_play_scripted(c.agent, cell, None, c.judge, c.max_repeats) for cell, c in chunk]  # type: ignore[arg-type]
+        yield [play_scripted(c.agent, cell, None, c.judge, c.max_repeats) for cell, c in chunk]  # type: ignore[arg-type]
 
 
 @cache
-def _agent(spec: str) -> Any:
+def agent_of(spec: str) -> Any:
+    """The agent of a spec, made once in each process."""
     return make_agent(spec)
 
 
 def _play_chunk(jobs: list[tuple[str, Cell, int]]) -> list[Done]:
     """Plays scripted agents, by spec, in another process."""
-    return [_play_scripted(_agent(spec), cell, max_repeats=most) for spec, cell, most in jobs]
+    return [play_scripted(agent_of(spec), cell, max_repeats=most) for spec, cell, most in jobs]
 
 
-def _play_scripted(
+def play_scripted(
     agent: ScriptedAgent,
     cell: Cell,
     scene: Scene | None = None,
     judge: ProseReader | None = None,
     max_repeats: int = 0,
 ) -> Done:
+    """Runs one episode of a scripted agent.
+
+    Args:
+        agent: who acts.
+        cell: of the plan.
+        scene: of the cell, where it is made already.
+        judge: reads endings in prose; the shipped reading where None.
+        max_repeats: as of `Budget.of`.
+
+    Returns:
+        The episode with its grade, and the seconds that it took.
+    """
     start = time.perf_counter()
     scene = scene or build(cell)
     episode = Episode(scene, Budget.of(scene, max_repeats), cell.trial, judge=judge)

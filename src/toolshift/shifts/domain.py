@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -192,6 +193,9 @@ CHANGED_MIND = {
 
 # -- an unseen domain, and rules that change ---------------------------------------------------
 
+_in_other_domain = lru_cache(maxsize=64)(make_scene)
+"""Tasks of one index look at the same scenes of the other domain, at every severity."""
+
 
 @shift(
     tier="internalization",
@@ -207,7 +211,7 @@ def unseen_domain(scene: Scene, rng: Random, severity: Severity) -> Change:
         raise NotApplicable("this is the unseen domain" if not scene.shifts else "must come first")
     world, task = find_world("medical"), scene.task
     for kind in rng.sample(sorted(world.kinds), len(world.kinds)):
-        other = make_scene(world, kind, task.index, task.seed, task.pool, task.size)
+        other = _in_other_domain(world, kind, task.index, task.seed, task.pool, task.size)
         if min(3, max(1, len(other.calls) - 1)) == severity:
             moved = msgspec.structs.replace(other.task, lineage=task.lineage)
             return Change(
@@ -303,7 +307,8 @@ def _ask(scene: Scene, goal: dict[str, Any]) -> Ask:
 # -- a fatal error, and a passing one ----------------------------------------------------------
 
 
-def indispensable(scene: Scene) -> list[Tool]:
+@lru_cache(maxsize=64)  # several shifts of one scene ask
+def indispensable(scene: Scene) -> tuple[Tool, ...]:
     """The tools that the oracle calls and cannot do without."""
     found = []
     for tool in used(scene):
@@ -311,7 +316,7 @@ def indispensable(scene: Scene) -> list[Tool]:
         steps = scene.with_(layers=(*scene.layers, without)).rehearsal
         if steps[-1].kind == "refuse":
             found.append(tool)
-    return found
+    return tuple(found)
 
 
 def unsolvable(scene: Scene, reason: str) -> dict[str, Any]:
@@ -499,17 +504,19 @@ def _absent(scene: Scene, rng: Random) -> Ask:
     task, ask = scene.task, scene.asks[-1]
     sister = scene.world.truth(task.seed + 1, task.size, task.pool).db
     entity = next(iter(ask.goal))
+    there: set[str] = set()
     for _ in range(60):
         goal = kind_of(scene).draw(sister, rng)
         goal = {**ask.goal, **_only(goal, entity)}
         text = reword(scene, len(scene.asks) - 1, goal)
-        if text is None:
+        if text is None or repr(goal[entity]) in there:
             continue
         other = replace(ask, text=text, goal=goal, expected=None)
         outcome = Outcome((), (), "not_found")
         steps = scene.with_(asks=(*scene.asks[:-1], other), outcome=outcome).rehearsal
         if any(step.evidence == "not_found" for step in steps):
             return other
+        there.add(repr(goal[entity]))
     raise NotApplicable("a sister world has nothing that is missing here")
 
 

@@ -7,6 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -78,6 +79,7 @@ class Plays:
         return list(dict.fromkeys(play.run for play in self.all if play.step.name == name))
 
 
+@lru_cache(maxsize=64)  # several shifts of one scene ask
 def replay(scene: Scene) -> Plays:
     """Makes the oracle's calls again, to see the data behind the shown text."""
     session = scene.open()

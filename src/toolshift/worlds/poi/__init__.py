@@ -7,6 +7,7 @@ Entities live in `Places`; the tools below are the truth, and `tasks` says what 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -63,6 +64,16 @@ class Places:
     places: dict[str, dict[str, Any]]
     by_name: dict[tuple[str, str], str] = field(default_factory=dict)
     by_kind: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Of all places."""
+        return tuple(self.places)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, str], ...]:
+        """The cities, each with the categories that it has places of."""
+        return tuple(sorted(self.by_kind))
 
 
 def build(seed: int, size: int, pool: str) -> Places:

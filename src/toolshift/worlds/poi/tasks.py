@@ -13,7 +13,7 @@ from toolshift.core.world import TaskKind, read_requests
 
 
 def _some_place(db: Any, rng: Random) -> Any:
-    return db.places[rng.choice(list(db.places))]
+    return db.places[rng.choice(db.ids)]
 
 
 def _named(place: dict[str, Any]) -> Goal:
@@ -41,7 +41,7 @@ def draw_booking(db: Any, rng: Random) -> Goal:
 
 
 def _group(db: Any, rng: Random, least: int) -> tuple[Goal, list[Any]] | None:
-    city, category = rng.choice(sorted(db.by_kind))
+    city, category = rng.choice(db.groups)
     places = [db.places[place_id] for place_id in db.by_kind[city, category]]
     if len(places) < least:
         return None

@@ -1,0 +1,236 @@
+"""Scripted agents play a scene as soon as it is made for the plan, so that each is made once.
+
+A plan has to make every scene to know whether its shifts can be applied, and that takes far longer
+than an episode. What was made and played is kept one line a scene, in `.ahead.jsonl` of the run
+folder: a run that is stopped while it plans goes on from there. Once the plan is complete the
+episodes go into the folder, and the file is deleted.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from os import SEEK_END
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from toolshift.agents.contestant import Contestant
+from toolshift.core.errors import UsageError
+from toolshift.core.files import cut_torn_line, decode, hold
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import ScriptedAgent
+from toolshift.runs.cell import Stack
+from toolshift.runs.plan import Plan, Planned, Visit, visited
+from toolshift.runs.pool import Processes
+from toolshift.runs.run_folder import AHEAD, InMemoryStore, RunFolder, check_new
+from toolshift.runs.study import agent_of, play_scripted
+from toolshift.runs.suite import ResolvedSelection
+
+BATCH = 64
+Line = tuple[Planned, bytes]
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """A scene that was made for a plan, and its episodes: all trials, and in each all agents.
+
+    Attributes:
+        row: of the plan.
+        episodes: records, as JSON.
+        seconds: that each episode took.
+    """
+
+    row: Planned
+    episodes: tuple[msgspec.Raw, ...]
+    seconds: tuple[float, ...]
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """The first line of the file: whose scenes these are."""
+
+    run: str
+
+
+class Ahead:
+    """The scenes that a plan has looked at so far, and what scripted agents did in them.
+
+    Args:
+        run: stands for the selection, the agents and the version of a run.
+        selection: what is planned.
+        agents: who plays.
+        workers: processes.
+        folder: of the run; None for one that is kept in memory.
+
+    Raises:
+        UsageError: where the folder cannot be written, or is in use.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        selection: ResolvedSelection,
+        agents: Sequence[Contestant],
+        workers: int = 1,
+        folder: Path | None = None,
+    ) -> None:
+        self.selection, self.agents, self.workers = selection, agents, workers
+        self._places: dict[tuple[str, Stack], int] = {}
+        self._kept: dict[tuple[str, Stack], Planned] = {}
+        self._path = folder / AHEAD if folder else None
+        self._made = folder is not None and not folder.exists()
+        self._processes: Processes | None = None
+        if folder is not None:
+            check_new(folder)
+        try:
+            self._file = self._open(run)
+        except OSError as fault:
+            raise UsageError(f"{folder}: cannot write there ({fault.strerror or fault})") from None
+
+    @staticmethod
+    def fits(contestants: Sequence[Contestant], workers: int, folder: Path | None) -> bool:
+        """Whether agents can play ahead of a plan.
+
+        Args:
+            contestants: all agents of the run.
+            workers: processes, in which agents are made again by their specs.
+            folder: of the run; one that has a plan already is gone on with by its plan.
+
+        Returns:
+            True where all are scripted, and read by no judge.
+        """
+        fresh = folder is None or not folder.exists() or not (folder / "manifest.json").exists()
+        return fresh and all(
+            isinstance(c.agent, ScriptedAgent) and not c.judge and (workers == 1 or bool(c.spec))
+            for c in contestants
+        )
+
+    def look(self, visits: Iterable[Visit]) -> Iterator[Planned]:
+        """Makes scenes task by task, and lets the agents play in them; see `plan.make_plan`.
+
+        Args:
+            visits: tasks, each with its stacks of shifts.
+
+        Yields:
+            The rows of the plan.
+
+        Raises:
+            UsageError: where an agent cannot work at all.
+        """
+        left: list[Visit] = []
+        for visit in visits:
+            task, lineage = visit.task, visit.task.lineage
+            known = [stack for stack in visit.stacks if (lineage, stack) in self._kept]
+            yield from (self._kept[lineage, stack] for stack in known)
+            if more := tuple(stack for stack in visit.stacks if stack not in known):
+                left.append(Visit(task, more))
+        for lines in self._visited(left):
+            for row, line in lines:
+                self._keep(row, line)
+                yield row
+
+    def hand_over(self, plan: Plan, store: RunFolder | InMemoryStore) -> None:
+        """Adds the episodes of a plan to its store, and forgets all.
+
+        Args:
+            plan: that was made of what was looked at.
+            store: of the run.
+        """
+        rows = dict.fromkeys((cell.lineage, cell.shifts) for cell in plan.cells)
+        episodes: list[msgspec.Raw] = []
+        seconds: list[float] = []
+        for key in rows:
+            if key in self._places:
+                self._file.seek(self._places[key])
+                looked = msgspec.json.decode(self._file.readline(), type=Looked)
+                episodes += looked.episodes
+                seconds += looked.seconds
+            if len(episodes) > BATCH:
+                store.add_written(episodes, seconds)
+                episodes, seconds = [], []
+        store.add_written(episodes, seconds)
+        self.discard()
+
+    def discard(self) -> None:
+        """Closes, and forgets what is kept."""
+        self._kept.clear()
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file and ends the processes; what is kept stays, to be gone on with."""
+        self._file.close()
+        if self._processes is not None:
+            self._processes.close()
+        if self._path is not None and not self._kept:
+            self._path.unlink(missing_ok=True)
+            if self._made:
+                with suppress(OSError):
+                    self._path.parent.rmdir()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _visited(self, visits: list[Visit]) -> Iterator[list[Line]]:
+        if self.workers == 1:
+            agents = [c.agent for c in self.agents if isinstance(c.agent, ScriptedAgent)]
+            return (list(_played(agents, self.selection, visit)) for visit in visits)
+        self._processes = self._processes or Processes(self.workers)
+        work = partial(_in_process, [contestant.spec for contestant in self.agents], self.selection)
+        return chain.from_iterable(self._processes.do(work, visits, chunk=1))
+
+    def _open(self, run: str) -> BinaryIO:
+        if self._path is None:
+            return tempfile.TemporaryFile()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = self._path.open("a+b")
+        hold(file, self._path)
+        cut_torn_line(self._path)
+        file.seek(0)
+        mark = JSON.encode(_Mark(run)) + b"\n"
+        if file.readline() != mark:
+            file.truncate(0)
+            file.write(mark)
+        self._read(file)
+        return file
+
+    def _read(self, file: BinaryIO) -> None:
+        """Takes up what an earlier process has kept."""
+        place = file.tell()
+        for line in iter(file.readline, b""):
+            self._note(decode(line, Looked, str(self._path)).row, place)
+            place += len(line)
+
+    def _keep(self, row: Planned, line: bytes) -> None:
+        try:
+            self._note(row, self._file.seek(0, SEEK_END))
+            self._file.write(line)
+        except OSError as fault:
+            raise UsageError(f"{self._path}: cannot write ({fault.strerror or fault})") from None
+
+    def _note(self, row: Planned, place: int) -> None:
+        key = row.cell.lineage, row.cell.shifts
+        self._places[key], self._kept[key] = place, row
+
+
+def _in_process(
+    specs: list[str], selection: ResolvedSelection, visits: list[Visit]
+) -> list[list[Line]]:
+    agents = [agent_of(spec) for spec in specs]
+    return [list(_played(agents, selection, visit)) for visit in visits]
+
+
+def _played(
+    agents: Sequence[ScriptedAgent], selection: ResolvedSelection, visit: Visit
+) -> Iterator[Line]:
+    for row in visited(visit):
+        trials = range(0 if row.not_applicable else selection.trials)
+        done = [
+            play_scripted(agent, cell, max_repeats=selection.max_repeats)
+            for cell in (msgspec.structs.replace(row.cell, trial=trial) for trial in trials)
+            for agent in agents
+        ]
+        episodes = tuple(msgspec.Raw(JSON.encode(record)) for record, _ in done)
+        line = JSON.encode(Looked(row, episodes, tuple(round(took, 6) for _, took in done)))
+        yield row, line + b"\n"
