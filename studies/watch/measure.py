@@ -3,11 +3,13 @@
     python studies/watch/measure.py [--streams 100] [--nulls 300]
 
 Streams are simulated: calls of one tool (2% fail, log-normal times, three forms of results), an
-ending after every fourth (5% refused), a list of tools at the start and where it changes.
+ending after every fourth (5% refused), of which the user asked about one of three topics, with
+words and a form of arguments of its own; a list of tools at the start and where it changes.
 `Watcher(every=10_000)` learns from 200 observations. In a stream with drift one thing moves at call
 3,000; looked at are 5,000 calls more. Null streams of 10,000 calls move nothing; in the bursty ones
-errors and slow calls come in runs (mean 10 calls, the same rates), which the guarantee does not
-cover. `delay_90` is the 90% quantile of the calls up to the alarm, of the streams with one.
+errors, slow calls, refusals and topics come in runs (of that mean length, at the same rates).
+What is slow in a run is so only on the whole, for each time is drawn. `delay_90` is the 90%
+quantile of the calls up to the alarm, of the streams with one.
 """
 
 from __future__ import annotations
@@ -40,11 +42,26 @@ TOOL = {
 }
 FORMS: list[Any] = [{"ref": "a", "total": 1}, {"ref": "a", "total": 1, "note": "n"}, {"ref": "a"}]
 MOVED = {"order": {"ref": "a", "total": 1}}
+TOPICS = (0.6, 0.3, 0.1, 0.0)
+"""How often each topic is asked about; the last one is new."""
+ARGUMENTS: tuple[dict[str, Any], ...] = (
+    {"ref": "a"},
+    {"ref": "a", "fields": ["total"]},
+    {"ref": "a", "at": "2026-01-01"},
+    {"ref": "a"},
+)
+WORDS = ("order delivery late", "invoice total price", "address change street", "phone contract")
+COMMON = ("please", "could", "tell", "about", "today", "account", "thanks", "number", "want")
 PLANTED: dict[str, list[dict[str, Any]]] = {
     "errors_up": [{"errors": 0.06}, {"errors": 0.15}, {"errors": 0.4}],
     "latency_up": [{"slower": 1.25}, {"slower": 1.5}, {"slower": 2.5}],
     "result_format": [{"moved": 0.05}, {"moved": 0.3}, {"moved": 1.0}],
     "refusals_up": [{"refused": 0.15}, {"refused": 0.3}, {"refused": 0.6}],
+    "query_mix": [
+        {"topics": (0.4, 0.4, 0.2, 0.0)},
+        {"topics": (0.2, 0.4, 0.4, 0.0)},
+        {"topics": (0.3, 0.15, 0.05, 0.5)},
+    ],
     "tools_changed": [
         {"tool": {**TOOL, "description": "Get one order of a customer."}},
         {"tool": {**TOOL, "inputSchema": {**TOOL["inputSchema"], "required": []}}},
@@ -62,19 +79,25 @@ def events(
     moved: float = 0.0,
     refused: float = 0.05,
     tool: dict[str, Any] = TOOL,
+    topics: tuple[float, ...] = TOPICS,
     bursts: float = 1.0,
 ) -> Iterator[Event]:
     """A stream; `bursts` is the mean length of a run of bad calls, at the same rate of them."""
     yield Shown([tool])
-    bad = slow = False
+    bad = slow = refuses = False
+    topic = 0
     for number in range(count):
+        if number % 4 == 0 and rng.random() < 1 / bursts:
+            topic = rng.choices(range(len(topics)), topics)[0]
         bad = _next(rng, bad, errors, bursts)
         slow = _next(rng, slow, 0.1, bursts)
         form = MOVED if rng.random() < moved else FORMS[int(rng.random() ** 2 * 3)]
         ms = slower * rng.lognormvariate(3, 0.5) * (2 if slow and bursts > 1 else 1)
-        yield Called(str(tool["name"]), {"ref": "a"}, not bad, ms, form)
+        yield Called(str(tool["name"]), ARGUMENTS[topic], not bad, ms, form)
         if number % 4 == 3:
-            yield Ended(rng.random() < refused)
+            refuses = _next(rng, refuses, refused, bursts)
+            words = [*WORDS[topic].split()[: rng.randint(1, 3)], *rng.sample(COMMON, 4)]
+            yield Ended(refuses, " ".join(words))
 
 
 def _next(rng: Random, now: bool, rate: float, bursts: float) -> bool:
@@ -140,7 +163,7 @@ def main() -> None:
     given = parser.parse_args()
     begun = time.process_time()
     rows = [planted(kind, level, given.streams) for kind in PLANTED for level in range(3)]
-    nulls = [null(given.nulls, 1), null(given.nulls // 3, 10)]
+    nulls = [null(given.nulls, 1), *(null(given.nulls // 2, bursts) for bursts in (5, 10, 20))]
     where = {"machine": platform.machine(), "python": platform.python_version()}
     spent = round(time.process_time() - begun)
     found = {**where, "cpu_seconds": spent, "every": EVERY, "planted": rows, "nulls": nulls}

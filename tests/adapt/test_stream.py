@@ -57,7 +57,8 @@ def test_a_conversation_shows_tools_calls_and_results() -> None:
     shown = Shown([{"name": "weather", "description": "Weather.", "inputSchema": SCHEMA}], "openai")
     assert said[0] == shown
     result = {"error": "no such city"}
-    assert said[1:] == [Called("weather", {"city": "Oslo"}, False, None, result), Ended(True)]
+    ended = Ended(True, "Weather in Oslo?")
+    assert said[1:] == [Called("weather", {"city": "Oslo"}, False, None, result), ended]
 
 
 def test_spans_of_tools_are_calls() -> None:

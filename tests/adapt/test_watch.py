@@ -53,8 +53,54 @@ def test_refusals_that_rise_are_told() -> None:
     rng = Random(1)
     watcher = Watcher(10_000)
     assert not alarms(watcher, (Ended(rng.random() < 0.05) for _ in range(800)))
-    (alarm, *_) = alarms(watcher, (Ended(rng.random() < 0.5) for _ in range(100)))
+    (alarm, *_) = alarms(watcher, (Ended(rng.random() < 0.5) for _ in range(200)))
     assert (alarm.kind, alarm.tool, alarm.dimension) == ("refusals_up", "", "domain")
+
+
+def in_runs(rng: Random, count: int, rate: float, length: float) -> Iterator[Event]:
+    """Errors at a rate, in runs of a mean length."""
+    bad = False
+    for _ in range(count):
+        bad = rng.random() >= 1 / length if bad else rng.random() < rate / (1 - rate) / length
+        yield Called("get", {}, not bad, None, None)
+
+
+def test_errors_in_runs_are_no_drift() -> None:
+    rng, found = Random(4), 0
+    for _ in range(10):
+        found += len(alarms(Watcher(2_000), in_runs(rng, 4_000, 0.02, 10)))
+    assert found <= 20  # 40,000 events, one in 2,000
+    watcher = Watcher(2_000)
+    alarms(watcher, in_runs(rng, 1_000, 0.02, 10))
+    assert "errors_up" in {each.kind for each in alarms(watcher, calls(rng, 300, errors=1.0))}
+
+
+def asked(rng: Random, count: int, share: float) -> Iterator[Event]:
+    """Conversations of which a share is about invoices."""
+    for _ in range(count):
+        invoice = rng.random() < share
+        arguments = {"number": 1} if invoice else {"ref": "a"}
+        yield Called("get_invoice" if invoice else "get_order", arguments, True, 1.0, GOOD)
+        yield Ended(False, "Where is my invoice?" if invoice else "When does the order come?")
+
+
+def test_a_mix_that_moves_is_told_by_tools_arguments_and_words() -> None:
+    rng, watcher = Random(5), Watcher(10_000)
+    assert alarms(watcher, asked(rng, 600, 0.2)) == []
+    found = alarms(watcher, asked(rng, 300, 0.7))
+    assert {alarm.kind for alarm in found} == {"query_mix"}
+    assert {alarm.dimension for alarm in found} == {"query"}
+    said = " ".join(alarm.sentence for alarm in found)
+    for one in ("get_invoice called in", "called with number", "word 'invoice'"):
+        assert one in said
+
+
+def test_what_was_never_asked_is_told() -> None:
+    watcher = Watcher(10_000)
+    alarms(watcher, (Ended(False, "When does the order come?") for _ in range(300)))
+    found = alarms(watcher, (Ended(False, "Cancel my phone contract") for _ in range(150)))
+    assert found
+    assert "what is asked has moved: mostly words that were not met before" in found[0].sentence
 
 
 def test_false_alarms_are_as_rare_as_stated() -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from random import Random
 
+import pytest
+from adapt.receiver import receiving
 from running import Run
 
 
@@ -42,3 +44,35 @@ def test_what_cannot_be_watched_is_said(toolshift: Run, tmp_path: Path) -> None:
     assert toolshift("watch", "bad.jsonl")[0] == 2
     assert toolshift("watch", "gone.jsonl")[0] == 2
     assert toolshift("watch", "bad.jsonl", "--learn", "1")[0] == 2
+
+
+def test_alarms_are_posted_without_secrets_and_a_dead_server_stops_nothing(
+    toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(0)
+    write(tmp_path / "moved.jsonl", [*rows(rng, 600, 0.01), *rows(rng, 100, 0.4)])
+    monkeypatch.setenv("HOOK_TOKEN", "abcdef123456")
+    with receiving() as server:
+        monkeypatch.setenv("HOOK_URL", server.url)
+        words = ("watch", "moved.jsonl", "--webhook", "$HOOK_URL")
+        code, _, said = toolshift(*words, "--webhook-header", "Authorization: Bearer $HOOK_TOKEN")
+        assert code == 1
+        assert server.bodies[0]["alarm"]["kind"] == "errors_up"
+        assert server.bodies[0]["text"].startswith("toolshift watch, moved.jsonl: errors_up: get:")
+        assert server.headers_seen[0]["authorization"] == "Bearer abcdef123456"
+        server.statuses[:] = [404] * 20
+        code, told, said = toolshift(*words)
+        assert (code, "calls that fail" in told) == (1, True)
+        assert "messages did not reach http://127.0.0.1 (HTTP 404)" in said
+        assert "SECRET" not in said + told
+    monkeypatch.delenv("HOOK_URL")
+    code, _, said = toolshift(*words)
+    assert (code, "has no HOOK_URL" in said) == (2, True)
+
+
+def test_metrics_are_answered_while_the_watch_runs(toolshift: Run, tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    write(tmp_path / "calm.jsonl", rows(Random(0), 300, 0.01))
+    code, _, said = toolshift("watch", "calm.jsonl", "--metrics", "0")
+    assert code == 0
+    assert "Metrics: http://127.0.0.1:" in said

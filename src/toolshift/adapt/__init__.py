@@ -22,6 +22,7 @@ sarif.py     drift as SARIF
 cost.py      drift as shifts, and what it costs an agent
 stream.py    calls, tools and endings, from the lines of a stream
 sequential.py  has a rate gone up? with a stated rate of false alarms
+mix.py       has the mix of what users ask moved?
 watch.py     what drifts in a stream
 """
 

@@ -1,15 +1,19 @@
 """Has a rate gone up? A sequential test with a stated rate of false alarms, in constant memory.
 
-A rate is learned from `n` observations: `limit` is the upper Clopper-Pearson limit of what it may
-have been. From then on each observation multiplies likelihood ratios of six higher rates against
-`limit`, and a new bet is added at every step (the Shiryaev-Roberts form of an e-detector, Shin,
-Ramdas and Rinaldo 2024, arXiv:2203.03532):
+Errors and slow calls come in runs, so the chance of the next depends on the last one. A rate is
+therefore learned twice: after an observation that was no hit, and after one that was. `limits` are
+the upper Clopper-Pearson limits of both. From then on each observation multiplies likelihood ratios
+of higher rates against the limit of its place, and a new bet is added at every step (the
+Shiryaev-Roberts form of an e-detector, Shin, Ramdas and Rinaldo 2024, arXiv:2203.03532):
 
     R <- (1 + R) * (p1/limit where it happened, else (1 - p1)/(1 - limit))
 
-While the chance of each next observation is at most `limit`, whatever the past, R minus the number
-of observations is a supermartingale, so the mean number of observations up to an alarm at
-R >= N is at least N. The mean of the six R has the same property. There is no threshold to tune.
+Six bets are on a rise of the rate after no hit (hits come more often), six on a rise of both (and
+in longer runs). While the chance of each next observation is at most its limit, whatever the past,
+R minus the number of observations is a supermartingale, so the mean number of observations up to an
+alarm at R >= N is at least N. The mean of the R has the same property. There is no threshold to
+tune. Where no hit was learned, nothing is known of runs, and a hit may follow a hit with a chance
+of UNKNOWN; never is more than MAX_AFTER allowed.
 """
 
 from __future__ import annotations
@@ -28,6 +32,10 @@ SLOWEST = 0.9
 """The quantile of the learned times above which a call counts as slow."""
 MAX_LIMIT = 0.9
 """A rate that may have been higher than this is not watched: hardly anything is above it."""
+UNKNOWN = 0.8
+"""The chance of a hit after a hit where none was learned: runs of five on average are no drift."""
+MAX_AFTER = 0.9
+"""The most that is allowed to it whatever was learned, so that a failure of all calls is told."""
 MAX_FORMS = 256
 """Different forms of results that are remembered while learning."""
 
@@ -36,20 +44,25 @@ class RateTest:
     """Watches a rate for a rise.
 
     Args:
-        limit: of the rate while nothing has moved, from 0 to 1.
+        limit: of the rate after an observation that was no hit, from 0 to 1.
         run_length: the least mean number of observations up to a false alarm.
+        after: of the rate after a hit; as `limit` where None, as for independent observations.
     """
 
-    __slots__ = ("_factors", "_found", "_level", "_sums", "count", "hits", "limit")
+    __slots__ = ("_factors", "_found", "_last", "_level", "_sums", "count", "hits")
 
-    def __init__(self, limit: float, run_length: float) -> None:
-        self.limit = limit
-        odds = limit / (1 - limit)
-        rates = [each * odds / (1 + each * odds) for each in ODDS]
-        self._factors = [((1 - p) / (1 - limit), p / limit) for p in rates]
-        self._sums = [0.0] * len(rates)
-        self._level = run_length * len(rates)
+    def __init__(self, limit: float, run_length: float, after: float | None = None) -> None:
+        following = limit if after is None else max(limit, after)
+        both = [(_factors(limit, odds), _factors(following, odds)) for odds in ODDS]
+        bets = [*((first, (1.0, 1.0)) for first, _ in both), *both]
+        # by the last observation and by this one: what each bet is multiplied with
+        self._factors = [
+            [tuple(bet[last][hit] for bet in bets) for hit in (0, 1)] for last in (0, 1)
+        ]
+        self._sums = [0.0] * len(bets)
+        self._level = run_length * len(bets)
         self._found = 1.0
+        self._last = 0
         self.count = self.hits = 0
 
     def add(self, hit: bool) -> bool:
@@ -57,17 +70,62 @@ class RateTest:
 
         `count` and `hits` are of the observations since the rise probably began.
         """
-        sums, total = self._sums, 0.0
-        for place, factors in enumerate(self._factors):
-            value = (1.0 + sums[place]) * factors[hit]
-            sums[place] = value
-            total += value
-        self._found *= self._factors[2][hit]
+        factors = self._factors[self._last][hit]
+        self._sums = sums = [
+            (1.0 + value) * factor for value, factor in zip(self._sums, factors, strict=True)
+        ]
+        self._found *= factors[-4]
+        self._last = 1 if hit else 0
         self.count += 1
         self.hits += hit
         if self._found <= 1.0:
             self._found, self.count, self.hits = 1.0, 0, 0
-        return total >= self._level
+        return sum(sums) >= self._level
+
+
+def _factors(limit: float, odds: float) -> tuple[float, float]:
+    """The likelihood ratios of a higher rate, for no hit and for a hit."""
+    ratio = odds * limit / (1 - limit)
+    rate = ratio / (1 + ratio)
+    return (1 - rate) / (1 - limit), rate / limit
+
+
+class Learned:
+    """Counts hits and misses, after a hit and after none."""
+
+    __slots__ = ("_counts", "_last")
+
+    def __init__(self) -> None:
+        self._counts, self._last = [[0, 0], [0, 0]], 0
+
+    def add(self, hit: bool) -> None:
+        """Takes one observation."""
+        self._counts[self._last][hit] += 1
+        self._last = 1 if hit else 0
+
+    @property
+    def limit(self) -> float:
+        """The upper limit of the rate, whatever came before."""
+        hits = self._counts[0][1] + self._counts[1][1]
+        return upper_limit(hits, hits + self._counts[0][0] + self._counts[1][0])
+
+    def test(self, run_length: float, least: float = 0.0) -> RateTest | None:
+        """The test of what was learned.
+
+        Args:
+            run_length: see `RateTest`.
+            least: what the rate after no hit may have been in any case.
+
+        Returns:
+            The test; None where the rate may have been so high that hardly anything is above it.
+        """
+        (misses, hits), (ended, went_on) = self._counts
+        if misses + hits == 0:
+            return None
+        limit = max(upper_limit(hits, misses + hits), least)
+        after = upper_limit(went_on, ended + went_on) if ended + went_on else UNKNOWN
+        after = min(after, MAX_AFTER)
+        return RateTest(limit, run_length, after) if limit <= MAX_LIMIT else None
 
 
 class Rise(tuple[float, int, int]):
@@ -89,7 +147,8 @@ class RateMonitor:
         self._begin()
 
     def _begin(self) -> None:
-        self._count = self._hits = 0
+        self._count, self._limit = 0, 0.0
+        self._learned = Learned()
         self._test: RateTest | None = None
         self.watching = False
 
@@ -106,13 +165,13 @@ class RateMonitor:
             test = self._test
             if test is None or not test.add(self._is_hit(value)):
                 return None
+            limit = self._limit
             self._begin()
-            return Rise((test.limit, test.hits, test.count))
+            return Rise((limit, test.hits, test.count))
         self._take(value)
         self._count += 1
         if self._count >= self._learn:
-            limit = self._limit()
-            self._test = RateTest(limit, self._run_length) if limit <= MAX_LIMIT else None
+            self._limit, self._test = self._tested()
             self.watching = True
         return None
 
@@ -120,10 +179,11 @@ class RateMonitor:
         return bool(value)
 
     def _take(self, value: Any) -> None:
-        self._hits += bool(value)
+        self._learned.add(bool(value))
 
-    def _limit(self) -> float:
-        return upper_limit(self._hits, self._count)
+    def _tested(self) -> tuple[float, RateTest | None]:
+        """The limit that an alarm names, and the test."""
+        return self._learned.limit, self._learned.test(self._run_length)
 
 
 class LatencyMonitor(RateMonitor):
@@ -140,13 +200,16 @@ class LatencyMonitor(RateMonitor):
     def _is_hit(self, value: Any) -> bool:
         return bool(value > self.slow)
 
-    def _limit(self) -> float:
-        """Of the chance to be slower than the j-th of n times, which is Beta(n - j + 1, j)."""
+    def _tested(self) -> tuple[float, RateTest | None]:
+        """The chance to be slower than the j-th of n times is Beta(n - j + 1, j)."""
         count = len(self._times)
         place = min(ceil(SLOWEST * count), count)
         self.slow = sorted(self._times)[place - 1]
+        for each in self._times:
+            self._learned.add(each > self.slow)
         self._times = []
-        return float(beta.ppf(CONFIDENCE, count - place + 1, place))
+        limit = float(beta.ppf(CONFIDENCE, count - place + 1, place))
+        return limit, self._learned.test(self._run_length, limit)
 
 
 class FormMonitor(RateMonitor):
@@ -158,21 +221,15 @@ class FormMonitor(RateMonitor):
     def _begin(self) -> None:
         super()._begin()
         self._forms: set[Hashable] = set()
-        self._late = 0
 
     def _take(self, value: Any) -> None:
-        if 2 * self._count < self._learn:
-            if len(self._forms) < MAX_FORMS:
-                self._forms.add(value)
-        else:
-            self._late += 1
-            self._hits += value not in self._forms
+        if 2 * self._count >= self._learn:
+            self._learned.add(value not in self._forms)
+        elif len(self._forms) < MAX_FORMS:
+            self._forms.add(value)
 
     def _is_hit(self, value: Any) -> bool:
         return value not in self._forms
-
-    def _limit(self) -> float:
-        return upper_limit(self._hits, self._late)
 
 
 def upper_limit(hits: int, count: int) -> float:

@@ -16,8 +16,8 @@ OpenTelemetry spans                     {"resourceSpans": [...]}, or one span wi
 
 Of spans these are read: `gen_ai.tool.definitions`, `gen_ai.tool.name`, `mcp.method.name`,
 `gen_ai.tool.call.arguments`, `gen_ai.tool.call.result`, `gen_ai.response.finish_reasons`,
-`error.type`, the status and the times. From line to line only this is kept: whether client spans
-were seen.
+`gen_ai.input.messages`, `error.type`, the status and the times. From line to line only this is
+kept: whether client spans were seen.
 """
 
 from __future__ import annotations
@@ -66,9 +66,15 @@ class Called(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The end of a conversation, and whether the agent or its model refused."""
+    """The end of a conversation.
+
+    Attributes:
+        refused: whether the agent or its model refused.
+        asked: what the user wrote first; "" where the stream does not say.
+    """
 
     refused: bool
+    asked: str = ""
 
 
 Event = Shown | Called | Ended
@@ -133,7 +139,8 @@ class Reader:
                 yield _traced(span, said, name)
         reasons = said.get("gen_ai.response.finish_reasons")
         if isinstance(reasons, list) and "tool_calls" not in reasons:
-            yield Ended(any(one in _REFUSED for one in reasons))
+            asked = _asked(_decoded(said.get("gen_ai.input.messages")))
+            yield Ended(any(one in _REFUSED for one in reasons), asked)
 
 
 # -- our own traces --------------------------------------------------------------------------------
@@ -205,7 +212,8 @@ def conversed(said: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
                 result = _decoded(message.text)
                 yield Called(called.tool, called.arguments, _succeeded(result), None, result)
     yield from waiting.values()
-    yield Ended(refused or _says_refusal(row))
+    asked = next((message.text for message in said.messages if message.role == "user"), "")
+    yield Ended(refused or _says_refusal(row), asked if isinstance(asked, str) else "")
 
 
 def _says_refusal(row: Mapping[str, Any]) -> bool:
@@ -277,6 +285,12 @@ def _traced(span: Mapping[str, Any], said: Mapping[str, Any], name: str) -> Call
         _took(span),
         _decoded(said.get("gen_ai.tool.call.result")),
     )
+
+
+def _asked(messages: Any) -> str:
+    """The texts of the first message of the user, as `gen_ai.input.messages` has it."""
+    first = next((one for one in _objects(messages) if one.get("role") == "user"), {})
+    return " ".join(str(part.get("content", "")) for part in _objects(first.get("parts")))
 
 
 def _took(span: Mapping[str, Any]) -> float | None:

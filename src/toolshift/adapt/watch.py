@@ -6,9 +6,10 @@
             print(alarm.sentence)
 
 For each tool three rates are watched (errors, slow calls, results of a new form) and for the whole
-stream one (refusals); see `sequential`. Each test has a run length of four times `every`, so that
-all together raise at most one false alarm in `every` events on average. What tools are on offer is
-compared word for word, which raises none.
+stream refusals and the mix of what is asked, by tools, by forms of arguments and by words; see
+`sequential` and `mix`. No event is an observation of more than six tests, and each has a run length
+of six times `every`, so that all together raise at most one false alarm in `every` events on
+average. What tools are on offer is compared word for word, which raises none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import msgspec
 
 from toolshift.adapt.events import DriftEvent, drift_report
 from toolshift.adapt.lock import Lock, lock_tools
+from toolshift.adapt.mix import NEW, UNIT, MixMonitor, Moved, words_of
 from toolshift.adapt.sequential import FormMonitor, LatencyMonitor, RateMonitor, Rise, form_of
 from toolshift.adapt.stream import Called, Ended, Event, Shown
 from toolshift.core.errors import UsageError
@@ -30,14 +32,17 @@ MAX_TOOLS = 2_000
 """Tools that are watched; the calls of others are counted."""
 MAX_LISTS = 64
 """Different lists of tools that are told from one another."""
-_TESTS = 4
+_TESTS = 6
+_NEW_WORDS = 0.5
+"""A text of which more than this share of the words was not met is of a new kind."""
 
 
 class Alarm(msgspec.Struct, frozen=True):
     """One thing that drifted in a stream.
 
     Attributes:
-        kind: errors_up, latency_up, result_format, refusals_up, unknown_tool, or tools_changed.
+        kind: errors_up, latency_up, result_format, refusals_up, query_mix, unknown_tool, or
+            tools_changed.
         tool: whose; "" for the whole stream.
         dimension: query, action, observation or domain.
         sentence: the alarm in words.
@@ -76,6 +81,12 @@ class Watcher:
         self._named = set(self._known)
         self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
         self._refusals = RateMonitor(learn, self._run_length)
+        self._mixes = {
+            "tools": MixMonitor(learn, self._run_length),
+            "arguments": MixMonitor(learn, self._run_length),
+            "words": MixMonitor(learn, self._run_length, _NEW_WORDS),
+        }
+        self._unit: list[Called] = []
         self.events = self.calls = self.endings = self.unwatched = 0
 
     @property
@@ -101,10 +112,51 @@ class Watcher:
         if isinstance(event, Called):
             return self._called(event)
         if isinstance(event, Ended):
-            self.endings += 1
-            rise = self._refusals.add(event.refused)
-            return [self._rate_alarm("refusals_up", "", rise)] if rise else []
+            return [*self._ended(event)]
         return list(self._shown(event))
+
+    # -- endings, and what is asked ----------------------------------------------------------------
+
+    def _ended(self, event: Ended) -> Iterator[Alarm]:
+        self.endings += 1
+        rise = self._refusals.add(event.refused)
+        if rise:
+            yield self._rate_alarm("refusals_up", "", rise)
+        yield from self._mixed()
+        if event.asked and (moved := self._mixes["words"].add(words_of(event.asked))):
+            yield self._mix_alarm("words", moved)
+
+    def _mixed(self) -> Iterator[Alarm]:
+        """Ends a unit of calls: which tools there were, and with arguments of which forms."""
+        unit, self._unit = self._unit, []
+        if moved := self._mixes["tools"].add(each.tool for each in unit):
+            yield self._mix_alarm("tools", moved)
+        told = [(each.tool, form_of(each.arguments)) for each in unit if each.arguments is not None]
+        if told and (moved := self._mixes["arguments"].add(told)):
+            yield self._mix_alarm("arguments", moved)
+
+    def _mix_alarm(self, what: str, moved: Moved) -> Alarm:
+        tool, feature = "", moved.feature
+        if feature == NEW:
+            tells = {
+                "tools": "a tool that was not called before",
+                "arguments": "arguments of a form that was not met before",
+                "words": "mostly words that were not met before",
+            }[what]
+        elif what == "arguments" and isinstance(feature, tuple):
+            tool = str(feature[0])
+            tells = f"{tool} called with {_keys(feature[1])}"
+        else:
+            tool = str(feature) if what == "tools" else ""
+            tells = f"{tool} called" if tool else f"the word {feature!r}"
+        if moved.absent:
+            tells = f"no longer {tells}"
+        said = (
+            f"what is asked has moved: {tells} in {moved.hits} of the last {moved.count} "
+            f"conversations, at most {moved.limit:.1%} when learned"
+        )
+        rate = moved.hits / moved.count
+        return Alarm("query_mix", tool, "query", said, self.events, moved.limit, rate, moved.count)
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -133,6 +185,9 @@ class Watcher:
         told = event.ok is not False and event.result is not None
         if told and (rise := forms.add(form_of(event.result))):
             found.append(self._rate_alarm("result_format", name, rise))
+        self._unit.append(event)
+        if len(self._unit) == UNIT:
+            found += self._mixed()
         return found
 
     def _rate_alarm(self, kind: str, tool: str, rise: Rise, slow: float = 0.0) -> Alarm:
@@ -176,6 +231,12 @@ class Watcher:
             yield Alarm(
                 "tools_changed", each.tool, each.dimension, each.sentence, self.events, drift=each
             )
+
+
+def _keys(form: Any) -> str:
+    """The keys of a form, as words."""
+    keys = [str(one[0]) for one in form if isinstance(one, tuple)] if form else []
+    return ", ".join(keys) or "no arguments"
 
 
 def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

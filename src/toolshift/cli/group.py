@@ -81,6 +81,13 @@ SECTIONS = {
             "toolshift.cli.watch:watch",
             "Follow a stream of calls and say what drifts while it runs.",
         ),
+        "schedule": Entry(
+            "toolshift.cli.schedule:schedule",
+            "Write a cron line or a workflow that measures an agent again and again.",
+        ),
+        "trend": Entry(
+            "toolshift.cli.trend:trend", "Put the runs of many days on one static page."
+        ),
     },
     "Train": {
         "data": Entry("toolshift.cli.data:data", "Write expert trajectories as training data."),

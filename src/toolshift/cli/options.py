@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import wraps
@@ -10,6 +12,8 @@ from typing import Any, TypeVar, get_type_hints
 
 import click
 import msgspec
+
+from toolshift.core.errors import UsageError
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 Options = TypeVar("Options")
@@ -88,6 +92,44 @@ class Sectioned(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def header_of(text: str, option: str) -> tuple[str, str]:
+    """The name and the value of a header, with variables of the environment.
+
+    Args:
+        text: "Name: value"; `$NAME` in the value is read from the environment.
+        option: that it was given by.
+
+    Returns:
+        The name and the value.
+
+    Raises:
+        UsageError: where it is no header, or a variable is not set.
+    """
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise UsageError(f"{option}: write it as 'Name: value'")
+    return name.strip(), with_variables(value, f"{option} {name}").strip()
+
+
+def with_variables(text: str, option: str) -> str:
+    """A text in which each `$NAME` is what the environment has under that name.
+
+    Args:
+        text: as it was given.
+        option: that it was given by.
+
+    Returns:
+        The text, which may hold secrets now.
+
+    Raises:
+        UsageError: where a variable is not set.
+    """
+    missing = [one for one in re.findall(r"\$(\w+)", text) if one not in os.environ]
+    if missing:
+        raise UsageError(f"{option}: the environment has no {missing[0]}")
+    return re.sub(r"\$(\w+)", lambda one: os.environ[one[1]], text)
 
 
 # -- options that several commands have ----------------------------------------------------------

@@ -20,7 +20,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from toolshift.adapt.lock import read_lock
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, header_of, taking
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
@@ -188,17 +188,9 @@ def _target(options: ProxyOptions) -> Target:
         raise UsageError(f"--upstream-url {url!r}: it begins with http:// or https://")
     if headers and not url:
         raise UsageError("--header goes with --upstream-url")
-    return Target(command=command, url=url or "", headers=dict(map(_header, headers)))
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip():
-        raise UsageError("--header: write it as 'Name: value'")
-    missing = [one for one in re.findall(r"\$(\w+)", value) if one not in os.environ]
-    if missing:
-        raise UsageError(f"--header {name}: the environment has no {missing[0]}")
-    return name.strip(), re.sub(r"\$(\w+)", lambda one: os.environ[one[1]], value).strip()
+    return Target(
+        command=command, url=url or "", headers=dict(header_of(one, "--header") for one in headers)
+    )
 
 
 # -- serving -----------------------------------------------------------------------------------

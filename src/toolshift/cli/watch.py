@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from toolshift.adapt.lock import read_lock
+from toolshift.adapt.metrics import Metrics
 from toolshift.adapt.sources import read_lines
 from toolshift.adapt.stream import Reader
 from toolshift.adapt.watch import EVERY, LEARN, Alarm, Watcher
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.adapt.webhook import Webhook
+from toolshift.cli.options import PATH, as_json, header_of, taking, with_variables
+from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
@@ -31,6 +36,9 @@ class WatchOptions:
         baseline: a stream from when all was well, to learn from; None for none.
         every: at most one false alarm in so many events, on average.
         learn: calls of a tool, or endings, from which a rate is learned.
+        webhook: an address to which alarms are posted; "" for none.
+        headers: "Name: value" for it.
+        metrics: the port on which Prometheus is answered; None for none.
     """
 
     stream: str
@@ -38,6 +46,9 @@ class WatchOptions:
     baseline: Path | None
     every: int
     learn: int
+    webhook: str
+    headers: tuple[str, ...]
+    metrics: int | None
     as_json: bool
 
 
@@ -61,44 +72,112 @@ class WatchOptions:
     show_default=True,
     help="Calls of a tool, or endings, from which a rate is learned.",
 )
+@click.option(
+    "--webhook",
+    default="",
+    metavar="URL",
+    help="Post each alarm there as JSON; $VAR is read from the environment.",
+)
+@click.option(
+    "--webhook-header", "headers", multiple=True, help="'Name: value' for it; $VAR is read."
+)
+@click.option(
+    "--metrics",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Answer Prometheus on 127.0.0.1:PORT (0: a free port) while the watch runs.",
+)
 @as_json
 @taking(WatchOptions)
 def watch(options: WatchOptions) -> None:
-    """Follow a stream of calls and say what drifts: errors, latency, results, refusals, tools.
+    """Follow a stream of calls and say what drifts: tools, errors, times, results, queries.
 
     FILE is a trace of the proxy, conversations, or OpenTelemetry spans, as JSON lines; - is
     standard input. One line is printed for each alarm, as JSON with --json.
 
     \b
     tail -f trace.jsonl | toolshift watch - --lock toolshift.lock
-    toolshift watch spans.jsonl --every 10000
+    toolshift watch spans.jsonl --every 10000 --metrics 9464 --webhook '$HOOK_URL'
 
     Exit codes: 0 no drift, 1 drift, 2 could not watch.
     """
     if options.stream != "-" and not Path(options.stream).is_file():
         raise UsageError(f"{options.stream}: there is no such file; - is standard input")
+    if options.headers and not options.webhook:
+        raise UsageError("--webhook-header goes with --webhook")
     lock = read_lock(options.lock) if options.lock else None
     watcher = Watcher(options.every, options.learn, lock)
     if options.baseline:
-        for _ in _alarms(watcher, read_lines(options.baseline), [0, 0]):
+        for _ in _alarms(watcher, read_lines(options.baseline), [0, 0], None):
             pass
-    counts = [0, 0]
-    found = 0
-    lines = sys.stdin.buffer if options.stream == "-" else read_lines(Path(options.stream))
-    with suppress(KeyboardInterrupt):
-        for alarm in _alarms(watcher, iter(lines), counts):
-            found += 1
-            _print(alarm, options.as_json)
+    with ExitStack() as open_:
+        metrics = _serve_metrics(options, open_)
+        hook = _webhook(options, open_)
+        found, counts = _follow(watcher, options, metrics, hook)
     read, wrong = counts
     if wrong and wrong == read:
         raise UsageError(
             f"{options.stream}: none of its {read} lines is of a trace, a conversation or a span"
         )
     _say_end(watcher, found, wrong)
+    if hook is not None and hook.lost:
+        said = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
+        click.echo(f"{said} ({hook.fault or 'too many at once'}).", err=True)
     sys.exit(int(found > 0))
 
 
-def _alarms(watcher: Watcher, lines: Iterator[bytes], counts: list[int]) -> Iterator[Alarm]:
+def _follow(
+    watcher: Watcher, options: WatchOptions, metrics: Metrics | None, hook: Webhook | None
+) -> tuple[int, list[int]]:
+    """Follows the stream to its end, or to Ctrl-C.
+
+    Returns:
+        How many alarms there were, and how many lines were read, and how many of them could not be.
+    """
+    counts, found = [0, 0], 0
+    redactor = Redactor(tuple(dict(_headers(options)).values()))
+    lines = sys.stdin.buffer if options.stream == "-" else read_lines(Path(options.stream))
+    with suppress(KeyboardInterrupt):
+        for alarm in _alarms(watcher, iter(lines), counts, metrics):
+            found += 1
+            _print(alarm, options.as_json)
+            if metrics is not None:
+                metrics.alarm(alarm)
+            if hook is not None:
+                hook.send(redactor.clean(_message(alarm, options)))
+    return found, counts
+
+
+def _headers(options: WatchOptions) -> list[tuple[str, str]]:
+    return [header_of(each, "--webhook-header") for each in options.headers]
+
+
+def _webhook(options: WatchOptions, open_: ExitStack) -> Webhook | None:
+    if not options.webhook:
+        return None
+    url = with_variables(options.webhook, "--webhook")
+    return open_.enter_context(Webhook(url, dict(_headers(options))))
+
+
+def _message(alarm: Alarm, options: WatchOptions) -> dict[str, Any]:
+    """What is posted: `text` as chat services show it, and the alarm as data."""
+    stream = Path(options.stream).name
+    text = f"toolshift watch, {stream}: {alarm.kind}: {alarm.sentence}"
+    return {"text": text, "stream": stream, "alarm": msgspec.to_builtins(alarm)}
+
+
+def _serve_metrics(options: WatchOptions, open_: ExitStack) -> Metrics | None:
+    if options.metrics is None:
+        return None
+    metrics = Metrics()
+    open_.callback(metrics.serve(options.metrics))
+    click.echo(f"Metrics: http://127.0.0.1:{metrics.port}/metrics", err=True)
+    return metrics
+
+
+def _alarms(
+    watcher: Watcher, lines: Iterator[bytes], counts: list[int], metrics: Metrics | None
+) -> Iterator[Alarm]:
     """What drifts; `counts` are the lines that were read, and those that could not be."""
     reader = Reader()
     for line in lines:
@@ -109,6 +188,8 @@ def _alarms(watcher: Watcher, lines: Iterator[bytes], counts: list[int]) -> Iter
             counts[1] += 1
             continue
         for event in events:
+            if metrics is not None:
+                metrics.observe(event)
             yield from watcher.observe(event)
 
 

@@ -1,0 +1,247 @@
+"""An agent over months: the same anchor scenes each day, and fresh ones beside them.
+
+Anchors are paired with those of the first day that had the same plan, so a change is of the agent
+(or of the model behind it) and not of the tasks. Where the plan is another, because a shift has a
+new version or the selection changed, a new beginning is made, and it is said. Fresh scenes are
+other tasks each day: they show what anchors that an agent has been tuned to would hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from math import isnan
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.measure import statistics as st
+from toolshift.measure.compare import by_cell
+from toolshift.measure.metrics import ALPHA, Scores, is_placebo
+from toolshift.runs.cell import Cell
+from toolshift.runs.run_folder import Record, RunFolder
+
+ANCHOR, FRESH = "anchor", "fresh"
+Arm = Literal["anchor", "fresh"]
+Scenes = dict[str, tuple[str, float]]
+"""Of a scene its task, and 1 where it was passed."""
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One agent on one day.
+
+    Attributes:
+        clean: accuracy in clean scenes; shifted in all shifted ones.
+        episodes: that were scored; void ones were not.
+        change: of accuracy since `since`, over all scenes that both have; for anchors after the
+            first. Negative where the agent has become worse.
+        since: the day that it is compared with; "" where it is none.
+        significant: after Holm's adjustment over all days of this agent with that beginning.
+        note: what differs from the day before.
+    """
+
+    day: str
+    agent: str
+    arm: Arm
+    clean: st.Interval
+    shifted: st.Interval
+    episodes: int
+    void: int
+    change: st.Interval | None = None
+    since: str = ""
+    p_value: float = float("nan")
+    significant: bool = False
+    note: str = ""
+
+
+class Trend(msgspec.Struct, frozen=True):
+    """All points, by day.
+
+    Attributes:
+        agents: in the order in which they were met first.
+        days: in their order.
+    """
+
+    agents: list[str]
+    days: list[str]
+    points: list[Point]
+
+    def of(self, agent: str, arm: Arm) -> list[Point]:
+        """The points of an agent, by day."""
+        return [one for one in self.points if (one.agent, one.arm) == (agent, arm)]
+
+
+def read_days(folder: Path) -> list[tuple[str, Arm, RunFolder]]:
+    """The runs of a folder: DAY/anchor and DAY/fresh, where DAY is a date such as 2026-11-25.
+
+    Args:
+        folder: of the days.
+
+    Returns:
+        The day, the arm and the run, by day. Other folders are passed over.
+
+    Raises:
+        UsageError: where there is none, and where a run is damaged.
+    """
+    found: list[tuple[str, Arm, RunFolder]] = []
+    arms: tuple[Arm, ...] = (ANCHOR, FRESH)
+    for day in sorted(path for path in folder.glob("*") if path.is_dir() and _is_day(path.name)):
+        for arm in arms:
+            if (day / arm / "manifest.json").is_file():
+                found.append((day.name, arm, RunFolder.read(day / arm)))
+    if not found:
+        raise UsageError(
+            f"{folder} has no run: a day's runs stand in DAY/anchor and DAY/fresh, such as "
+            f"{folder / '2026-01-31' / ANCHOR}"
+        )
+    return found
+
+
+def _is_day(name: str) -> bool:
+    try:
+        return date.fromisoformat(name).isoformat() == name
+    except ValueError:
+        return False
+
+
+def make_trend(days: Sequence[tuple[str, Arm, RunFolder]]) -> Trend:
+    """The trend of some days.
+
+    Args:
+        days: the day, the arm and the run, by day.
+
+    Returns:
+        A point for each agent, day and arm.
+    """
+    points: list[Point] = []
+    firsts: dict[tuple[str, str], tuple[str, Scenes]] = {}
+    last: dict[str, RunFolder] = {}
+    for day, arm, run in days:
+        for about in run.manifest.agents:
+            agent = str(about["name"])
+            rows = list(_rows(run, agent))
+            if not rows:
+                continue
+            point = _point(day, agent, arm, rows)
+            if arm == ANCHOR:
+                first = firsts.setdefault((agent, run.manifest.plan_hash), (day, _by_scene(rows)))
+                point = _compared(point, first, _by_scene(rows), _note(last.get(agent), run))
+                last[agent] = run
+            points.append(point)
+    agents = list(dict.fromkeys(point.agent for point in points))
+    adjusted = _adjusted(points)
+    return Trend(agents, list(dict.fromkeys(day for day, _, _ in days)), adjusted)
+
+
+def _rows(run: RunFolder, agent: str) -> Iterable[tuple[Cell, Record]]:
+    records = by_cell(run, agent)
+    return ((cell, records[cell.id]) for cell in run.plan.cells if cell.id in records)
+
+
+def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Record]]) -> Point:
+    clean: Scores = {}
+    shifted: Scores = {}
+    void = 0
+    for cell, record in rows:
+        if record.grade.void:
+            void += 1
+        elif not is_placebo(cell):
+            scores = shifted if cell.shifts else clean
+            scores.setdefault(cell.lineage, []).append(float(record.grade.passed))
+    rates = [st.cluster_rate(list(scores.values())) for scores in (clean, shifted)]
+    return Point(day, agent, arm, rates[0], rates[1], len(rows) - void, void)
+
+
+def _by_scene(rows: Sequence[tuple[Cell, Record]]) -> Scenes:
+    """Of each scene its task and whether it was passed; without void ones and the placebo arm."""
+    return {
+        cell.id: (cell.lineage, float(record.grade.passed))
+        for cell, record in rows
+        if not record.grade.void and not is_placebo(cell)
+    }
+
+
+def _compared(point: Point, first: tuple[str, Scenes], now: Scenes, note: str) -> Point:
+    since, before = first
+    if since == point.day:
+        return msgspec.structs.replace(point, note=note)
+    scores: tuple[Scores, Scores] = ({}, {})
+    for scene in before.keys() & now.keys():
+        for kept, scenes in zip(scores, (before, now), strict=True):
+            task, passed = scenes[scene]
+            kept.setdefault(task, []).append(passed)
+    drop = st.paired_drop(*scores)
+    change = st.Interval(-drop.estimate, -drop.high, -drop.low, drop.method, drop.n)
+    p_value = st.drop_p_value(*scores)
+    return msgspec.structs.replace(point, change=change, since=since, p_value=p_value, note=note)
+
+
+def _note(before: RunFolder | None, now: RunFolder) -> str:
+    """What differs from the anchors of the day before."""
+    if before is None:
+        return ""
+    if before.manifest.plan_hash != now.manifest.plan_hash:
+        return "other anchors than before, so the comparison begins anew"
+    if before.manifest.toolshift != now.manifest.toolshift:
+        return f"run with ToolShift {now.manifest.toolshift}"
+    return ""
+
+
+def _adjusted(points: Sequence[Point]) -> list[Point]:
+    """The points with p values adjusted over the days of each agent and beginning."""
+    found = list(points)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, point in enumerate(points):
+        if point.since and not isnan(point.p_value):
+            groups.setdefault((point.agent, point.since), []).append(place)
+    for places in groups.values():
+        adjusted = st.holm([points[place].p_value for place in places])
+        for place, p_value in zip(places, adjusted, strict=True):
+            found[place] = msgspec.structs.replace(
+                points[place], p_value=p_value, significant=p_value < ALPHA
+            )
+    return found
+
+
+def sentence_of(trend: Trend, agent: str) -> str:
+    """What has become of an agent, in one sentence.
+
+    Args:
+        trend: of all agents.
+        agent: its name.
+
+    Returns:
+        The last anchors beside the first that they can be compared with.
+    """
+    anchors = trend.of(agent, ANCHOR)
+    if not anchors:
+        return f"{agent}: there are no anchors, so days cannot be compared."
+    last = anchors[-1]
+    if last.change is None or isnan(last.change.estimate):
+        return f"{agent}: {last.day} is the first day with these anchors; nothing is compared yet."
+    low, middle, high = (
+        100 * one for one in (last.change.low, last.change.estimate, last.change.high)
+    )
+    said = f"{middle:+.0f} points [{low:+.0f}, {high:+.0f}]".replace("-0 ", "0 ").replace("+0", "0")
+    verdict = "significant" if last.significant else "no significant change"
+    return f"{agent}: {said} on the same tasks from {last.since} to {last.day}: {verdict}."
+
+
+def has_lost(trend: Trend) -> list[str]:
+    """The agents whose last anchors are significantly worse than their first.
+
+    Args:
+        trend: of all agents.
+
+    Returns:
+        Their names.
+    """
+    lasts = [trend.of(agent, ANCHOR)[-1:] for agent in trend.agents]
+    return [
+        last.agent
+        for lines in lasts
+        for last in lines
+        if last.significant and last.change is not None and last.change.estimate < 0
+    ]
