@@ -91,7 +91,7 @@ def test_a_mix_that_moves_is_told_by_tools_arguments_and_words() -> None:
     assert {alarm.kind for alarm in found} == {"query_mix"}
     assert {alarm.dimension for alarm in found} == {"query"}
     said = " ".join(alarm.sentence for alarm in found)
-    for one in ("get_invoice called in", "called with number", "word 'invoice'"):
+    for one in ("get_invoice called in", "called with number", "word 'where'"):
         assert one in said
 
 

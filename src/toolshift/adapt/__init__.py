@@ -24,6 +24,8 @@ stream.py    calls, tools and endings, from the lines of a stream
 sequential.py  has a rate gone up? with a stated rate of false alarms
 mix.py       has the mix of what users ask moved?
 watch.py     what drifts in a stream
+webhook.py   alarms to a webhook
+metrics.py   what is watched, for Prometheus
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import pairs_of, settle
 
 RELEASE, WORDING = "release", "wording"
+FEW = 10
+"""Tasks below which the sentence says that there are few."""
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -286,7 +288,7 @@ def cost_in_words(cost: Cost, changes: Sequence[ToolChange]) -> str:
     lead = f"This release {release_in_words(changes)}"
     if isnan(cost.drop.estimate):
         return f"{lead}: nothing can be said of {cost.agent}, for no task was scored in both arms."
-    place = f"the {cost.using} tasks that use what changed" if cost.using else f"{cost.tasks} tasks"
+    place = f"the {_tasks(cost.using, 'use')} what changed" if cost.using else _tasks(cost.tasks)
     said = f"{lead}: {cost.agent} {_lost(cost.drop)} on {place}"
     if cost.wording is not None:
         said += f"; the new descriptions alone: {_alone(cost.wording)}"
@@ -301,7 +303,15 @@ def _lost(drop: Interval) -> str:
         return f"gains {_points(flipped)}"
     if drop.estimate == 0:
         return f"loses nothing ({_points(drop)})"
-    return f"loses nothing that is significant ({_points(drop)})"
+    few = f"; {_tasks(drop.n)} can show only a large loss" if drop.n < FEW else ""
+    return f"has no significant loss ({_points(drop)}{few})"
+
+
+def _tasks(count: int, verb: str = "") -> str:
+    """A number of tasks, and what they do."""
+    one = count == 1
+    does = f" that {verb}{'s' if one else ''}" if verb else ""
+    return f"{count} task{'' if one else 's'}{does}"
 
 
 def _alone(drop: Interval) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 
 import msgspec
 
@@ -77,7 +77,7 @@ class MixMonitor:
         Returns:
             What has moved; None for no alarm.
         """
-        those = set(features)
+        those = dict.fromkeys(features)  # in their order, so that ties are settled alike each time
         if self.watching:
             return self._watch(those)
         if 2 * self._count < self._learn:
@@ -90,7 +90,7 @@ class MixMonitor:
             self._end_learning()
         return None
 
-    def _take(self, features: set[Hashable]) -> None:
+    def _take(self, features: Mapping[Hashable, None]) -> None:
         if not self._learned:
             frequent = [one for one, times in self._met.most_common(TRACKED) if times > 1]
             places = [(one, absent) for absent in (False, True) for one in frequent]
@@ -98,7 +98,7 @@ class MixMonitor:
         for (feature, absent), learned in self._learned.items():
             learned.add(self._has(features, feature) != absent)
 
-    def _has(self, features: set[Hashable], feature: Hashable) -> bool:
+    def _has(self, features: Mapping[Hashable, None], feature: Hashable) -> bool:
         if feature is not NEW:
             return feature in features
         new = sum(one not in self._met for one in features)
@@ -111,7 +111,7 @@ class MixMonitor:
         self._learned = {}
         self.watching = True
 
-    def _watch(self, features: set[Hashable]) -> Moved | None:
+    def _watch(self, features: Mapping[Hashable, None]) -> Moved | None:
         for feature, absent, limit, test in self._tests:
             if test.add(self._has(features, feature) != absent):
                 self._begin()
@@ -119,18 +119,18 @@ class MixMonitor:
         return None
 
 
-def words_of(text: str) -> frozenset[str]:
+def words_of(text: str) -> tuple[str, ...]:
     """The words of what was asked, of at least three letters, in lower case.
 
     Args:
         text: as the user wrote it.
 
     Returns:
-        The first `MAX_WORDS` different ones.
+        The first `MAX_WORDS` different ones, in their order.
     """
     found: dict[str, None] = {}
     for match in _WORD.finditer(text[: 40 * MAX_WORDS]):
         found.setdefault(match[0].lower())
         if len(found) == MAX_WORDS:
             break
-    return frozenset(found)
+    return tuple(found)

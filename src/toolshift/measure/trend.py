@@ -23,8 +23,9 @@ from toolshift.measure.metrics import ALPHA, Scores, is_placebo
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder
 
-ANCHOR, FRESH = "anchor", "fresh"
 Arm = Literal["anchor", "fresh"]
+ANCHOR: Arm = "anchor"
+FRESH: Arm = "fresh"
 Scenes = dict[str, tuple[str, float]]
 """Of a scene its task, and 1 where it was passed."""
 
