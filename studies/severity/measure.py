@@ -6,13 +6,14 @@ Plays every planted agent, every held-out agent (`tests/strangers/held_out_agent
 `graded.py`, whose weakness strikes in part of the encounters, under each shift at its severities,
 on tasks to which all of them apply (`config.json`). An agent falls with severity where it passes
 ever fewer of them, and the exact sign test of severity 3 against 1 on paired tasks says so.
-Writes `results.json`, after each shift, so that a run that was stopped goes on, and `README.md`.
+Writes `results.json.gz`, after each shift, so that a run that was stopped goes on, and `README.md`.
 Exits with 1 where a shift with three severities has no agent that falls.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import re
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.planted import PLANTED
+from toolshift.core.files import pack
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
@@ -122,7 +124,7 @@ def page(results: dict[str, Any]) -> str:
         "",
         "Whether severity means something: for each shift an agent with a known weakness falls",
         "with it, or the shift has one level. Made by `python studies/severity/measure.py`",
-        "(options: `config.json`, all figures: `results.json`). An agent falls where it passes",
+        "(options: `config.json`, all figures: `results.json.gz`). An agent falls where it passes",
         "ever fewer of the same tasks, and the exact sign test of severity 3 against 1 has",
         f"p <= {CONFIG['level of significance']}. Agents: the planted ones, those held out",
         "(`tests/strangers/held_out_agents.py`), and those of `graded.py`, whose weakness strikes",
@@ -148,8 +150,9 @@ def main() -> None:
     parser.add_argument("--shift", action="append", default=[])
     parser.add_argument("--again", action="store_true", help="measure all, whatever is there")
     options = parser.parse_args()
-    stored = HERE / "results.json"
-    results: dict[str, Any] = json.loads(stored.read_text()) if stored.exists() else {}
+    stored = HERE / "results.json.gz"
+    known_rows = gzip.decompress(stored.read_bytes()) if stored.exists() else b"{}"
+    results: dict[str, Any] = json.loads(known_rows)
     names = [name for name, found in shifts().items() if found.tier != "none"]
     for name in options.shift or names:
         known = results.get(name, {}).get("version") == find_shift(name).version
@@ -157,7 +160,7 @@ def main() -> None:
             results[name] = measure(name)
             print(name, results[name]["tasks"], falling(results[name])[:3], flush=True)
         results = {each: results[each] for each in names if each in results}
-        stored.write_text(lines_of(results))
+        stored.write_bytes(pack(lines_of(results).encode()))
     (HERE / "README.md").write_text(page(results))
     flat = [
         name for name, row in results.items() if len(row["severities"]) > 1 and not falling(row)
