@@ -41,6 +41,7 @@ check: setup  ## lint, docstrings, types and layers
 
 bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/hot_path.py
+	$(BIN)/python benchmarks/end_to_end.py --grow 100 400
 	$(BIN)/python benchmarks/interval_coverage.py --runs 300
 	$(BIN)/python benchmarks/training_speed.py
 	$(BIN)/python benchmarks/rollout_speed.py

@@ -413,3 +413,10 @@ def test_a_refusal_in_prose_without_a_reason_says_so() -> None:
     episode = Episode(make_scene(find_world("poi"), "listing", 0, pool="dev"))
     episode.take(Reply("I can't help with that."))
     assert (episode.end, episode.steps[-1].name) == ("refused", "unstated")
+
+
+def test_episodes_of_a_scene_share_the_tools_that_its_layers_show() -> None:
+    scene = shifted(make_scene(find_world("poi"), "listing", 0), ("redirect", 2))
+    assert scene is not None
+    one, other = Episode(scene), Episode(scene)
+    assert [id(tool) for tool in one.tools] == [id(tool) for tool in other.tools]

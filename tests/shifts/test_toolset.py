@@ -179,3 +179,13 @@ def test_a_live_client_is_told_that_the_list_has_changed() -> None:
     (key,) = shop.shown()[now]["inputSchema"]["properties"]
     assert shop.call(now, **{key: "o-1"}).ok
     assert shop.heard == [("get_order", ORDER)]
+
+
+def test_each_set_of_tools_that_a_search_has_found_is_a_phase_of_its_own() -> None:
+    clean = make_scene(find_world("poi"), "booking", 0)
+    scene = shifted(clean, ("tools_behind_search", 2))
+    assert scene is not None
+    layer: Any = scene.layers[-1]
+    names = [tool.name for tool in layer.hidden]
+    found = [set[str](), *({name} for name in names), set(names[:2]), set(names)]
+    assert len({layer.phase({"found": each}) for each in found}) == len(found)

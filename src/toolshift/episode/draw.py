@@ -81,21 +81,21 @@ def _drawn(world: World, family: TaskKind, db: Any, rng: Random) -> Goal | None:
         WorldFault: where it raises, or returns no goal that the world's facts have words for.
     """
     where = f"world {world.name}, task kind {family.name}: its draw"
-    place = defined_at(family.draw)
     try:
         goal: object = family.draw(db, rng)
     except Exception as fault:
-        place = "" if place_of(fault) else place
+        place = "" if place_of(fault) else defined_at(family.draw)
         raise WorldFault(placed(f"{where} raised {described(fault)}", place)) from fault
     if goal is None:
         return None
     if not isinstance(goal, dict):
         said = f"{where} returned {type(goal).__name__}, not a dict of facts and values"
-        raise WorldFault(placed(said, place))
+        raise WorldFault(placed(said, defined_at(family.draw)))
     for slot in goal:
         if slot not in world.facts:
             said = f"{where} returned a value of {slot!r}, which is not in `facts`"
-            raise WorldFault(f"{placed(said, place)}: {unknown('fact', str(slot), world.facts)}")
+            said = placed(said, defined_at(family.draw))
+            raise WorldFault(f"{said}: {unknown('fact', str(slot), world.facts)}")
     return goal
 
 

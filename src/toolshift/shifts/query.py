@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -215,7 +216,12 @@ def template_in(scene: Scene, ask: Ask) -> str:
     """The phrasing that stands in a turn's text, perhaps amid other sentences; "" for none."""
     request = request_of(scene, ask)
     banks = request.phrasings.values() if request else ()
-    found = (one for bank in banks for one in bank if fill(one, ask.goal) in ask.text)
+    found = (
+        one
+        for bank in banks
+        for one in bank
+        if one.partition("{")[0] in ask.text and fill(one, ask.goal) in ask.text
+    )
     return max(found, key=len, default="")
 
 
@@ -235,13 +241,19 @@ def rephrase(scene: Scene, ask: Ask, pool: str, severity: int, rng: Random) -> s
     request, now = request_of(scene, ask), template_in(scene, ask)
     if not request or not now:
         return ask.text
-    others = [one for one in request.phrasings[pool] if one != now]
-    others.sort(key=lambda other: (distance(other, now), other))
+    others = _nearest_first(tuple(request.phrasings[pool]), now)
     if not others:
         return ask.text
     third = len(others) / 3
     other = rng.choice(others[int((severity - 1) * third) : int(severity * third)] or others)
     return ask.text.replace(fill(now, ask.goal), fill(other, ask.goal), 1)
+
+
+@lru_cache(maxsize=4096)
+def _nearest_first(bank: tuple[str, ...], now: str) -> tuple[str, ...]:
+    """The other phrasings of a bank, the nearest to this one first."""
+    others = (one for one in bank if one != now)
+    return tuple(sorted(others, key=lambda other: (distance(other, now), other)))
 
 
 def distance(one: str, other: str) -> int:
