@@ -98,11 +98,14 @@ class ByHeart:
         self.results: list[Any] = []
         self.open = False
         self.said: Reply | None = None
+        self.ended: Reply | None = None
         self.meant: list[str] = []
 
     def reply(self, turn: Turn) -> Reply:
-        """The next step of the memory."""
+        """The next step of the memory; the same ending again where it is asked for evidence."""
         last = turn.messages[-1]
+        if self.ended is not None and _asks_for_evidence(last):
+            return self.ended
         if self.open:
             text = str(last.get("content") or "")
             data = _data(text)
@@ -127,7 +130,8 @@ class ByHeart:
         if step.kind in protocol:
             self.at += 1
             given = {"reason": step.name} if step.kind == "refuse" else arguments
-            return Reply(calls=(ToolCall(protocol[step.kind], given),))
+            self.ended = Reply(calls=(ToolCall(protocol[step.kind], given),))
+            return self.ended
         self.open = True
         self.meant.append(step.name)
         self.said = Reply(calls=(ToolCall(step.name, arguments),))
@@ -158,7 +162,12 @@ class ByHeart:
     def _give_up(self, text: str) -> Reply:
         gone = "unknown_tool" in text or "no tool of this name" in text or "Unknown tool" in text
         reason = "tool_unavailable" if gone else "service_failure"
-        return Reply(calls=(ToolCall(REFUSE, {"reason": reason}),))
+        self.ended = Reply(calls=(ToolCall(REFUSE, {"reason": reason}),))
+        return self.ended
+
+
+def _asks_for_evidence(message: dict[str, Any]) -> bool:
+    return message["role"] == "user" and str(message["content"]).startswith("Before you ")
 
 
 class Script:
@@ -166,10 +175,16 @@ class Script:
 
     def __init__(self, name: str, memory: list[Remembered]) -> None:
         self.name, self.left = name, list(memory)
+        self.said: Reply | None = None
         self.meant: list[str] = []
 
     def reply(self, turn: Turn) -> Reply:
-        """The next call."""
+        """The next call; the same again where it is asked for evidence."""
+        if self.said is None or not _asks_for_evidence(turn.messages[-1]):
+            self.said = self._next()
+        return self.said
+
+    def _next(self) -> Reply:
         if not self.left:
             return Reply(calls=(ToolCall(REFUSE, {"reason": "service_failure"}),))
         step = self.left.pop(0)
@@ -232,3 +247,46 @@ class DidYouMean:
 def _likest(name: str, names: list[str]) -> str:
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return found[0] if found else ""
+
+
+class Reflects:
+    """A baseline in the manner of Reflexion: the agent's own failure in words, before the next try.
+
+    Args:
+        inner: the agent.
+        text: what it is told; see `reflection`.
+    """
+
+    def __init__(self, inner: Any, text: str) -> None:
+        self.inner, self.text, self.name = inner, text, f"{inner.name}+reflexion"
+
+    def reply(self, turn: Turn) -> Reply:
+        """The reply to a conversation that begins with the reflection."""
+        first = turn.messages[0]
+        told = {**first, "content": f"{first['content']}\n\n{self.text}"}
+        return Reply.of(self.inner.reply(Turn([told, *turn.messages[1:]], turn.tools)))
+
+
+def reflection(steps: Sequence[Step], passed: bool) -> str:
+    """What an agent is told of its last try: what it did, what failed, and that it was not right.
+
+    Args:
+        steps: of the last try.
+        passed: whether it passed, which Reflexion takes as known.
+    """
+    if passed:
+        return ""
+    failed = [
+        f"- {step.name} failed: {step.text[:200]}"
+        for step in steps
+        if step.kind == "call" and not step.ok
+    ]
+    done = ", ".join(step.name for step in steps if step.kind == "call" and step.ok) or "nothing"
+    ended = steps[-1].kind if steps else "budget"
+    lines = [
+        "Your last try of this request failed.",
+        f"Calls that worked: {done}. It ended with: {ended}.",
+        *dict.fromkeys(failed),
+        "Do not repeat what failed; use the tools that are on offer.",
+    ]
+    return "\n".join(lines)

@@ -8,6 +8,7 @@ of the lock, and the result of a call that the layer has made in its place.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -42,22 +43,23 @@ class Mouth:
         self.name, self.obeys = name, obeys
         self.next: Reply | None = None
         self.said: Reply | None = None
-        self.meant: list[str] = []
-        self.prompts: list[str] = []
+        self.checks: Reply | None = None  # the last call that worked and only reads
 
     def reply(self, turn: Turn) -> Reply:
-        """What was decided; the same again where the layer asks once more."""
+        """What was decided; the same again, or a check first, where the layer asks once more."""
         if self.next is not None:
             self.said, self.next = self.next, None
             return self.said
-        last = turn.messages[-1]
-        told = last.get("role") == "user" and self.said is not None
-        if told and self.said is not None and len(turn.messages) and self.pending:
-            self.prompts.append(str(last["content"]))
-            if self.obeys and "Do not" in str(last["content"]):
-                raise Impossible("service_failure")
+        if self.said is None or not self.pending:
+            raise Asked(turn)
+        if not self.obeys:
             return self.said
-        raise Asked(turn)
+        if "Do not" in str(turn.messages[-1]["content"]):
+            raise Impossible("service_failure")
+        if self.checks is not None:  # looks again, and then says the same
+            self.next = self.said
+            return self.checks
+        return self.said
 
     pending = False
     """Whether the reply has been said and not yet carried out."""
@@ -76,14 +78,18 @@ class LoopedEpisode(Episode):
         super().__init__(scene)
         self.mouth, self.layer = mouth, layer(mouth)
         self._inside = False
+        self.meant: Counter[str] = Counter()
         self._last: tuple[str, Result] | None = None
 
     def call(self, name: str, arguments: dict[str, Any], said: str = "") -> tuple[str, Result]:
         """Makes a call through the layer, and reads what the layer shows of it."""
-        self.mouth.meant.append(name)
+        tool = {each.name: each for each in (*self.scene.clean.tools, *self.tools)}.get(name)
+        self.meant.update(tool.origin if tool is not None else (name,))
         turn = self._through(Reply(said, (ToolCall(name, arguments),)))
         assert self._last is not None
         raw, result = self._last
+        if result.ok and tool is not None and tool.effect == "read":
+            self.mouth.checks = Reply(said, (ToolCall(name, arguments),))
         text = str(turn.messages[-1]["content"])
         return text, result if text == raw else self._as_locked(name, result)
 

@@ -65,7 +65,7 @@ def arms_of(agent: str) -> list[str]:
     if agent == "sound":
         return ["nothing", "adapt", "fuzzy"]
     arms = ["nothing", "adapt", "fuzzy", "did_you_mean"]
-    parts = {"reader": [*PARTS], "loops": ["loops"]}.get(agent, [])
+    parts = {"reader": [p for p in PARTS if p != "lessons"], "loops": ["loops"]}.get(agent, [])
     return arms + [f"without {part}" for part in parts]
 
 
@@ -118,6 +118,7 @@ def played(cell: Cell, scene: Scene, shift: str) -> Iterator[Row]:
                 sorted(map(str, one.asked.arguments.values()))
                 != sorted(map(str, one.made.arguments.values()))
                 for one in seen
+                if one.place >= 0  # else the agent was told something, and spoke for itself
             )
             row = {
                 "cell": f"{cell.id}/{cell.lineage}",

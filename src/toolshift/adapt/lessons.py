@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ import msgspec
 from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.conversation import MadeCall
 from toolshift.adapt.instructions import instructions_in
-from toolshift.core.canonical import canonical_hash
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 
@@ -207,4 +207,6 @@ def _without_values(failure: str, call: RecordedCall, tools: Tools) -> str:
 
 
 def _known_by(name: str, tools: Tools) -> str:
-    return canonical_hash(dict(tools[name])) if name in tools else ""
+    if name not in tools:
+        return ""
+    return sha256(msgspec.json.encode(tools[name], order="deterministic")).hexdigest()
