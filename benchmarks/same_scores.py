@@ -1,6 +1,6 @@
 """Whether scores have moved: the same episodes, made by an older commit and by this one.
 
-    python benchmarks/same_scores.py --before 46c7003 --suite quick
+    python benchmarks/same_scores.py --before 46c7003 --suite quick@1
     python benchmarks/same_scores.py --before 46c7003 --suite standard@1 --tasks 22
 
 Both sides run in processes of their own, through the command line and the names that `toolshift`
@@ -8,8 +8,8 @@ exports, so that modules may have moved in between. Compared are the episodes of
 every planted agent line by line (but for the names in `RENAMED`), what an agent is shown in every
 scene, by hash, and rows of training data, by hash. Exit code 1 where anything differs.
 
-Shifts are compared at the versions that the older commit has. A suite such as `standard@1`, of
-which the older commit knows no versions, is its `standard`.
+Shifts are compared at the versions that the older commit has. A suite such as `quick@1`, of
+which the older commit knows no versions, is its `quick`; `quick` itself has newer shifts today.
 """
 
 from __future__ import annotations
