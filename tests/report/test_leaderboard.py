@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from browser import chromium
 from running import Run, runner
-from surfing import run_into
+from surfing import Surfer, run_into
 
 from toolshift.cli import main
 
@@ -129,12 +129,29 @@ def test_runs_that_are_none(cli: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "site").exists()
 
 
-def test_in_a_browser(board: Path) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser(board: Path, scheme: str) -> None:
     with chromium() as browser:
-        page = browser.new_page(viewport={"width": 390, "height": 800})
+        size = {"width": 390, "height": 800}
+        page = browser.new_page(viewport=size, color_scheme=scheme)
         complaints: list[str] = []
         page.on("console", lambda said: complaints.append(said.text))
         page.goto((board / "index.html").as_uri())
         assert page.locator("table").count() >= 4
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert Surfer(browser).faults(page) == []
         assert complaints == []
+
+
+def test_a_long_name_leaves_room_for_the_figures(
+    cli: Run, runs: list[Path], tmp_path: Path
+) -> None:
+    run = tmp_path / ("a_long_name_of_a_run_" * 9)
+    shutil.copytree(runs[0], run)
+    assert cli("leaderboard", run, runs[0], "--out", tmp_path / "site")[0] == 0
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.goto((tmp_path / "site/index.html").as_uri())
+        for place in range(2):
+            wrap = page.locator(".wrap").nth(place)
+            assert wrap.evaluate("each => each.scrollWidth - each.clientWidth") == 0
