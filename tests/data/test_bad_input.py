@@ -14,6 +14,7 @@ from conversations import openai
 
 from toolshift.core.errors import UsageError
 from toolshift.data.augment import COLUMN, Recipe, augmented
+from toolshift.data.conversation import RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
 from toolshift.data.replay import check
@@ -59,6 +60,10 @@ def xlam(query: Any, tools: Any, answers: Any) -> bytes:
     return json.dumps({"query": query, "tools": tools, "answers": answers}).encode()
 
 
+PICTURE = [
+    {"type": "text", "text": "What is this? get"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+]
 F = '[{"name": "f", "parameters": {}}]'
 FAULTS: list[tuple[bytes, str]] = [
     (b"{broken", "not JSON"),
@@ -76,8 +81,8 @@ FAULTS: list[tuple[bytes, str]] = [
     (messages({"role": "king"}), "unknown role 'king'"),
     (messages({"role": "user", "content": 5}), "message 0: its content is no text"),
     (
-        messages({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}),
-        "message 0: its content is no text",
+        messages({"role": "tool", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}),
+        "message 0: its content holds more than texts",
     ),
     (messages({"role": "assistant", "tool_calls": "x"}), "message 0: its tool_calls are no list"),
     (messages({"role": "assistant", "tool_calls": [None]}), "message 0: a call has no name"),
@@ -138,6 +143,7 @@ def test_every_row_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: P
                        for m in r["messages"] if m["role"] in ("user", "tool")],
             id="content in parts",
         ),
+        pytest.param(lambda r: r["messages"][1].update(content=PICTURE), id="a picture"),
         pytest.param(
             lambda r: [c["function"].update(arguments=json.loads(c["function"]["arguments"]))
                        for m in r["messages"] for c in m.get("tool_calls", ())],
@@ -171,6 +177,17 @@ def test_what_is_odd_and_sound_is_shifted(change: Change) -> None:
                 k: v for k, v in each.items() if k not in ("messages", "tools", COLUMN)
             }
         assert done.rows or done.reasons
+
+
+@pytest.mark.parametrize("shift", ["SBP", "EFP", "midway"])
+def test_a_picture_of_the_user_stays(shift: str) -> None:
+    row = openai(2)
+    row["messages"][1]["content"] = PICTURE
+    recipe = Recipe(alpha=1.0, shifts=(shift,))
+    (first, *_) = augmented(row, b"x", recipe).rows
+    assert first["messages"][1]["content"] == PICTURE
+    with pytest.raises(RowFault, match="message 1 holds more than text, which hermes cannot say"):
+        augmented(row, b"x", Recipe(alpha=1.0, shifts=(shift,), to="hermes"))
 
 
 def test_the_tool_that_tool_choice_asks_for_is_renamed_with_it() -> None:

@@ -308,6 +308,9 @@ def converted(row: Row, form: Format, target: Format) -> Row:
 
 
 def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
+    for place, said in enumerate(conversation.messages):
+        if said.more:
+            raise RowFault(f"message {place} holds more than text, which {target.name} cannot say")
     return {**_further(row), **target.write(portable(conversation), None)}
 
 

@@ -35,6 +35,7 @@ class Message(msgspec.Struct, frozen=True):
         learned: whether a trainer learns it; False for context only, such as a provoked failure.
         source: the place of the message that it was read from; None for one that was added.
         thought: what the assistant thought before, where a format keeps that apart.
+        more: whether there is more than text, such as a picture, which only its own format says.
     """
 
     role: Role
@@ -45,6 +46,7 @@ class Message(msgspec.Struct, frozen=True):
     learned: bool = True
     source: int | None = None
     thought: str = ""
+    more: bool = False
 
 
 class ToolShown(msgspec.Struct, frozen=True):

@@ -116,25 +116,40 @@ def _message(raw: Any, place: int) -> Message:
     calls = tuple(_call(one, place) for one in listed)
     return Message(
         role,
-        _text(raw.get("content"), place),
+        _text(raw.get("content"), place, role),
         calls,
         str(raw.get("name") or "") if role == "tool" else "",
         str(raw.get("tool_call_id") or ""),
         raw.get("weight") != 0,
         place,
         next((raw[key] for key in THOUGHTS if isinstance(raw.get(key), str)), ""),
+        _holds_more(raw.get("content")),
     )
 
 
-def _text(content: Any, place: int) -> str:
+def _text(content: Any, place: int, role: Role = "user") -> str:
+    """The text of a content; pictures beside it may stand in what users say, which stays as it is.
+
+    Raises:
+        RowFault: where it is no text, or holds more that a shift might lose.
+    """
     if content is None or isinstance(content, str):
         return content or ""
-    if isinstance(content, list):
-        parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
-        texts = [part for part in parts if isinstance(part, str)]
-        if len(texts) == len(parts):
-            return "".join(texts)
-    raise RowFault(f"message {place}: its content is no text, and holds no texts alone")
+    if not isinstance(content, list):
+        raise RowFault(f"message {place}: its content is no text, and no list of parts")
+    if role != "user" and _holds_more(content):
+        raise RowFault(f"message {place}: its content holds more than texts")
+    return "".join(_texts(content))
+
+
+def _texts(content: list[Any]) -> list[str]:
+    parts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
+    return [part for part in parts if isinstance(part, str)]
+
+
+def _holds_more(content: Any) -> bool:
+    """Whether a content has parts that are no texts, such as pictures."""
+    return isinstance(content, list) and len(_texts(content)) < len(content)
 
 
 def _call(raw: Any, place: int) -> Call:
