@@ -16,19 +16,22 @@ import argparse
 import gzip
 import hashlib
 import json
+import shutil
 import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.metadata import version
+from math import isnan
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import run_plan
+from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, Turn
 from toolshift.core.scene import Applied
@@ -44,6 +47,7 @@ from toolshift.measure.statistics import (
     seed_contrast,
     wilson,
 )
+from toolshift.reproduce.plots import slim
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.run_folder import RunFolder
@@ -57,6 +61,13 @@ from toolshift.worlds.bfcl import find_bfcl
 HERE = Path(__file__).resolve().parent
 RUNS, WORK = HERE / "runs", HERE.parents[1] / "build" / "bfcl_models"
 CLEAN = "clean"
+OWN_WORLDS = {
+    "untuned": "base-small-seed0-86bb324c/run-26e1601f-3394a5c5",
+    "static": "static-spaced-texts-small-seed0-6f23cbf1/run-57aeee3c-446bf94c",
+    "paft": "paft-spaced-texts-small-seed0-7476bbcb/run-57aeee3c-446bf94c",
+}
+"""The kept episodes of the same three models in the world poi; the untuned one has met dev alone."""
+START, END = "<!-- tables -->", "<!-- end -->"
 
 
 @cache
@@ -311,26 +322,302 @@ def train(stage: Stage) -> Path:
     )  # fmt: skip
     told = {"recipe": msgspec.to_builtins(recipe), "shifted": found.shifted}
     fit(found.rows, settings, out, resume=bool(checkpoints(out)), data=told)
+    (HERE / "training").mkdir(exist_ok=True)
+    shutil.copy(out / "training.json", HERE / "training" / f"{stage.name}.json")
     return out
 
 
 # -- what came of it -----------------------------------------------------------------------------
 
+Passed = dict[tuple[str, int, str], bool]
 
-def _rate(passed: Sequence[bool]) -> float:
+
+def _rate(passed: Sequence[float]) -> float:
     return sum(passed) / len(passed) if passed else 0.0
 
 
-def outcomes(stage: Stage) -> dict[tuple[str, int, str], bool]:
-    """Whether each episode of a stage passed, by set, entry and stack; nothing if it is not done."""
+def records(stage: Stage) -> list[tuple[Cell, Any]]:
+    """The graded episodes of a stage, with their cells; none if it is not done."""
     if not stage.done:
-        return {}
+        return []
     folder = RunFolder.read(stage.folder)
     cells = {each.id: each for each in folder.plan.cells}
+    return [(cells[record.cell], record) for record in folder.records()]
+
+
+def outcomes(stage: Stage) -> Passed:
+    """Whether each episode of a stage passed, by set, entry and stack."""
     return {
-        (cells[r.cell].kind, cells[r.cell].index, cells[r.cell].stack or CLEAN): r.grade.passed
-        for r in folder.records()
+        (each.kind, each.index, each.stack or CLEAN): record.grade.passed
+        for each, record in records(stage)
     }
+
+
+def causes(stage: Stage, kind: str = "") -> dict[str, int]:
+    """How often each cause stands in a stage, or in one set of it; most often first."""
+    found = Counter(
+        r.grade.cause for c, r in records(stage) if not r.grade.passed and kind in ("", c.kind)
+    )
+    return dict(found.most_common())
+
+
+def _asked_rows() -> Iterator[dict[str, Any]]:
+    """Question A: one row a model and set."""
+    known = {stage.name: stage for stage in stages()}
+    for model in plan()["asked"]["models"]:
+        first, again = known[f"{model}-clean"], known[f"{model}-shifted"]
+        clean = outcomes(first)
+        for kind in first.entries:
+            passed = {i: p for (k, i, _), p in clean.items() if k == kind}
+            if not passed:
+                continue
+            row = {
+                "model": model,
+                "set": kind,
+                "clean": _told(wilson(sum(passed.values()), len(passed))),
+                "floor": not drop_is_defined(_rate(list(passed.values()))),
+                "causes": causes(first, kind),
+                "drops": {},
+            }
+            shifted = {} if row["floor"] else outcomes(again)
+            for stack in dict.fromkeys(stack for _, _, stack in shifted):
+                under = {i: p for (k, i, s), p in shifted.items() if (k, s) == (kind, stack)}
+                both = [i for i in under if i in passed]
+                drop = drop_of_means([passed[i] for i in both], [under[i] for i in both])
+                row["drops"][stack] = _told(drop)
+            yield row
+
+
+def _arms() -> dict[str, list[Passed]]:
+    """Question B: the outcomes of each arm, one a seed that is done."""
+    found: dict[str, list[Passed]] = {}
+    for stage in stages():
+        if stage.arm and stage.done:
+            found.setdefault(stage.arm, []).append(outcomes(stage))
+    return found
+
+
+def _means(seeds: Sequence[Passed], stack: str) -> dict[tuple[str, int], float]:
+    """The mean over the seeds of each entry under a stack."""
+    keys = [(k, i) for k, i, s in seeds[0] if s == stack] if seeds else []
+    return {(k, i): _rate([float(each[k, i, stack]) for each in seeds]) for k, i in keys}
+
+
+def _arm_rows() -> Iterator[dict[str, Any]]:
+    """Question B: one row an arm and scene."""
+    for arm, seeds in _arms().items():
+        clean = _means(seeds, CLEAN)
+        for stack in (CLEAN, *plan()["shifts"]):
+            under = _means(seeds, stack)
+            both = [key for key in under if key in clean]
+            drop = drop_of_means([clean[k] for k in both], [under[k] for k in both])
+            yield {
+                "arm": arm,
+                "scene": stack,
+                "entries": len(under),
+                "accuracy": _rate(list(under.values())),
+                "by_seed": [_rate([p for (_, _, s), p in o.items() if s == stack]) for o in seeds],
+                "drop": None if stack == CLEAN else _told(drop),
+                "claimed": stack != CLEAN and drop_is_defined(_rate(list(clean.values()))),
+            }
+
+
+def _contrast_rows() -> Iterator[dict[str, Any]]:
+    """Question B: the second arm minus the first, in each scene and under all shifts together."""
+    arms = _arms()
+    static, paft = (arms.get(name, []) for name in plan()["arms"])
+    count = min(len(static), len(paft))
+    if not count:
+        return
+    one, other = static[:count], paft[:count]
+    scenes = (CLEAN, *plan()["shifts"])
+    mean = {stack: (_means(one, stack), _means(other, stack)) for stack in scenes}
+    for stack in scenes:
+        before, after = mean[stack]
+        yield _contrast(stack, before, after, one, other, (stack,))
+    together = [
+        {key: _rate([mean[s][side][key] for s in scenes[1:] if key in mean[s][side]])
+         for key in mean[CLEAN][side]}
+        for side in (0, 1)
+    ]  # fmt: skip
+    yield _contrast("all shifts", together[0], together[1], one, other, scenes[1:])
+
+
+def _contrast(
+    scene: str,
+    before: dict[tuple[str, int], float],
+    after: dict[tuple[str, int], float],
+    one: Sequence[Passed],
+    other: Sequence[Passed],
+    stacks: Sequence[str],
+) -> dict[str, Any]:
+    keys = [key for key in before if key in after]
+    over_entries = drop_of_means([after[k] for k in keys], [before[k] for k in keys])
+    by_seed = [
+        _rate([p for (_, _, s), p in b.items() if s in stacks])
+        - _rate([p for (_, _, s), p in a.items() if s in stacks])
+        for a, b in zip(one, other, strict=True)
+    ]
+    return {
+        "scene": scene,
+        "over_entries": _told(over_entries),
+        "by_seed": by_seed,
+        "over_seeds": _told(seed_contrast(by_seed)),
+    }
+
+
+def _own_rows() -> Iterator[dict[str, Any]]:
+    """The same three models in the world poi, from the episodes that its studies have kept."""
+    for model, folder in OWN_WORLDS.items():
+        run = RunFolder.read(HERE.parent / "stages" / folder)
+        mine = report_of(run).agent()
+        yield {
+            "model": model,
+            "pool": run.plan.selection.pool,
+            "decoding": mine.decoding or "free",
+            "clean": _told(mine.clean.accuracy),
+            "tiers": {row.label: _told(row.drop) for row in mine.tiers},
+            "causes": dict(mine.everything.causes),
+        }
+
+
+def _told(interval: Interval) -> dict[str, Any]:
+    values = (interval.estimate, interval.low, interval.high)
+    rounded = [None if isnan(value) else round(value, 4) for value in values]
+    return {**dict(zip(("estimate", "low", "high"), rounded, strict=True)), "n": interval.n}
+
+
+def results() -> dict[str, Any]:
+    """All figures of the page, from the episodes that are there."""
+    return {
+        "plan_sha256": hashlib.sha256((HERE / "plan.toml").read_bytes()).hexdigest(),
+        "bfcl_eval": version("bfcl-eval"),
+        "not_run": [s.name for s in stages() if not s.done and not _pointless(s)],
+        "asked": list(_asked_rows()),
+        "own_worlds": list(_own_rows()),
+        "arms": list(_arm_rows()),
+        "contrasts": list(_contrast_rows()),
+        "causes": {stage.name: causes(stage) for stage in stages() if stage.arm and stage.done},
+        "training": {s.name: _trained(s) for s in stages() if s.arm and s.done},
+    }
+
+
+def _pointless(stage: Stage) -> bool:
+    """Whether a stage waits for a model that stayed below one half everywhere."""
+    before = [each for each in stages() if each.name == stage.needs]
+    return bool(before) and before[0].done and not sets_of(stage)
+
+
+def _trained(stage: Stage) -> dict[str, Any]:
+    """What the record of a training run says that matters here."""
+    record = json.loads((HERE / "training" / f"{stage.name}.json").read_text(encoding="utf-8"))
+    kept = ("rows", "steps", "tokens", "cpu_seconds", "data_sha256")
+    return {
+        **{name: record[name] for name in kept if name in record},
+        "shifted": record["data"]["shifted"],
+    }
+
+
+def _cell(told: dict[str, Any] | None, scale: int = 100) -> str:
+    """A figure in percent or points, with its interval."""
+    if told is None or told["estimate"] is None:
+        return "n.d."
+    low, high = told["low"], told["high"]
+    text = f"{scale * told['estimate']:.0f}"
+    return text if low is None else f"{text} [{scale * low:.0f}, {scale * high:.0f}]"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    rule = "|---|" + "---:|" * (len(columns) - 1)
+    return [f"| {' | '.join(columns)} |", rule, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _counted(found: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in found.items()) or "-"
+
+
+def tables(found: dict[str, Any]) -> str:
+    """The tables of the page."""
+    text = ["### A. Clean entries of BFCL, percent passed", ""]
+    rows = [
+        [each["model"], each["set"], str(each["clean"]["n"]), _cell(each["clean"]),
+         "floor: no shifted scene was run" if each["floor"] else "; ".join(
+             f"{stack} {_cell(drop)}" for stack, drop in each["drops"].items()) or "not run yet",
+         _counted(each["causes"])]
+        for each in found["asked"]
+    ]  # fmt: skip
+    text += _table(("model", "set", "entries", "clean", "drop, points", "causes, clean"), rows)
+    text += ["### The same models in the world poi", ""]
+    tiers = list(dict.fromkeys(t for each in found["own_worlds"] for t in each["tiers"]))
+    rows = [
+        [each["model"], each["pool"], _cell(each["clean"]),
+         *(_cell(each["tiers"].get(tier)) for tier in tiers), _counted(each["causes"])]
+        for each in found["own_worlds"]
+    ]  # fmt: skip
+    text += _table(("model", "pool", "clean", *(f"drop, {t}" for t in tiers), "causes"), rows)
+    text += ["### B. Trained on BFCL, percent passed", ""]
+    rows = [
+        [each["arm"], each["scene"], f"{100 * each['accuracy']:.0f}",
+         ", ".join(f"{100 * rate:.0f}" for rate in each["by_seed"]),
+         (_cell(each["drop"]) if each["claimed"] else "floor") if each["drop"] else ""]
+        for each in found["arms"]
+    ]  # fmt: skip
+    text += _table(("arm", "scene", "passed", "by seed", "drop, points"), rows)
+    first, second = plan()["arms"]
+    text += [f"### {second} minus {first}, points", ""]
+    rows = [
+        [each["scene"], _cell(each["over_entries"]),
+         ", ".join(f"{100 * rate:+.0f}" for rate in each["by_seed"]), _cell(each["over_seeds"])]
+        for each in found["contrasts"]
+    ]  # fmt: skip
+    text += _table(("scene", "over entries", "by seed", "over seeds"), rows)
+    text += ["Causes of failures, by arm and seed:", ""]
+    text += _table(("model", "causes"), [[n, _counted(c)] for n, c in found["causes"].items()])
+    missing = found["not_run"]
+    return "\n".join([*text, *([f"Not run yet: {', '.join(missing)}."] if missing else [])])
+
+
+def picture(found: dict[str, Any]) -> str:
+    """Accuracy of both arms in each scene, and of each seed, as SVG."""
+    from vl_convert import vegalite_to_svg  # noqa: PLC0415 - an extra
+
+    points = [
+        {"arm": each["arm"], "scene": each["scene"], "accuracy": 100 * rate}
+        for each in found["arms"]
+        for rate in each["by_seed"]
+    ]
+    x = {"field": "accuracy", "type": "quantitative", "scale": {"domain": [0, 100]},
+         "title": "passed, % (large: mean over seeds; small: each seed)"}  # fmt: skip
+    base = {
+        "y": {"field": "scene", "type": "nominal", "sort": None, "title": None},
+        "yOffset": {"field": "arm", "type": "nominal", "sort": None},
+        "color": {"field": "arm", "type": "nominal", "sort": None, "title": None},
+    }
+    mean = {**base, "x": {**x, "aggregate": "mean"}}
+    chart = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": "white",
+        "data": {"values": points},
+        "width": 420,
+        "height": {"step": 14},
+        "layer": [
+            {"mark": {"type": "circle", "size": 18}, "encoding": {**base, "x": x}},
+            {"mark": {"type": "point", "size": 60, "filled": True}, "encoding": mean},
+        ],
+    }
+    return slim(vegalite_to_svg(chart))
+
+
+def write_page() -> None:
+    """Writes results.json, the tables of README.md, and the picture."""
+    found = results()
+    (HERE / "results.json").write_bytes(msgspec.json.format(JSON.encode(found), indent=1) + b"\n")
+    readme = HERE / "README.md"
+    before, rest = readme.read_text(encoding="utf-8").split(START)
+    after = rest.split(END)[1]
+    readme.write_text(f"{before}{START}\n\n{tables(found)}\n{END}{after}", encoding="utf-8")
+    if found["arms"]:
+        (HERE / "accuracy.svg").write_text(picture(found), encoding="utf-8")
 
 
 def main() -> int:
@@ -339,12 +626,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--list", action="store_true", help="the stages, and which are done")
+    parser.add_argument("--page", action="store_true", help="only the page and results.json")
     asked = parser.parse_args()
     for stage in stages():
         if asked.list:
             print(f"{stage.name}: {'done' if stage.done else 'not done'}")
-        elif not stage.done:
+        elif not (stage.done or asked.page):
             run(stage)
+    if not asked.list:
+        write_page()
     return 0
 
 
