@@ -293,9 +293,7 @@ def run(stage: Stage) -> None:
 def data_of(arm: str, seed: int) -> tuple[Recipe, OwnData]:
     """What an arm is trained on, as `toolshift train paft --data` makes it."""
     asked = plan()["arms"][arm]
-    recipe = Recipe(
-        alpha=asked["alpha"], shifts=tuple(asked.get("shifts", ("SBP",))), seed=seed
-    )
+    recipe = Recipe(alpha=asked["alpha"], shifts=tuple(asked.get("shifts", ("SBP",))), seed=seed)
     found = own_rows(training_file(), recipe)
     if found.faults:
         raise UsageError(f"rows that cannot be trained on: {found.faults}")
@@ -353,6 +351,28 @@ def outcomes(stage: Stage) -> Passed:
     }
 
 
+def choices(stage: Stage) -> Passed:
+    """Whether the first call of each episode is of a function that the task needs.
+
+    Whatever its arguments, and by whatever name the function is shown.
+    """
+    found = {}
+    for each, record in records(stage):
+        scene = build(each)
+        wanted = {name for step in scene.calls for name, _ in step.true}
+        origins = {tool.name: set(tool.origin) for tool in scene.tools}
+        called = [step.name for step in record.steps if step.kind == "call"][:1]
+        found[each.kind, each.index, each.stack or CLEAN] = any(
+            wanted & origins.get(name, set()) for name in called
+        )
+    return found
+
+
+FIGURES = {"passed": outcomes, "right function": choices}
+"""What is compared in question B. The second was added when A was seen to end at floors, before an
+episode of B was looked at."""
+
+
 def causes(stage: Stage, kind: str = "") -> dict[str, int]:
     """How often each cause stands in a stage, or in one set of it; most often first."""
     found = Counter(
@@ -388,12 +408,12 @@ def _asked_rows() -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _arms() -> dict[str, list[Passed]]:
-    """Question B: the outcomes of each arm, one a seed that is done."""
+def _arms(figure: str) -> dict[str, list[Passed]]:
+    """Question B: a figure of each arm, one table a seed that is done."""
     found: dict[str, list[Passed]] = {}
     for stage in stages():
         if stage.arm and stage.done:
-            found.setdefault(stage.arm, []).append(outcomes(stage))
+            found.setdefault(stage.arm, []).append(FIGURES[figure](stage))
     return found
 
 
@@ -403,15 +423,16 @@ def _means(seeds: Sequence[Passed], stack: str) -> dict[tuple[str, int], float]:
     return {(k, i): _rate([float(each[k, i, stack]) for each in seeds]) for k, i in keys}
 
 
-def _arm_rows() -> Iterator[dict[str, Any]]:
+def _arm_rows(figure: str) -> Iterator[dict[str, Any]]:
     """Question B: one row an arm and scene."""
-    for arm, seeds in _arms().items():
+    for arm, seeds in _arms(figure).items():
         clean = _means(seeds, CLEAN)
         for stack in (CLEAN, *plan()["shifts"]):
             under = _means(seeds, stack)
             both = [key for key in under if key in clean]
             drop = drop_of_means([clean[k] for k in both], [under[k] for k in both])
             yield {
+                "figure": figure,
                 "arm": arm,
                 "scene": stack,
                 "entries": len(under),
@@ -422,9 +443,9 @@ def _arm_rows() -> Iterator[dict[str, Any]]:
             }
 
 
-def _contrast_rows() -> Iterator[dict[str, Any]]:
+def _contrast_rows(figure: str) -> Iterator[dict[str, Any]]:
     """Question B: the second arm minus the first, in each scene and under all shifts together."""
-    arms = _arms()
+    arms = _arms(figure)
     static, paft = (arms.get(name, []) for name in plan()["arms"])
     count = min(len(static), len(paft))
     if not count:
@@ -434,13 +455,14 @@ def _contrast_rows() -> Iterator[dict[str, Any]]:
     mean = {stack: (_means(one, stack), _means(other, stack)) for stack in scenes}
     for stack in scenes:
         before, after = mean[stack]
-        yield _contrast(stack, before, after, one, other, (stack,))
+        yield {"figure": figure, **_contrast(stack, before, after, one, other, (stack,))}
     together = [
         {key: _rate([mean[s][side][key] for s in scenes[1:] if key in mean[s][side]])
          for key in mean[CLEAN][side]}
         for side in (0, 1)
     ]  # fmt: skip
-    yield _contrast("all shifts", together[0], together[1], one, other, scenes[1:])
+    both = _contrast("all shifts", together[0], together[1], one, other, scenes[1:])
+    yield {"figure": figure, **both}
 
 
 def _contrast(
@@ -495,8 +517,8 @@ def results() -> dict[str, Any]:
         "not_run": [s.name for s in stages() if not s.done and not _pointless(s)],
         "asked": list(_asked_rows()),
         "own_worlds": list(_own_rows()),
-        "arms": list(_arm_rows()),
-        "contrasts": list(_contrast_rows()),
+        "arms": [row for figure in FIGURES for row in _arm_rows(figure)],
+        "contrasts": [row for figure in FIGURES for row in _contrast_rows(figure)],
         "causes": {stage.name: causes(stage) for stage in stages() if stage.arm and stage.done},
         "training": {s.name: _trained(s) for s in stages() if s.arm and s.done},
     }
@@ -555,22 +577,22 @@ def tables(found: dict[str, Any]) -> str:
         for each in found["own_worlds"]
     ]  # fmt: skip
     text += _table(("model", "pool", "clean", *(f"drop, {t}" for t in tiers), "causes"), rows)
-    text += ["### B. Trained on BFCL, percent passed", ""]
+    text += ["### B. Trained on BFCL, percent", ""]
     rows = [
-        [each["arm"], each["scene"], f"{100 * each['accuracy']:.0f}",
+        [each["figure"], each["arm"], each["scene"], f"{100 * each['accuracy']:.0f}",
          ", ".join(f"{100 * rate:.0f}" for rate in each["by_seed"]),
          (_cell(each["drop"]) if each["claimed"] else "floor") if each["drop"] else ""]
         for each in found["arms"]
     ]  # fmt: skip
-    text += _table(("arm", "scene", "passed", "by seed", "drop, points"), rows)
+    text += _table(("figure", "arm", "scene", "mean", "by seed", "drop, points"), rows)
     first, second = plan()["arms"]
     text += [f"### {second} minus {first}, points", ""]
     rows = [
-        [each["scene"], _cell(each["over_entries"]),
+        [each["figure"], each["scene"], _cell(each["over_entries"]),
          ", ".join(f"{100 * rate:+.0f}" for rate in each["by_seed"]), _cell(each["over_seeds"])]
         for each in found["contrasts"]
     ]  # fmt: skip
-    text += _table(("scene", "over entries", "by seed", "over seeds"), rows)
+    text += _table(("figure", "scene", "over entries", "by seed", "over seeds"), rows)
     text += ["Causes of failures, by arm and seed:", ""]
     text += _table(("model", "causes"), [[n, _counted(c)] for n, c in found["causes"].items()])
     missing = found["not_run"]
@@ -585,6 +607,7 @@ def picture(found: dict[str, Any]) -> str:
         {"arm": each["arm"], "scene": each["scene"], "accuracy": 100 * rate}
         for each in found["arms"]
         for rate in each["by_seed"]
+        if each["figure"] == "passed"
     ]
     x = {"field": "accuracy", "type": "quantitative", "scale": {"domain": [0, 100]},
          "title": "passed, % (large: mean over seeds; small: each seed)"}  # fmt: skip
