@@ -2,7 +2,7 @@
 
     pip install --no-deps bfcl-eval && pip install mpmath
     python studies/bfcl/run.py                  # some ten minutes of one core
-    python studies/bfcl/run.py --table          # what results.json holds
+    python studies/bfcl/run.py --table          # what results.json.gz holds
     python studies/bfcl/run.py --per 2 --tasks 3 --out FILE    # a part of it
 
 An output is a list of calls for each turn. It is graded twice: played into an episode of the clean
@@ -25,6 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from toolshift.core.files import pack, read_bytes, write
 from toolshift.core.message import Reply, ToolCall
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.budget import Budget
@@ -332,12 +333,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--per", type=int, default=18, help="spoilt outputs of each entry")
     parser.add_argument("--tasks", type=int, default=15, help="tasks of each category under shifts")
-    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json.gz")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", choices=("equality", "single turn", "proofs", "shifts"))
     options = parser.parse_args()
     if options.table:
-        show(json.loads(options.out.read_text()))
+        show(json.loads(read_bytes(options.out)))
         return
     parts: dict[str, Callable[[], Any]] = {
         "equality": lambda: equality(options.per),
@@ -345,7 +346,7 @@ def main() -> None:
         "proofs": proofs,
         "shifts": lambda: under_shifts(options.tasks),
     }
-    results = json.loads(options.out.read_text()) if options.out.exists() else {}
+    results = json.loads(read_bytes(options.out)) if options.out.exists() else {}
     about = {
         **results.get("about", {}),
         "python": platform.python_version(),
@@ -359,7 +360,9 @@ def main() -> None:
             start = time.monotonic()
             results[name] = part()
             about[f"seconds, {name}"] = round(time.monotonic() - start)
-            options.out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+            text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+            packed = options.out.suffix == ".gz"
+            write(options.out, pack(text.encode()) if packed else text.encode())
     show(results)
 
 
