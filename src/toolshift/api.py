@@ -79,6 +79,7 @@ def evaluate(
     out: str | Path | None = None,
     workers: int = 1,
     concurrency: int | None = None,
+    agent_timeout: float | None = None,
     judge: str = "",
     **options: Any,
 ) -> Evaluation:
@@ -110,6 +111,8 @@ def evaluate(
         out: a run folder, which makes the run resumable; None keeps everything in memory.
         workers: processes for scripted agents.
         concurrency: episodes at once, for agents that answer turns.
+        agent_timeout: seconds that an agent of your own has for one turn, in a process of its own,
+            which is ended where it takes longer; None leaves it in this process without a limit.
         judge: a model that reads endings in prose, `chat:MODEL`; the shipped reading where "".
         options: for `chat:` agents, the arguments of `ChatAgent`.
 
@@ -137,7 +140,7 @@ def evaluate(
     )
     check_at_once(workers, concurrency)
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
-    those = contestants(agents, concurrency, **options)
+    those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
     return plan_and_run(select(selection), those, out, workers, judge=reader)
 
@@ -250,12 +253,13 @@ def run_plan(
     Raises:
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
+    out = Path(out).absolute() if out is not None else None  # an agent may change the directory
     those = _with_judge(those, judge, out)
     those = [replace(each, max_repeats=plan.selection.max_repeats) for each in those]
     about = [describe(each) for each in those]
     store: RunFolder | InMemoryStore = InMemoryStore()
     if out is not None:
-        store = RunFolder.start(Path(out), manifest(plan, about), plan)
+        store = RunFolder.start(out, manifest(plan, about), plan)
         _take_up_spending(those, store)
     if ahead is not None:
         ahead.hand_over(plan, store)
@@ -287,11 +291,9 @@ def run_plan(
     return report
 
 
-def _with_judge(
-    those: list[Contestant], judge: Judge | None, out: str | Path | None
-) -> list[Contestant]:
+def _with_judge(those: list[Contestant], judge: Judge | None, out: Path | None) -> list[Contestant]:
     if judge is not None and out is not None:
-        judge.remember(Path(out) / VERDICTS)
+        judge.remember(out / VERDICTS)
     return [replace(each, judge=judge or each.judge) for each in those]
 
 

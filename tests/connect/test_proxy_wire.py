@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolshift.cli.proxy import proxy
 from toolshift.connect.mcp.shifted_server import ShiftOptions
-from toolshift.connect.mcp.web import application
+from toolshift.connect.mcp.web import IDLE, application
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
 from toolshift.interop.mcp_client import Target
@@ -185,7 +186,10 @@ def test_a_program_ends_its_server_with_its_client(tmp_path: Path, stubborn: boo
     assert is_gone(int(note.read_text()))
 
 
-def test_a_program_that_is_told_to_end_ends_its_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_a_program_that_is_told_to_end_ends_its_server(
+    tmp_path: Path, sign: signal.Signals
+) -> None:
     note = tmp_path / "pid"
     code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     parameters = program((sys.executable, "-c", code))
@@ -193,8 +197,8 @@ def test_a_program_that_is_told_to_end_ends_its_server(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
         while not (note.exists() and note.read_text()):
             time.sleep(0.05)
-        proxy.terminate()
-        assert proxy.wait(20) is not None
+        proxy.send_signal(sign)
+        assert proxy.wait(20) == 128 + sign
         assert is_gone(int(note.read_text()))
 
 
@@ -216,12 +220,12 @@ def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
 
 
 @contextmanager
-def served(target: Target, *stack: Applied) -> Iterator[str]:
+def served(target: Target, *stack: Applied, idle: float = IDLE) -> Iterator[str]:
     """The proxy over HTTP, as `--http` serves it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    app = application(target, ShiftOptions(stack))
+    app = application(target, ShiftOptions(stack), idle=idle)
     server = uvicorn.Server(
         uvicorn.Config(app, "127.0.0.1", port, log_level="error", timeout_graceful_shutdown=1)
     )
@@ -308,6 +312,27 @@ def test_a_client_that_vanishes_leaves_the_others() -> None:
             )
         found = visit(url, lambda c: c.call_tool("get_order", {"order_ref": "R-1001"}))
         assert found.structured_content == ORDERS[0]
+
+
+def test_a_session_that_its_client_has_left_gives_its_server_back(tmp_path: Path) -> None:
+    """One that holds a stream, or asks, is kept however slow it is."""
+    note = tmp_path / "pid"
+    code = f"import os; open({str(note)!r}, 'a').write(str(os.getpid()) + ' ')"
+    code += f"; exec(open({str(HERE / 'raw_server.py')!r}).read())"
+    head = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+
+    async def think(client: Client) -> Any:
+        await client.list_tools()
+        await asyncio.sleep(1.5)
+        return await ask(client, "fine")
+
+    with served(Target(command=(sys.executable, "-c", code)), idle=0.5) as url:
+        assert httpx.post(url, json=body, headers=head, timeout=20).status_code == 200
+        assert is_gone(int(note.read_text()), within=20)
+        assert visit(url, think, mode="legacy") == "fine"
+    assert IDLE < 60
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])

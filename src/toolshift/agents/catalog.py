@@ -10,6 +10,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,19 @@ import msgspec
 
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
-from toolshift.agents.kind import AgentKind, AgentLike, AnyAgent, PluginKind
+from toolshift.agents.kind import AgentKind, AgentLike, AnyAgent, OwnKind, PluginKind
+from toolshift.agents.separate import SeparateAgent
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import in_module
 from toolshift.core.registry import Registry
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Agent, CallableAgent, OutsideAgent, ScriptedAgent
+from toolshift.episode.contract import (
+    Agent,
+    BatchAgent,
+    CallableAgent,
+    OutsideAgent,
+    ScriptedAgent,
+)
 
 _PLANTED = "toolshift.agents.planted:KIND"
 KINDS: Registry[Any] = Registry(
@@ -133,23 +142,34 @@ def is_free(spec: str) -> bool:
 
 
 def contestants(
-    agents: Sequence[AgentLike], concurrency: int | None = None, **options: Any
+    agents: Sequence[AgentLike],
+    concurrency: int | None = None,
+    *,
+    agent_timeout: float | None = None,
+    **options: Any,
 ) -> list[Contestant]:
     """Makes agents ready for a study: specs are made, functions are wrapped.
 
     Args:
         agents: as they were given, in the order of the report.
         concurrency: episodes of each at once; the agent's own number where None.
+        agent_timeout: seconds that an agent of the caller's own has for one turn, in a process of
+            its own; without it, it runs in this process for as long as it likes.
         options: as for `make_agent`.
 
     Returns:
         One for each agent, in the same order.
 
     Raises:
-        UsageError: for what is no agent, and for two agents of one name.
+        UsageError: for what is no agent, for two agents of one name, and for one that cannot be
+            made in a process of its own.
     """
     options = {"cost_limit": CostLimit(options.get("max_cost")), **options}  # one for all of them
     found = [_contestant(agent, concurrency, options) for agent in agents]
+    if agent_timeout is not None:
+        found = [
+            _apart(each, given, agent_timeout) for each, given in zip(found, agents, strict=True)
+        ]
     names = [contestant.name for contestant in found]
     for name in names:
         if names.count(name) > 1:
@@ -174,14 +194,37 @@ def _contestant(
     return Contestant(made, spec, concurrency or int(getattr(made, "concurrency", 1)))
 
 
+def _apart(contestant: Contestant, given: AgentLike, timeout: float) -> Contestant:
+    """The caller's own agent in a process of its own; others as they are."""
+    agent, spec = contestant.agent, contestant.spec
+    own = not spec or isinstance(find_kind(spec), OwnKind | PluginKind)
+    if not own or not isinstance(agent, Agent) or isinstance(agent, ScriptedAgent | OutsideAgent):
+        return contestant
+    if isinstance(agent, BatchAgent):
+        raise UsageError(
+            f"agent {agent.name} answers in batches, which --agent-timeout cannot end one by one: "
+            "leave it out, or give the agent a limit of its own"
+        )
+    maker: Any = partial(make_agent, spec) if spec else partial(_given, agent)
+    apart = SeparateAgent(agent, maker, timeout)
+    return replace(contestant, agent=apart)
+
+
+def _given(agent: Any) -> Any:
+    return agent
+
+
 def describe(contestant: Contestant) -> dict[str, Any]:
     """What a manifest says of an agent: settings and hashes, no secret and no private path."""
     agent = contestant.agent
+    settings = getattr(agent, "settings", None)
+    if isinstance(agent, SeparateAgent):
+        agent = agent.inner
     said: dict[str, Any] = {"name": contestant.name, "class": type(agent).__name__}
     if contestant.spec and not find_kind(contestant.spec).private:
         said["spec"] = contestant.spec
     for name in ("model", "decoding", "settings"):
-        value = getattr(agent, name, None)
+        value = settings if name == "settings" else getattr(agent, name, None)
         if isinstance(value, str | int | float | dict) and value != "":
             said[name] = value
     if contestant.judge is not None:

@@ -65,7 +65,8 @@ HEADINGS = {
         "baseline", "margin", "by", "data", "count", "alpha", "slips", "share",
     ),
     "Agents": (
-        "agent", "agents", "commands", "urls", "baseline_agent", "base_url", "protocol", "max_cost",
+        "agent", "agents", "commands", "urls", "agent_timeout", "baseline_agent", "base_url",
+        "protocol", "max_cost",
         "price_in", "price_out", "judge", "judge_url", "preset", "model", "adapter", "full",
         "rank", "layout",
     ),
@@ -234,6 +235,13 @@ model = options(
         type=float,
         help="chat: seconds of silence before giving up; programs: seconds for an episode (300).",
     ),
+    click.option(
+        "--agent-timeout",
+        type=float,
+        metavar="SECONDS",
+        help="Your own functions: seconds for one turn, in a process of their own, which is ended "
+        "where it takes longer.",
+    ),
     click.option("--retries", type=int, help="chat: attempts after the first."),
     click.option("--price-in", type=float, help="chat: dollars per million input tokens."),
     click.option("--price-out", type=float, help="chat: dollars per million output tokens."),
@@ -255,6 +263,7 @@ class ModelOptions:
     temperature: float | None
     max_tokens: int | None
     timeout: float | None
+    agent_timeout: float | None
     retries: int | None
     price_in: float | None
     price_out: float | None

@@ -24,7 +24,7 @@ from toolshift.cli.options import PATH, as_json, header_of, taking
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
-from toolshift.connect.mcp.web import application
+from toolshift.connect.mcp.web import IDLE, application
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
@@ -56,6 +56,7 @@ class ProxyOptions:
         may_write: let a trap lie over tools that write.
         lock: the lock of the tools that the client knows; calls are adapted to today's.
         http: the port to serve on, in place of standard input and output.
+        idle: with `http`, seconds after which the session of a client ends that has gone.
         trace: the file to append calls to.
         dry_run: print the tools and one real result before and after, and serve nothing.
         tried: the call of the dry run, `TOOL {"argument": ...}`.
@@ -73,6 +74,7 @@ class ProxyOptions:
     may_write: bool
     lock: Path | None
     http: int | None
+    idle: float
     trace: Path | None
     dry_run: bool
     tried: str
@@ -87,6 +89,14 @@ class ProxyOptions:
 @click.option("--upstream-url", help="The real server over streamable HTTP, in place of a command.")
 @click.option("--header", "headers", multiple=True, help="'Name: value' for it; $VAR is read.")
 @click.option("--http", type=click.IntRange(1, 65535), metavar="PORT", help="Serve over HTTP.")
+@click.option(
+    "--idle",
+    default=IDLE,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="--http: end a session whose client asks nothing and holds no stream for so long.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of every choice.")
 @click.option(
     "--pool", default="dev", show_default=True, help="Pool of wordings: train, dev or test."
@@ -148,7 +158,7 @@ def proxy(options: ProxyOptions) -> None:
         if options.http is None:
             asyncio.run(_over_stdio(target, shifting, options.trace))
         else:
-            _over_http(target, shifting, options.trace, options.http)
+            _over_http(target, shifting, options)
     except BaseExceptionGroup as several:
         fault = _first(several)
         if isinstance(fault, UsageError | KeyboardInterrupt | SystemExit):
@@ -199,30 +209,39 @@ def _target(options: ProxyOptions) -> Target:
 async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> None:
 
     written = _trace(trace, target)
+    ended: list[int] = []
     try:
         with anyio.CancelScope() as scope:
-            # Ended by its client's signal, it must not leave the real server behind.
-            with suppress(NotImplementedError):  # Windows
-                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, scope.cancel)
+
+            def end(sign: int) -> None:
+                ended.append(sign)
+                scope.cancel()
+
+            # Ended by its client's signal, or by Ctrl-C, it must not leave the real server behind.
+            for sign in (signal.SIGTERM, signal.SIGINT):
+                with suppress(NotImplementedError):  # Windows
+                    asyncio.get_running_loop().add_signal_handler(sign, end, sign)
             async with stdio_server() as streams:
                 try:
                     await serve(streams, target, how, written)
                 finally:
                     if scope.cancel_called:
-                        os._exit(143)  # a thread is left that waits for standard input
+                        if written:
+                            written.close()
+                        os._exit(128 + ended[0])  # a thread is left that waits for standard input
     finally:
         if written:
             written.close()
 
 
-def _over_http(target: Target, how: ShiftOptions, trace: Path | None, port: int) -> None:
+def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
 
-    written = _trace(trace, target)
-    click.echo(f"Serving on http://127.0.0.1:{port}/mcp", err=True)
+    written = _trace(options.trace, target)
+    click.echo(f"Serving on http://127.0.0.1:{options.http}/mcp", err=True)
     settings = uvicorn.Config(
-        application(target, how, written),
+        application(target, how, written, idle=options.idle),
         host="127.0.0.1",
-        port=port,
+        port=options.http,
         log_level="warning",
         timeout_graceful_shutdown=2,
     )

@@ -8,9 +8,14 @@ import traceback
 from itertools import pairwise
 from pathlib import Path
 
+from toolshift.core.text import storable
+
 _OURS = str(Path(__file__).parents[1])
 _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 _LIBRARIES = (_OURS, sysconfig.get_path("stdlib"), *_INSTALLED)
+
+LONGEST = 2000
+"""Characters of an exception's own text that are told."""
 
 
 class UsageError(Exception):
@@ -45,6 +50,10 @@ class ShiftFault(Exception):
     """The code of a shift has failed, which its author has to mend; it says nothing of an agent."""
 
 
+class Told(Exception):
+    """A fault of somebody else's code, which is told in words of its own: it arose elsewhere."""
+
+
 def described(fault: BaseException) -> str:
     """An exception of somebody else's code in one line: its type, its words, and where it arose.
 
@@ -55,7 +64,13 @@ def described(fault: BaseException) -> str:
         Such as "KeyError: 'city' (my_agent.py, line 12)". The place is that of `place_of`; without
         one none is named.
     """
-    words = " ".join(str(fault).split())
+    try:
+        words = storable(" ".join(str(fault).split()))
+    except Exception:  # its own text fails, too
+        words = ""
+    words = words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+    if isinstance(fault, Told):
+        return words
     text = f"{type(fault).__name__}: {words}" if words else type(fault).__name__
     return placed(text, place_of(fault))
 

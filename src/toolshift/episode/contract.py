@@ -134,7 +134,7 @@ def finished(value: object) -> Any:
 async def _outcome(value: Awaitable[Any]) -> tuple[BaseException | None, Any]:
     try:
         return None, await value
-    except (Exception, SystemExit) as fault:  # SystemExit would end the loop
+    except BaseException as fault:  # SystemExit or KeyboardInterrupt would end the loop
         return fault, None
 
 

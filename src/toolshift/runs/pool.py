@@ -9,10 +9,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
 from typing import TypeVar
+
+from toolshift.core.errors import UsageError
 
 CHUNK = 128
 Job = TypeVar("Job")
@@ -42,15 +45,26 @@ class Processes:
 
         Yields:
             The results of a chunk.
+
+        Raises:
+            UsageError: where a process has ended in the middle of its work.
         """
         waiting = iter(jobs)
         under_way: deque[Future[list[Result]]] = deque()
         while True:
-            while len(under_way) < 3 * self.workers and (some := list(islice(waiting, chunk))):
-                under_way.append(self._pool.submit(work, some))
-            if not under_way:
-                return
-            yield under_way.popleft().result()
+            try:
+                while len(under_way) < 3 * self.workers and (some := list(islice(waiting, chunk))):
+                    under_way.append(self._pool.submit(work, some))
+                if not under_way:
+                    return
+                done = under_way.popleft().result()
+            except BrokenProcessPool:
+                raise UsageError(
+                    "a worker process ended in the middle of its work: it was killed, or memory "
+                    "ran out. What is finished is kept: run the same command again, with fewer "
+                    "--workers if memory is short"
+                ) from None
+            yield done
 
     def close(self) -> None:
         """Lets the processes end; what is under way is dropped."""

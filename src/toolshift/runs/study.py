@@ -19,6 +19,8 @@ from typing import Any
 
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.contestant import Contestant
+from toolshift.agents.own_code import Broken, keeping_folder, noting_interrupts, own_code
+from toolshift.agents.separate import SeparateAgent
 from toolshift.core.errors import UsageError, defined_at, described, place_of, placed
 from toolshift.core.message import PROTOCOL_TOOLS, Reply
 from toolshift.core.scene import Scene
@@ -70,6 +72,17 @@ def run_cells(
     Raises:
         UsageError: where an agent cannot work at all; what is finished is in the store.
     """
+    with noting_interrupts(), keeping_folder():
+        _run_cells(cells, contestants, store, workers, watch)
+
+
+def _run_cells(
+    cells: Sequence[Cell],
+    contestants: Sequence[Contestant],
+    store: Store,
+    workers: int,
+    watch: Watch,
+) -> None:
     scripted = [c for c in contestants if isinstance(c.agent, ScriptedAgent)]
     for done in _scripted(cells, scripted, store.done, workers):
         store.add([record for record, _ in done], [took for _, took in done])
@@ -162,13 +175,11 @@ def play_scripted(
     scene = scene or build(cell)
     episode = Episode(scene, Budget.of(scene, max_repeats), cell.trial, judge=judge)
     try:
-        agent.play(episode)
-    except UsageError:
-        raise
-    except Exception as fault:
-        if episode.end:
-            raise
-        episode.crash(described(fault))
+        with own_code():
+            agent.play(episode)
+    except Broken as broken:
+        if not episode.end:
+            episode.crash(described(broken.fault))
     return _record(agent.name, cell, episode), time.perf_counter() - start
 
 
@@ -201,13 +212,12 @@ class _Conversation:
 
     def take(self, reply: Callable[[], Any]) -> None:
         try:
-            read = Reply.of(reply())
-        except UsageError:
-            raise
-        except (Exception, SystemExit) as fault:  # an agent that exits must not end the study
+            with own_code():
+                read = Reply.of(reply())
+        except Broken as broken:
             if self.pilot and not self.episode.steps:
-                raise UsageError(_first_turn(self.agent, fault)) from fault
-            self.episode.crash(described(fault))
+                raise UsageError(_first_turn(self.agent, broken.fault)) from broken.fault
+            self.episode.crash(described(broken.fault))
             return
         self.episode.take(read)
 
@@ -221,12 +231,11 @@ class _Visit(_Conversation):
 
     def run(self, stop: threading.Event | None = None) -> Done:
         try:
-            self.agent.drive(self.episode, stop or threading.Event())
-        except UsageError:
-            raise
-        except Exception as fault:  # between us and the program; it has no part in this
+            with own_code():
+                self.agent.drive(self.episode, stop or threading.Event())
+        except Broken as broken:  # between us and the program; it has no part in this
             if not self.episode.end:
-                self.episode.fail(described(fault))
+                self.episode.fail(described(broken.fault))
         if not self.episode.end:
             raise _Stopped
         if self.pilot and self.episode.end == "crashed" and len(self.episode.steps) == 1:
@@ -245,6 +254,7 @@ def _conversation(
 
 def _first_turn(agent: Any, fault: BaseException) -> str:
     """What to say of an agent that fails on the very first turn: it was made wrongly."""
+    agent = agent.inner if isinstance(agent, SeparateAgent) else agent
     if isinstance(agent, CallableAgent):
         code, how = agent.function, "it is called with (messages, tools)"
     else:
@@ -351,18 +361,18 @@ def _lockstep(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterato
 
 def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
     """A function for each turn, which returns its reply or raises what the agent raised."""
+    turns = [one.episode.observation for one in alive]
     try:
-        replies = list(finished(agent.reply_batch([one.episode.observation for one in alive])))
-        if len(replies) != len(alive):
-            raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
-    except UsageError:
-        raise
-    except (Exception, SystemExit) as fault:
+        with own_code():
+            replies = list(finished(agent.reply_batch(turns)))
+            if len(replies) != len(alive):
+                raise ValueError(f"{len(replies)} replies to {len(alive)} turns")
+    except Broken as broken:
         if first:
-            raise UsageError(_first_turn(agent, fault)) from fault
+            raise UsageError(_first_turn(agent, broken.fault)) from broken.fault
         if len(alive) > 1:  # one by one, for the others are not to blame
             return [reply for one in alive for reply in _replies(agent, [one], first=False)]
-        return [partial(_raise, fault)]
+        return [partial(_raise, broken.fault)]
     return [partial(_same, reply) for reply in replies]
 
 

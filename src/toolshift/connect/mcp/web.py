@@ -36,8 +36,11 @@ from toolshift.core.loopback import LOOPBACK
 from toolshift.interop.mcp_client import Target, Upstream
 
 SESSION = "mcp-session-id"
-IDLE = 1800.0
-"""Seconds without a request after which a session ends."""
+IDLE = 45.0
+"""Seconds after which a session ends whose client asks nothing and holds no stream.
+
+Clients hold one as long as they live, so without it they have gone; each session has a server of
+its own behind it, which must not wait for them."""
 MAX_SESSIONS = 200
 MAX_BODY = 16 * 1024 * 1024
 _HERE = [f"[{name}]:*" if ":" in name else f"{name}:*" for name in LOOPBACK]
@@ -51,8 +54,10 @@ SECURITY = TransportSecuritySettings(
 class Front:
     """The ASGI application at one path."""
 
-    def __init__(self, target: Target, how: ShiftOptions, trace: Trace | None) -> None:
-        self.target, self.how, self.trace = target, how, trace
+    def __init__(
+        self, target: Target, how: ShiftOptions, trace: Trace | None, idle: float = IDLE
+    ) -> None:
+        self.target, self.how, self.trace, self.idle = target, how, trace, idle
         self._sessions: dict[str, StreamableHTTPServerTransport] = {}
         self._group: Any = None
         self._shared: Wire | None = None
@@ -99,7 +104,7 @@ class Front:
             return
         name = token_urlsafe(24)
         transport = StreamableHTTPServerTransport(
-            name, security_settings=SECURITY, idle_timeout=IDLE
+            name, security_settings=SECURITY, idle_timeout=self.idle
         )
         status = 500
 
@@ -225,8 +230,12 @@ def _refuse(status: int, message: str) -> JSONResponse:
 
 
 def application(
-    target: Target, how: ShiftOptions, trace: Trace | None = None, path: str = "/mcp"
+    target: Target,
+    how: ShiftOptions,
+    trace: Trace | None = None,
+    path: str = "/mcp",
+    idle: float = IDLE,
 ) -> Starlette:
     """The proxy as an ASGI application."""
-    front = Front(target, how, trace)
+    front = Front(target, how, trace, idle)
     return Starlette(routes=[Route(path, front)], lifespan=front.running)
