@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -65,6 +66,48 @@ def test_episodes_without_a_manifest_are_kept(toolshift: Run, out: Path) -> None
     assert code == 2
     assert "holds no run" in err
     assert (out / "episodes.jsonl").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"cell": "0123456789"}, "is of a scene that is not in plan.jsonl"),
+        ({"agent": "stranger"}, "is of agent stranger, which manifest.json does not have"),
+        ({}, "is there twice"),
+    ],
+    ids=["scene", "agent", "twice"],
+)
+def test_an_episode_that_is_not_of_the_run_is_named(
+    toolshift: Run, out: Path, change: dict[str, str], said: str
+) -> None:
+    log = out / "episodes.jsonl"
+    first = json.loads(log.read_text().splitlines()[0]) | {"episode": "ffff000000"} | change
+    log.write_text(f"{log.read_text()}{json.dumps(first)}\n")
+    for words in (("report", out), ORACLE):
+        code, _, err = toolshift(*words)
+        assert code == 2
+        assert re.search(rf"episode \w{{10}} {said}", err)
+
+
+def test_a_kill_between_the_files_loses_no_time_and_adds_none(toolshift: Run, out: Path) -> None:
+    """Times are written first, so one without its episode can be there, and never the reverse."""
+    log, times = out / "episodes.jsonl", out / "timings.jsonl"
+    whole = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(whole[:-1]))
+    assert toolshift(*ORACLE)[0] == 0
+    timed = [json.loads(line)["episode"] for line in times.read_text().splitlines()]
+    assert sorted(timed) == sorted(json.loads(line)["episode"] for line in whole)
+
+
+@pytest.mark.parametrize("words", [("data", "--count", "2"), ("augment", "rows.jsonl")])
+def test_a_full_disk_is_said_with_the_file_and_how_to_go_on(
+    toolshift: Run, words: tuple[str, ...]
+) -> None:
+    assert toolshift("data", "--count", "2", "--out", "rows.jsonl")[0] == 0
+    Path(".full.jsonl.new").symlink_to("/dev/full")
+    code, _, err = toolshift(*words, "--out", "full.jsonl")
+    assert code == 2
+    assert "full.jsonl: No space left on device. What is there is kept: make room, and" in err
 
 
 def test_an_episode_of_an_unknown_scene_is_explained(toolshift: Run, out: Path) -> None:

@@ -71,7 +71,7 @@ def _note_of(message: Mapping[str, Any]) -> _Note | None:
 def _read_note(content: str) -> _Note | None:
     try:
         return msgspec.json.decode(content.removeprefix(MARK), type=_Note)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -222,6 +222,6 @@ def _as_asked(raw: Mapping[str, Any], asked: RecordedCall) -> dict[str, Any]:
 def _arguments(given: Any) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(given) if isinstance(given, str) else given
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

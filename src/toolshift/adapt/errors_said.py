@@ -51,7 +51,7 @@ def failure_of(text: str) -> str:
         return ""
     try:
         data = msgspec.json.decode(text.partition(NOTICE)[0])
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return ""
     fault = data.get("error") if isinstance(data, dict) else None
     return " ".join(_words(fault)) if fault else ""

@@ -249,7 +249,7 @@ def _checked(path: Path, raw: bytes) -> Lock:
     """A lock of ours, of which every hash is right."""
     try:
         lock = msgspec.json.decode(raw, type=Lock)
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UsageError(f"{path} is no lock ({fault})") from None
     if lock.format != FORMAT:
         raise UsageError(

@@ -84,6 +84,6 @@ def _listed(text: str) -> list[Any] | None:
         return None
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, list) else None

@@ -15,7 +15,7 @@ import msgspec
 
 from toolshift.agents.chat import ChatAgent
 from toolshift.core.errors import UsageError
-from toolshift.core.files import lines
+from toolshift.core.files import lines, naming
 from toolshift.core.message import REASONS, Turn
 from toolshift.core.reading import spoken
 from toolshift.core.tool import JSON
@@ -148,7 +148,7 @@ class Judge:
             return None
         try:
             return msgspec.json.decode(spoken(reply.text).strip(), type=_Verdict)
-        except msgspec.DecodeError:  # also where a value is none of those that are allowed
+        except (ValueError, RecursionError):  # also where a value is none of those that are allowed
             return None
 
     def _keep(self, key: str, verdict: _Verdict) -> None:
@@ -156,7 +156,7 @@ class Judge:
             self._worked = True
             self._cache[key] = verdict
             if self._file is not None:
-                with self._file.open("ab") as file:
+                with naming(self._file), self._file.open("ab") as file:
                     file.write(JSON.encode(_Kept(key, verdict)) + b"\n")
 
 

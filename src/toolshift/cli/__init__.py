@@ -13,9 +13,13 @@ import click
 
 from toolshift.cli.group import toolshift
 from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError
+from toolshift.core.files import NO_ROOM
 from toolshift.core.text import visible
 
 __all__ = ["main", "toolshift"]
+
+
+MAKE_ROOM = "What is there is kept: make room, and run the same command again."
 
 
 def main() -> NoReturn:
@@ -42,7 +46,10 @@ def main() -> NoReturn:
             raise
         if fault.filename:
             what = f"{fault.filename}: {fault.strerror or fault}"
-            said = f"{what}. Make it readable or writable, or name another."
+            full = fault.errno in NO_ROOM
+            said = (
+                f"{what}. {MAKE_ROOM if full else 'Make it readable or writable, or name another.'}"
+            )
         else:
             said = str(fault.strerror or fault)
         click.echo(f"Error: {visible(said)}", err=True)

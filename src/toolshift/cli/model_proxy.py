@@ -145,7 +145,7 @@ def _try(file: Path, how: ShiftOptions) -> None:
     """Tries the shifts on a tool list, and shows the names before and after."""
     try:
         found = msgspec.json.decode(file.read_bytes())
-    except (OSError, msgspec.DecodeError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise UsageError(f"{file}: no tool list can be read there ({fault})") from None
     listed = found.get("tools") if isinstance(found, dict) else found
     if not isinstance(listed, list):

@@ -295,7 +295,7 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
     name, _, arguments = text.strip().partition(" ")
     try:
         return name, msgspec.json.decode(arguments or "{}", type=dict[str, Any])
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UsageError(
             f"--try {text!r}: the arguments are no JSON object ({fault}). Write it as "
             """'TOOL {"name": "value"}'"""

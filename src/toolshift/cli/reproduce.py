@@ -188,7 +188,7 @@ def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
         return
     try:
         kept = msgspec.json.decode(file.read_bytes(), type=_Kept)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         raise UsageError(
             f"{file} is not the results of a study, and would be lost: name another folder "
             "with --out"
@@ -254,7 +254,7 @@ def _plan(out: Path) -> dict[str, str]:
     file = out / PLAN
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, str]) if file.exists() else {}
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UsageError(f"{file} is no plan of stages ({fault}): take it back as it was") from None
 
 

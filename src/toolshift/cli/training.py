@@ -10,6 +10,7 @@ import msgspec
 
 from toolshift.cli.data import warn
 from toolshift.core.errors import UsageError
+from toolshift.core.text import is_count
 from toolshift.train.model import with_start
 from toolshift.train.settings import NO_EVIDENCE, TrainSettings, first_process, steps_of
 
@@ -75,7 +76,7 @@ class RunOptions:
         """
         if self.resume is None or self.resume == "last":
             return self.resume == "last"
-        if not self.resume.isdigit():
+        if not is_count(self.resume):
             raise UsageError(f"--resume {self.resume}: give the step of a checkpoint, or nothing")
         return int(self.resume)
 

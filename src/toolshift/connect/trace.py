@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,7 @@ class Trace:
         self._redactor = Redactor(known)
         self._number = 0
         self._tools: Any = None
+        self._failed = False
         try:
             self._file = path.open("ab")
         except OSError as fault:
@@ -149,9 +152,16 @@ class Trace:
             line = JSON.encode({"n": self._number, **clean})
         except (ValueError, msgspec.MsgspecError, RecursionError):
             line = JSON.encode({"n": self._number, "lost": "it could not be written as JSON"})
-        self._file.write(line + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(line + b"\n")
+            self._file.flush()
+        except OSError as fault:
+            if not self._failed:
+                said = f"{self._file.name}: cannot write the trace ({fault.strerror or fault})"
+                print(f"toolshift: {said}; calls go on without it", file=sys.stderr)
+            self._failed = True
 
     def close(self) -> None:
         """Closes the file."""
-        self._file.close()
+        with suppress(OSError):  # what is left of a record for which there was no room
+            self._file.close()

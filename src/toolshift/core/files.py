@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import zlib
@@ -15,6 +16,8 @@ import msgspec
 from toolshift.core.errors import UsageError
 
 T = TypeVar("T")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a file finds no room: a full disk, a quota, a limit."""
 
 
 def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
@@ -37,7 +40,7 @@ def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
                 return
             try:
                 yield decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
                 raise UsageError(
                     f"{path}, line {number} is damaged ({fault}): restore it, or delete the line"
                 ) from None
@@ -126,7 +129,7 @@ def decode(raw: bytes, type_: type[T], where: str) -> T:
     """
     try:
         return msgspec.json.decode(raw, type=type_)
-    except msgspec.MsgspecError as fault:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise UsageError(f"{where} is damaged ({fault}): restore it or start a new run") from None
 
 
@@ -137,11 +140,29 @@ def write(path: Path, content: bytes) -> None:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Says which file it is where the system does not, as when the disk is full.
+
+    Args:
+        path: of the file that is written inside.
+
+    Raises:
+        OSError: as the system raises it, with the file's name.
+    """
+    try:
+        yield
+    except OSError as fault:
+        if fault.filename is None:
+            fault.filename = str(path)
+        raise
+
+
+@contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
     """A new version of a file, which takes the place of the old one when it is complete."""
     new = path.with_name(f".{path.name}.new")
     try:
-        with new.open("wb") as file:
+        with naming(path), new.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

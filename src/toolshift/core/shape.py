@@ -93,7 +93,7 @@ class Shape:
             return {self.key: one}
         try:
             return msgspec.json.decode(one) if isinstance(one, str) else one
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             return one
 
 

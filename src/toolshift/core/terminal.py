@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from toolshift.core.errors import UsageError
-from toolshift.core.text import visible
+from toolshift.core.text import is_count, visible
 from toolshift.core.tool import JSON
 
 PATIENCE = 2.0
@@ -34,7 +34,7 @@ def console(record: bool = False) -> Console:
     if made.is_terminal and not record:
         return made
     said = os.environ.get("COLUMNS", "")
-    return Console(highlight=False, width=int(said) if said.isdigit() else 100, record=record)
+    return Console(highlight=False, width=int(said) if is_count(said) else 100, record=record)
 
 
 def save_svg(console: Console, file: Path) -> None:

@@ -11,6 +11,11 @@ _HIDDEN = re.compile(
 """What moves the cursor, turns the direction, or is not seen. Joiners stay: scripts need them."""
 
 
+def is_count(text: str) -> bool:
+    """Whether a text is a plain number of at most nine digits; Python refuses to read thousands."""
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
 def storable(text: str) -> str:
     """The text, with `?` for halves of characters (lone surrogates): no file can hold those."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import opened, sound, write
+from toolshift.core.files import naming, opened, sound, write
 from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.conversation import Row, RowFault
@@ -157,7 +157,7 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
     begun = _begun(job, draft, note)
     tally, done = begun.tally, begun.lines
     total = _count(job.source)
-    with draft.open("r+b" if begun.size else "wb") as file:
+    with naming(job.out), draft.open("r+b" if begun.size else "wb") as file:
         file.truncate(begun.size)
         file.seek(begun.size)
         for chunk in _chunks_done(job, functions, done):
@@ -168,11 +168,13 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
             os.fsync(file.fileno())
             write(note, JSON.encode(_Note(_key(job), done, file.tell(), tally)))
             watch(done, total)
-    note.unlink(missing_ok=True)
     if not tally.rows:
+        note.unlink(missing_ok=True)
         draft.unlink()
         raise UsageError(none_left(job.source, tally.faults, "could be read"))
-    _finish(job, draft)
+    with naming(job.out):
+        _finish(job, draft)
+    note.unlink(missing_ok=True)
     return tally
 
 
@@ -194,7 +196,7 @@ def none_left(source: Path, faults: Iterable[tuple[int, str]], what: str) -> str
 
 def _begun(job: Job, draft: Path, note: Path) -> _Note:
     """Where to go on; the start, where nothing is there that belongs to this job."""
-    with suppress(OSError, msgspec.MsgspecError):
+    with suppress(OSError, ValueError, RecursionError):
         found = msgspec.json.decode(note.read_bytes(), type=_Note)
         if found.key == _key(job) and draft.stat().st_size >= found.size:
             return found

@@ -38,6 +38,7 @@ from mcp.types.jsonrpc import JSONRPCError
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolshift.core.errors import UsageError
+from toolshift.core.text import is_count
 
 Streams = tuple[Any, Any]
 MAX_PAGES = 1000
@@ -159,7 +160,7 @@ def _mended(item: Any) -> Any:
     number = found[1]
     message = "the server's answer cannot be read: it is no valid JSON, or nested too deeply"
     error = ErrorData(code=UNREADABLE, message=message)
-    name = int(number) if number.isdigit() else number.strip('"')
+    name = int(number) if is_count(number) else number.strip('"')
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=name, error=error))
 
 

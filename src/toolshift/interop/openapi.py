@@ -53,7 +53,7 @@ def _operations(document: Mapping[str, Any]) -> Iterator[Operation]:
         methods = _resolved(item, document)
         for method in METHODS:
             if isinstance(methods.get(method), Mapping):
-                yield _operation(path, method, methods, document)
+                yield _operation(str(path), method, methods, document)
 
 
 def _resolved(node: Any, document: Any) -> Mapping[str, Any]:
@@ -76,19 +76,15 @@ def _operation(
 
     def add(key: str, place: str, schema: Any, told: Any, needed: bool) -> None:
         own = key if key not in properties else f"{place}_{key}"
-        schema = dict(inlined(schema or {}, document))
-        properties[own] = {**schema, "description": told} if told else schema
+        schema = dict(inlined(schema if isinstance(schema, Mapping) else {}, document))
+        properties[own] = {**schema, "description": str(told)} if told else schema
         places[own] = (place, key)
         if needed:
             required.append(own)
 
-    raws = (*item.get("parameters", ()), *said.get("parameters", ()))
-    params = [_resolved(raw, document) for raw in raws]
-    # A parameter of the operation stands in place of the path's of the same name.
-    for param in {(each.get("in"), each.get("name")): each for each in params}.values():
-        if param.get("in") in ("path", "query", "header"):
-            needed = bool(param.get("required")) or param["in"] == "path"
-            add(param["name"], param["in"], param.get("schema"), param.get("description"), needed)
+    for param in _parameters(item, said, document):
+        needed = bool(param.get("required")) or param["in"] == "path"
+        add(param["name"], param["in"], param.get("schema"), param.get("description"), needed)
     body = _resolved(said.get("requestBody"), document)
     schema = _json_schema(body)
     if schema is not None:
@@ -97,28 +93,44 @@ def _operation(
             add(key, BODY, inner, None, key in needs)
         if not declared:
             add(BODY, "whole", schema, None, bool(body.get("required")))
-    told = "\n".join(filter(None, [said.get("summary"), said.get("description")]))
+    told = "\n".join(str(text) for key in ("summary", "description") if (text := said.get(key)))
     shown: dict[str, Any] = {
         "name": name,
         "description": told,
         "inputSchema": {"type": "object", "properties": properties, "required": required},
         "annotations": {"readOnlyHint": method == "get"},
     }
-    outputs = _outputs(said.get("responses") or {}, document)
+    outputs = _outputs(said.get("responses"), document)
     return Operation(method, path, places, {**shown, "outputSchema": outputs} if outputs else shown)
+
+
+def _parameters(
+    item: Mapping[str, Any], said: Mapping[str, Any], document: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The parameters of an operation that a tool can have; what is none is left out.
+
+    One of the operation stands in place of the path's of the same name.
+    """
+    listed = (item.get("parameters"), said.get("parameters"))
+    raws = [raw for each in listed if isinstance(each, list) for raw in each]
+    params = [_resolved(raw, document) for raw in raws]
+    named = [each for each in params if isinstance(each.get("name"), str)]
+    places = [each for each in named if each.get("in") in ("path", "query", "header")]
+    return list({(each["in"], each["name"]): each for each in places}.values())
 
 
 def _json_schema(body: Mapping[str, Any]) -> Any:
     content = body.get("content")
     for kind, media in content.items() if isinstance(content, Mapping) else ():
-        if "json" in kind and isinstance(media, Mapping):
+        if "json" in str(kind) and isinstance(media, Mapping):
             return media.get("schema") or {}
     return None
 
 
-def _outputs(responses: Mapping[Any, Any], document: Any) -> dict[str, Any] | None:
+def _outputs(responses: Any, document: Any) -> dict[str, Any] | None:
     """The schema of a good answer that is a record, or a list of records."""
-    good = next((r for code, r in responses.items() if str(code).startswith("2")), None)
+    listed = responses.items() if isinstance(responses, Mapping) else ()
+    good = next((r for code, r in listed if str(code).startswith("2")), None)
     schema = _json_schema(_resolved(good, document))
     if schema is None:
         return None

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 
 import jsonschema_rs
 
+from toolshift.core.text import is_count
+
 JSONSchema = dict[str, Any]
 MAX_NODES = 4000
 DEEPEST = 32
@@ -34,7 +36,7 @@ def look_up(root: object, reference: object) -> Any:
         key = _unescaped(part)
         if isinstance(place, Mapping):
             place = place.get(key)
-        elif isinstance(place, list) and key.isdigit() and int(key) < len(place):
+        elif isinstance(place, list) and is_count(key) and int(key) < len(place):
             place = place[int(key)]
         else:
             return None

@@ -78,7 +78,7 @@ def read_artifacts(root: Path) -> list[Artifact]:
     file = root / LISTED
     try:
         return msgspec.toml.decode(read_bytes(file), type=_Listed).artifact
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UsageError(
             f"{file} is damaged ({fault}): restore it with `git checkout -- {LISTED}`"
         ) from None

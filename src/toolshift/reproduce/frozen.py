@@ -101,5 +101,5 @@ def find_frozen(work: Path, arm: str, scale: str, seed: int, recipe: str) -> Fro
 def _read(file: Path, changed: int) -> tuple[Frozen, ...]:
     try:
         return tuple(msgspec.toml.decode(read_bytes(file), type=_Table).stage)
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UsageError(f"{file} is damaged ({fault}): restore it from the repository") from None

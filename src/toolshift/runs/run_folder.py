@@ -28,6 +28,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import (
+    NO_ROOM,
     cut_torn_line,
     decode,
     draft,
@@ -160,7 +161,7 @@ class RunFolder:
                 folder = cls._make(path, manifest, plan)
             folder._open()
         except OSError as fault:
-            raise UsageError(f"{path}: cannot write there ({fault.strerror or fault})") from None
+            raise UsageError(_cannot_write(path, fault, "cannot write there")) from None
         return folder
 
     @classmethod
@@ -232,15 +233,16 @@ class RunFolder:
         assert self._episodes
         assert self._timings
         try:
-            self._episodes.write(b"".join(line + b"\n" for line in lines))
+            # Timings first: one without its episode is dropped when the run is taken up again.
             self._timings.write(
                 b"".join(
                     JSON.encode(Timing(name, took)) + b"\n"
                     for name, took in zip(names, seconds, strict=True)
                 )
             )
-            self._episodes.flush()
             self._timings.flush()
+            self._episodes.write(b"".join(line + b"\n" for line in lines))
+            self._episodes.flush()
             if time.monotonic() - self._synced > SYNC_SECONDS:
                 self._synced = time.monotonic()
                 os.fsync(self._episodes.fileno())
@@ -324,7 +326,7 @@ class RunFolder:
         try:
             write(self.path / name, content)
         except OSError as fault:
-            raise UsageError(f"{self.path / name}: cannot write ({fault.strerror})") from None
+            raise UsageError(_cannot_write(self.path / name, fault)) from None
 
     def rewrite(self, records: Sequence[Record]) -> None:
         """Puts these episodes in the place of those that are there, compressed where they were."""
@@ -361,10 +363,27 @@ class RunFolder:
         return stored(self.path / "episodes.jsonl")
 
     def records(self) -> Iterator[Record]:
-        """The finished episodes, in the order of the file."""
-        path = self.episodes
-        if path.exists():
-            yield from lines(path, Record, torn=True)
+        """The finished episodes, in the order of the file.
+
+        Yields:
+            Each.
+
+        Raises:
+            UsageError: for one that is not of this run, or is there twice; it is named.
+        """
+        path, seen = self.episodes, set[tuple[str, str]]()
+        names = {str(agent["name"]) for agent in self.manifest.agents}
+        for record in lines(path, Record, torn=True) if path.exists() else ():
+            self.cell(record)
+            own = (record.agent, record.cell)
+            wrong = "is there twice" if own in seen else ""
+            if record.agent not in names:
+                wrong = f"is of agent {record.agent}, which manifest.json does not have"
+            if wrong:
+                said = f"{path}: episode {record.episode} {wrong}"
+                raise UsageError(f"{said}: restore the file, or delete the line")
+            seen.add(own)
+            yield record
 
     def cell(self, record: Record) -> Cell:
         """The cell of an episode.
@@ -410,8 +429,18 @@ class RunFolder:
                 packed.unlink()
             cut_torn_line(path)
         self.done = {named.episode for named in lines(episodes, _Named)}
+        self._drop_lone_timings(timings)
         self._episodes = episodes.open("ab")
         self._timings = timings.open("ab")
+
+    def _drop_lone_timings(self, path: Path) -> None:
+        """Takes out what was timed and not kept: the run was killed between the two."""
+        kept = {
+            timing.episode: timing for timing in lines(path, Timing) if timing.episode in self.done
+        }
+        content = b"".join(JSON.encode(timing) + b"\n" for timing in kept.values())
+        if len(content) != path.stat().st_size:
+            write(path, content)
 
     def _take(self) -> None:
         if self._lock is None:
@@ -479,6 +508,12 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
     renamed = tuple(change(r, cell=change(r.cell, shifts=stack(r.cell.shifts))) for r in rows)
     read = change(manifest, suite=_suite(manifest.suite), selection=selection, shifts=versions)
     return read, Plan(selection, versions, renamed)
+
+
+def _cannot_write(path: Path, fault: OSError, what: str = "cannot write") -> str:
+    """What to say where a file of a run cannot be written; on a full disk, how to go on."""
+    go_on = ". What is there is kept: make room, and run the same command again"
+    return f"{path}: {what} ({fault.strerror or fault}){go_on if fault.errno in NO_ROOM else ''}"
 
 
 def _suite(stored: str) -> str:

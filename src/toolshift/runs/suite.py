@@ -16,6 +16,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS, split_version
+from toolshift.core.text import is_count
 from toolshift.core.world import POOLS, World
 from toolshift.runs.cell import Cell, Stack
 from toolshift.shifts.registry import check_severity, find_shift, shifts
@@ -371,7 +372,7 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
         UsageError: for an unknown shift, or a severity or a number that is none.
     """
     body, _, limit = text.partition("*")
-    if limit and not limit.isdigit():
+    if limit and not is_count(limit):
         raise UsageError(f"shift {text!r}: what follows * is a number of tasks")
     if body == "clean":
         return []
@@ -448,7 +449,7 @@ def _severities(name: str, severities: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _severity(text: str, where: str) -> int:
-    if not text.isdigit():
+    if not is_count(text):
         raise UsageError(f"shift {where!r}: the severity after : is 1, 2 or 3, not {text!r}")
     return _check_severity(int(text), where)
 

@@ -208,7 +208,7 @@ def _earlier(file: Path) -> dict[str, Any]:
     """What a run that is to be resumed was asked for."""
     try:
         found: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise UsageError(
             f"{file}, which says what the run was asked for, is missing or damaged, so it cannot "
             "be gone on with: choose another folder"

@@ -166,7 +166,7 @@ def _read_lines(path: Path) -> Iterator[Any]:
                 continue
             try:
                 yield msgspec.json.decode(line.removeprefix(codecs.BOM_UTF8))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+            except (ValueError, RecursionError) as fault:
                 hint = "; write one object on each line" if line.lstrip()[:1] in b"[{" else ""
                 raise UsageError(f"{path}, line {number}: not JSON ({fault}){hint}") from None
 
@@ -312,7 +312,7 @@ def _check_arguments(function: dict[str, Any], weight: Any, where: str) -> None:
     if isinstance(arguments, str) and arguments and weight != 0:
         try:
             msgspec.json.decode(arguments, type=dict)
-        except msgspec.MsgspecError as fault:
+        except (ValueError, RecursionError) as fault:
             raise UsageError(
                 f"{where}: the arguments of {name} are no JSON object ({fault}), and would be "
                 'learned so; mend them, or give the message "weight": 0'
@@ -376,7 +376,7 @@ def _decoded(row: Mapping[str, Any], column: str, where: str) -> list[Any]:
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value)
-        except msgspec.MsgspecError as fault:
+        except (ValueError, RecursionError) as fault:
             raise UsageError(f"{where}: '{column}' is not JSON ({fault})") from None
     if not isinstance(value, list):
         raise UsageError(f"{where}: '{column}' is of type {type(value).__name__}, not a list")

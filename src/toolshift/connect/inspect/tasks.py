@@ -13,6 +13,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from toolshift.connect.inspect.episodes import chat_messages, forget, losses_of, scene_of
 from toolshift.connect.inspect.scoring import graded
 from toolshift.connect.inspect.solvers import converse
+from toolshift.core.text import is_count
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import Episode
 from toolshift.measure.metrics import dimension_of, is_placebo, tier_of
@@ -104,7 +105,7 @@ def _words(text: Any) -> tuple[str, ...]:
 
 def _number(text: str) -> int | str:
     """A number where it is one; anything else is left for `Selection` to say."""
-    return int(text) if text.isdigit() else text
+    return int(text) if is_count(text) else text
 
 
 def _task(asked: Selection) -> Task:

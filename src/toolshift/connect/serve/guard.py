@@ -20,6 +20,7 @@ from toolshift.connect.serve.responses import refusal
 from toolshift.core.calls import LARGEST
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
+from toolshift.core.text import is_count
 
 
 class Guard:
@@ -63,10 +64,9 @@ class Guard:
         )
         if self._token and not right:
             return 401, "this server asks for its token: Authorization: Bearer TOKEN"
-        if headers.get("content-length", "0").isdigit():
-            size = int(headers.get("content-length", "0"))
-            if size > self.largest:
-                return 413, f"a request may have {self.largest} bytes, not {size}"
+        size = headers.get("content-length", "0")
+        if size.isdigit() and (not is_count(size) or int(size) > self.largest):
+            return 413, f"a request may have {self.largest} bytes, not {size[:20]}"
         return 0, ""
 
     def _admits(self, origin: str, called: str) -> bool:

@@ -159,5 +159,5 @@ class Book:
             line = file.read(place.length)
         try:
             return msgspec.json.decode(line, type=Record)
-        except msgspec.MsgspecError as fault:
+        except (ValueError, RecursionError) as fault:
             raise UsageError(f"{path} is damaged, or has just changed ({fault})") from None

@@ -21,6 +21,7 @@ from jinja2 import Environment
 
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK, is_loopback
+from toolshift.core.text import is_count
 from toolshift.core.tool import JSON
 from toolshift.report.html.episode_index import Book
 from toolshift.report.html.episodes import fragment
@@ -156,7 +157,7 @@ class _Request(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page().encode())
         elif path == "/live/rows":
             start, version = (query.get(name, [""])[0] for name in ("from", "version"))
-            self._json(book.rows(int(start) if start.isdecimal() else 0, version))
+            self._json(book.rows(int(start) if is_count(start) else 0, version))
         elif path.startswith("/live/trace/"):
             found = book.trace(path.removeprefix("/live/trace/"))
             if found is None:

@@ -98,7 +98,7 @@ def _call(call: dict[str, Any]) -> Sample:
     function = call["function"]
     try:
         given = msgspec.json.decode(function["arguments"])
-    except msgspec.DecodeError:  # the agent's own words, which were no JSON
+    except (ValueError, RecursionError):  # the agent's own words, which were no JSON
         given = function["arguments"]
     named = given if isinstance(given, dict) else {"(not an object)": given}
     return {

@@ -110,7 +110,7 @@ def decode_shift_file(raw: bytes, path: str) -> ShiftFile:
         if form > FORMAT:
             raise UsageError(f"{path} is of a newer ToolShift (format {form}): upgrade to read it")
         found = msgspec.json.decode(raw, type=ShiftFile)
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise UsageError(
             f"{path} is no shift ({fault}): `toolshift shift from-diff OLD NEW` writes one"
         ) from None

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 import msgspec
-import yaml
 
+from toolshift.core.documents import read_json, read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.tool import JSON
@@ -201,12 +201,5 @@ def _from_openapi(document: Mapping[str, Any], path: Path) -> list[dict[str, Any
 
 
 def _parsed(raw: bytes, path: Path) -> Any:
-    if path.suffix in (".yaml", ".yml"):
-        try:
-            return yaml.load(raw, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        except (yaml.YAMLError, UnicodeDecodeError) as fault:
-            raise UsageError(f"{path} is not YAML: {fault}") from None
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as fault:
-        raise UsageError(f"{path} is not JSON: {fault}") from None
+    read = read_yaml if path.suffix in (".yaml", ".yml") else read_json
+    return read(raw, str(path))

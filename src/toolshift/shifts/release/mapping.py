@@ -38,13 +38,13 @@ Whatever is left out is inferred.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
 
 UNDECIDED = "?"
@@ -95,11 +95,10 @@ def read_mapping(path: Path) -> Answers:
         UsageError: where it is not there, or is no mapping file.
     """
     try:
-        said = tomllib.loads(path.read_text())
+        raw = path.read_bytes()
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{path} is not TOML: {fault}") from None
+    said = read_toml(raw, str(path))
     try:
         return msgspec.convert(said, Answers)
     except msgspec.ValidationError as fault:

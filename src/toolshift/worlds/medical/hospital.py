@@ -14,6 +14,7 @@ from math import gcd
 from pathlib import Path
 
 from toolshift.core import seed as seeds
+from toolshift.core.text import is_count
 
 SPECIALTIES = (
     "cardiology",
@@ -57,7 +58,7 @@ class Series:
     def number(self, name: str) -> int:
         """The number of the entity of this id; -1 where it is not an id of the series."""
         digits = name.removeprefix(self.prefix)
-        if name == digits or not (digits.isascii() and digits.isdigit()):
+        if name == digits or not is_count(digits):
             return -1
         place = int(digits) - self.first
         if not 0 <= place < self.span:

@@ -41,7 +41,7 @@ EPISODE_DIR = "{episode_dir}"
 SHOWN_DIR = "/episode"
 MOST_PLACES = 300_000
 """Values that a file may have, those that aliases stand for included."""
-REFERENCE = re.compile(r"\{\{\s*calls\[(\d+)\](?:\[(\d+)\])?\.([\w.-]+)\s*\}\}")
+REFERENCE = re.compile(r"\{\{\s*calls\[(\d{1,6})\](?:\[(\d{1,6})\])?\.([\w.-]+)\s*\}\}")
 """`{{calls[0].order_id}}`, and `{{calls[0][2].order_id}}` for the third record of a list."""
 
 
@@ -150,6 +150,8 @@ def _parse(text: str, name: str) -> tuple[Any, dict[Place, int]]:
         raise UsageError(f"{name}{line}: not YAML: {getattr(fault, 'problem', fault)}") from None
     except RecursionError:
         raise UsageError(f"{name}: it is nested too deeply") from None
+    except (ValueError, TypeError, OverflowError) as fault:  # a date of 31 February, a huge number
+        raise UsageError(f"{name}: not YAML: {fault}") from None
     return content, lines
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-import yaml
-
+from toolshift.core.documents import read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Result, error
 from toolshift.interop.openapi import BODY, Operation, read_openapi
@@ -27,17 +26,16 @@ class OpenAPISource:
         path = file.path.parent / str(file.tools["openapi"])
         place = ("tools", "openapi")
         try:
-            document = yaml.safe_load(path.read_text())
+            document = read_yaml(path.read_bytes(), path.name)
             self.operations = {each.shown["name"]: each for each in read_openapi(document)}
         except OSError as fault:
             raise file.near(place, f"cannot read {path.name} ({fault.strerror})") from None
-        except (yaml.YAMLError, UnicodeDecodeError):
-            raise file.near(place, f"{path.name} is neither JSON nor YAML") from None
         except UsageError as wrong:
-            raise file.near(place, f"{path.name}: {wrong}") from None
+            said = str(wrong).removeprefix(f"{path.name}: ")
+            named = said if said.startswith(path.name) else f"{path.name}: {said}"
+            raise file.near(place, named) from None
         self.listed = [each.shown for each in self.operations.values()]
-        servers = document.get("servers") or [{}]
-        self.base = str(file.tools.get("base_url") or servers[0].get("url") or "")
+        self.base = str(file.tools.get("base_url") or _server(document))
         if not self.base.startswith(("http://", "https://")):
             raise file.near(("tools",), "say where the server is: base_url: http://...")
         self.headers = texts_of(file, "headers")
@@ -62,6 +60,13 @@ class OpenAPISource:
                 why = f"{self.reset} answered {answer.status_code}"
                 raise self.file.near(("tools", "reset"), why)
         return tools
+
+
+def _server(document: Mapping[str, Any]) -> str:
+    """The address of the first server that a document names; "" where it names none."""
+    servers = document.get("servers")
+    first = servers[0] if isinstance(servers, list) and servers else {}
+    return str(first.get("url") or "") if isinstance(first, Mapping) else ""
 
 
 class HttpTools:

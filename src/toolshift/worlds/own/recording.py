@@ -158,7 +158,7 @@ def read_recording(file: WorldFile) -> tuple[Head, Recording]:
             else:
                 call = as_write(line.name, line.arguments)
                 recording.answers.setdefault((line.task, line.after, call), line)
-    except msgspec.MsgspecError as fault:
+    except (ValueError, RecursionError) as fault:
         raise file.near(place, f"{path.name}:{number}: not a recording: {fault}") from None
     if head.format > FORMAT:
         raise file.near(place, f"{path.name} was written by a newer ToolShift: upgrade to read it")

@@ -1,0 +1,147 @@
+"""Documents of others, in JSON, YAML or TOML: read within limits on depth and size.
+
+The C parser of YAML overruns its stack on deep documents, and a few aliases can stand for more
+values than any memory holds; both are looked for before anything is built. What comes out nests at
+most `DEEPEST` levels, so that whoever walks it may recurse.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import msgspec
+import yaml
+
+from toolshift.core.errors import UsageError
+
+DEEPEST = 100
+"""How deep a document may nest; those of real servers need some twenty levels."""
+MOST_VALUES = 5_000_000
+"""Values that a document may have, those that aliases stand for included."""
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_json(raw: bytes, where: str) -> Any:
+    """Reads JSON.
+
+    Args:
+        raw: the content.
+        where: the file, for messages.
+
+    Returns:
+        The value.
+
+    Raises:
+        UsageError: where it is none, or nests too deeply.
+    """
+    try:
+        found = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{where} is not JSON: {fault}") from None
+    except RecursionError:
+        raise UsageError(_too_deep(where)) from None
+    check_depth(found, where)
+    return found
+
+
+def read_toml(raw: bytes, where: str) -> dict[str, Any]:
+    """Reads TOML.
+
+    Args:
+        raw: the content.
+        where: the file, for messages.
+
+    Returns:
+        The tables.
+
+    Raises:
+        UsageError: where it is none, or nests too deeply.
+    """
+    try:
+        found = tomllib.loads(raw.decode())
+    except (ValueError, UnicodeDecodeError) as fault:  # ValueError: an integer of too many digits
+        raise UsageError(f"{where} is not TOML: {fault}") from None
+    except RecursionError:
+        raise UsageError(_too_deep(where)) from None
+    check_depth(found, where)
+    return found
+
+
+def read_yaml(raw: bytes, where: str) -> Any:
+    """Reads YAML, as data alone.
+
+    Args:
+        raw: the content.
+        where: the file, for messages.
+
+    Returns:
+        The value.
+
+    Raises:
+        UsageError: where it is none, nests too deeply, refers to itself, or its aliases stand for
+            more values than `MOST_VALUES`.
+    """
+    try:
+        _check_events(raw, where)
+        return yaml.load(raw, _LOADER)
+    except (yaml.YAMLError, UnicodeDecodeError) as fault:
+        said = " ".join(str(fault).split())
+        raise UsageError(f"{where} is not YAML: {said}") from None
+    except (ValueError, TypeError, OverflowError) as fault:  # such as a date of 31 February
+        raise UsageError(f"{where} is not YAML: {fault}") from None
+    except RecursionError:
+        raise UsageError(_too_deep(where)) from None
+
+
+def check_depth(value: Any, where: str) -> None:
+    """Checks that a value nests no deeper than `DEEPEST`, level by level.
+
+    Args:
+        value: as it was decoded.
+        where: the file, for messages.
+
+    Raises:
+        UsageError: where it does.
+    """
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.values()
+            elif isinstance(each, list):
+                below += each
+        if not below:
+            return
+        level = below
+    raise UsageError(_too_deep(where))
+
+
+def _too_deep(where: str) -> str:
+    return f"{where} is nested more than {DEEPEST} levels deep: no document of tools needs that"
+
+
+def _check_events(raw: bytes, where: str) -> None:
+    """Looks at a YAML document without building it: its depth, and what its aliases stand for."""
+    sizes: dict[str, int] = {}
+    open_: list[tuple[str, int]] = []  # the anchor of each collection, and the values before it
+    count = 0
+    for event in yaml.parse(raw, _LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_.append((event.anchor or "", count))
+            count += 1
+            if len(open_) > DEEPEST:
+                raise UsageError(_too_deep(where))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_.pop()
+            sizes[anchor] = count - before
+        elif isinstance(event, yaml.ScalarEvent):
+            count += 1
+            sizes[event.anchor or ""] = 1
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_):
+                raise UsageError(f"{where}: its alias *{event.anchor} refers to itself")
+            count += sizes.get(event.anchor, 0)
+        if count > MOST_VALUES:
+            raise UsageError(f"{where}: its aliases stand for more than {MOST_VALUES:,} values")
