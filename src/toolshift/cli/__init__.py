@@ -14,6 +14,7 @@ import click
 from toolshift.cli.group import toolshift
 from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError
 from toolshift.core.files import NO_ROOM
+from toolshift.core.terminal import say
 from toolshift.core.text import visible
 
 __all__ = ["main", "toolshift"]
@@ -34,10 +35,10 @@ def main() -> NoReturn:
     except (UsageError, ShiftFault) as wrong:
         if os.environ.get("TOOLSHIFT_TRACEBACK"):
             raise
-        click.echo(f"Error: {visible(str(wrong))}{_advice(wrong)}", err=True)
+        say(f"Error: {visible(str(wrong))}{_advice(wrong)}", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Stopped.", err=True)
+        say("Stopped.", err=True)
         sys.exit(130)
     except BrokenPipeError:
         os._exit(141)  # nobody reads on, so there is nothing left to flush
@@ -52,7 +53,7 @@ def main() -> NoReturn:
             )
         else:
             said = str(fault.strerror or fault)
-        click.echo(f"Error: {visible(said)}", err=True)
+        say(f"Error: {visible(said)}", err=True)
         sys.exit(2)
 
 

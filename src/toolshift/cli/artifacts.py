@@ -10,7 +10,7 @@ import msgspec
 from toolshift.cli.group import Group
 from toolshift.cli.options import as_json
 from toolshift.core.command_line import command
-from toolshift.core.terminal import print_json
+from toolshift.core.terminal import print_json, say
 from toolshift.reproduce.artifacts import bring_back, choose, present, read_artifacts, repository
 
 
@@ -28,10 +28,10 @@ def artifacts(context: click.Context, as_json: bool) -> None:
         return
     for each, there in listed:
         said = "present" if there else "absent "
-        click.echo(f"{said}  {each.bytes / 2**20:.1f} MiB  {each.commit[:7]}  {each.path}")
+        say(f"{said}  {each.bytes / 2**20:.1f} MiB  {each.commit[:7]}  {each.path}")
     absent = sum(not there for _, there in listed)
     get = command("artifacts", "get", "PATH")
-    click.echo(f"{absent} of {len(listed)} absent; `{get}` brings one back.")
+    say(f"{absent} of {len(listed)} absent; `{get}` brings one back.")
 
 
 @artifacts.command()
@@ -41,4 +41,4 @@ def get(path: str) -> None:
     root = repository(Path())
     for each in choose(read_artifacts(root), path, root):
         bring_back(each, root)
-        click.echo(f"{each.path}: here, sha256 as listed")
+        say(f"{each.path}: here, sha256 as listed")

@@ -13,7 +13,7 @@ import msgspec
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
@@ -102,17 +102,17 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
     print_table("", ("shift", "conversations"), rows[:MOST_SHOWN])
     if len(rows) > MOST_SHOWN:
-        click.echo(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
+        say(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
     word = place_word(job.source)
     for place, why in tally.faults[:MOST_SHOWN]:
-        click.echo(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
+        say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
     if tally.wrong > MOST_SHOWN:
-        click.echo(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
-    click.echo(
+        say(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
+    say(
         f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} the same bytes. "
         f"Rows that could not be read, and are left out: {tally.wrong:,}."
     )
-    click.echo(f"Written: {job.out} ({tally.written:,} rows) and {card}")
+    say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
 
 
 def _preview(job: Job) -> None:
@@ -121,6 +121,6 @@ def _preview(job: Job) -> None:
     for line, name, before, after in islice(previews(job), 10):
         shown += 1
         print_table(f"line {line}: {name}", ("before", "after"), [(before, after)], whole=0)
-        click.echo()
+        say()
     if not shown:
-        click.echo("None of the first rows was shifted: raise --alpha, or name other shifts.")
+        say("None of the first rows was shifted: raise --alpha, or name other shifts.")

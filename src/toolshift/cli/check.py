@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from toolshift.cli.options import as_json, taking
-from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.check import (
     Verdict,
     bench_of,
@@ -75,7 +75,7 @@ def _print(verdicts: list[Verdict], as_json: bool) -> None:
         rows = [[v.subject, v.rule, v.state, v.detail] for v in bad]
         print_table("", ("", "rule", "", "what"), rows)
     count = {state: sum(v.state == state for v in verdicts) for state in ("pass", "fail")}
-    click.echo(
+    say(
         f"{len(verdicts)} checks: {count['pass']} passed, {count['fail']} failed, "
         f"{len(bad) - count['fail']} not tested"
     )

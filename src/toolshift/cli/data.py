@@ -12,7 +12,7 @@ from toolshift.cli.options import PATH, as_json, options, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
-from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.train.card import Statistics, card, statistics
 from toolshift.train.data import COUNT, make_rows, shifted_of
@@ -159,7 +159,7 @@ def _say_done(options: DataOptions, found: Statistics, digest: str) -> None:
             print_table(title, [title.removesuffix("s"), "trajectories"], table)
     again = found.rows - found.distinct
     written = f"{found.turns} turns, a row each," if found.layout else f"{found.rows} rows"
-    click.echo(
+    say(
         f"{written} of {options.count} trajectories in {options.out} (sha256 {digest[:12]}...); "
         + f"{again} duplicates; " * bool(again)
         + f"{found.unsolvable} trajectories end in a refusal, "
@@ -170,7 +170,7 @@ def _say_done(options: DataOptions, found: Statistics, digest: str) -> None:
 def warn(text: str) -> None:
     """Prints a warning, if there is one."""
     if text:
-        click.echo(text, err=True)
+        say(text, err=True)
 
 
 @click.command()

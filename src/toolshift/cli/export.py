@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from toolshift.cli.options import PATH, Sectioned, as_json, scope, taking
-from toolshift.core.terminal import print_json
+from toolshift.core.terminal import print_json, say
 from toolshift.runs.suite import Selection
 from toolshift.train.export.package import KINDS, check_name, write_package
 from toolshift.train.export.scenes import Exported, export_scenes
@@ -79,8 +79,8 @@ def export(options: ExportOptions) -> None:
         print_json({"name": name, "package": package, "files": [str(file) for file in files]})
         return
     for file in files:
-        click.echo(f"Written: {file}")
-    click.echo(f"\nNext: {following}")
+        say(f"Written: {file}")
+    say(f"\nNext: {following}")
 
 
 def _about(exported: Exported) -> str:

@@ -25,7 +25,7 @@ from toolshift.cli.options import (
 from toolshift.cli.run import new_folder, run_into
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import Progress, console, print_json, print_table
+from toolshift.core.terminal import Progress, console, print_json, print_table, say
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
     Family,
@@ -181,7 +181,7 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
     try:
         run_into(path, before.plan, those, options.workers, options.out is not None, reader, check)
     except _CertainError as certain:
-        click.echo(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
+        say(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
     return RunFolder.read(path)
 
 
@@ -236,14 +236,12 @@ def _print(gate: Gate, run: Path) -> None:
                     [_row(family) for family in worse])  # fmt: skip
     for family in gate.families:
         if family.verdict != "pass":
-            click.echo(f"\n{family.label}: {family.sentence}")
+            say(f"\n{family.label}: {family.sentence}")
             if family.lost:
-                click.echo(
-                    f"  lost: {' '.join(family.examples)} ({command('trace', run, 'EPISODE')})"
-                )
+                say(f"  lost: {' '.join(family.examples)} ({command('trace', run, 'EPISODE')})")
     for note in gate.notes:
         console().print(f"\nNote: {note}", style="dim", markup=False)
-    click.echo(f"\nGate {gate.sentence}")
+    say(f"\nGate {gate.sentence}")
 
 
 def _row(family: Family) -> list[str]:

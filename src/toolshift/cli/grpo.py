@@ -11,7 +11,7 @@ from toolshift.cli.data import MixOptions, mix, warn
 from toolshift.cli.options import PATH, Sectioned, as_json, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.importing import load
-from toolshift.core.terminal import print_json
+from toolshift.core.terminal import print_json, say
 from toolshift.lm.checkpoint import training_record
 from toolshift.train.curves import CURVES, read_curves
 from toolshift.train.grpo_settings import GrpoSettings, preset
@@ -83,16 +83,16 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
         print_json({**record, "rewards": rewards, "flat_groups": flat})
         return
     if not rewards:
-        click.echo(f"{out}: no step had a reward, for every episode was void")
+        say(f"{out}: no step had a reward, for every episode was void")
         return
     first, last = (sum(some) / len(some) for some in (rewards[:5], rewards[-5:]))
-    click.echo(
+    say(
         f"{'model' if settings.full else 'adapter'} in {out}: {record['steps']} steps, "
         f"{record['wall_seconds']:.0f} s; mean reward {first:.3f} in the first "
         f"{len(rewards[:5])} steps, {last:.3f} in the last"
     )
     if all(share == 1 for share in flat):
-        click.echo(
+        say(
             "The episodes of each group earned alike in every step, so nothing was learned: start "
             "from a model that earns sometimes, pay for the way too (--reward), or play more "
             "episodes a scene (--group).",

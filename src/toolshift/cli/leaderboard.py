@@ -9,7 +9,7 @@ import click
 
 from toolshift.api import report_of
 from toolshift.cli.options import PATH, as_json, taking
-from toolshift.core.terminal import print_json, progress
+from toolshift.core.terminal import print_json, progress, say
 from toolshift.measure.comparable import comparability
 from toolshift.report.html.leaderboard import write_leaderboard
 from toolshift.runs.run_folder import RunFolder
@@ -50,10 +50,10 @@ def leaderboard(options: LeaderboardOptions) -> None:
         return
     for number, group in enumerate(found.groups, 1):
         many = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs, comparable"
-        click.echo(f"Plan {number}: {group.suite}, {many}")
+        say(f"Plan {number}: {group.suite}, {many}")
     for pair in found.apart:
-        click.echo(
+        say(
             f"Plans {pair.first + 1} and {pair.second + 1} cannot be compared: "
             f"{'; '.join(pair.reasons)}"
         )
-    click.echo(f"Page: {page}")
+    say(f"Page: {page}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-import click
-
 from toolshift.core.loopback import is_loopback
+from toolshift.core.terminal import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class Listen:
         if self.token or is_loopback(self.host):
             return self.token
         token = secrets.token_urlsafe(24)
-        click.echo(f"{what}: {token}", err=True)
+        say(f"{what}: {token}", err=True)
         return token
 
     def url(self, port: int) -> str:

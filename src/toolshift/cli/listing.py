@@ -11,7 +11,7 @@ from toolshift.agents.catalog import forms
 from toolshift.cli.options import as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.runs.suite import SUITES
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import shifts
@@ -54,7 +54,7 @@ def list_(options: ListOptions) -> None:
         columns = [name for name in (rows[0] if rows else ()) if name not in ONLY_JSON]
         print_table(f"\n{title}", columns, [[row[name] for name in columns] for row in rows])
         if title == "worlds":
-            click.echo(
+            say(
                 "Benchmarks of others that are installed are worlds too: bfcl:CATEGORY, "
                 "tau2:DOMAIN (docs/bfcl.md, docs/tau2.md)."
             )

@@ -11,7 +11,7 @@ from toolshift.adapt.lock import write_lock
 from toolshift.adapt.sources import lock_sources
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
-from toolshift.core.terminal import print_json
+from toolshift.core.terminal import print_json, say
 
 LOCK_FILE = Path("toolshift").with_suffix(".lock")  # written whole it would look like a module
 
@@ -50,6 +50,6 @@ def lock(options: LockOptions) -> None:
         )
         return
     count = len(made.tools)
-    click.echo(f"{count} tool{'s' if count != 1 else ''} of {made.origin} locked in {options.out}.")
-    click.echo(f"Hash: {made.hash}")
-    click.echo(f"Compare later: {command('verify', options.out, *options.sources)}")
+    say(f"{count} tool{'s' if count != 1 else ''} of {made.origin} locked in {options.out}.")
+    say(f"Hash: {made.hash}")
+    say(f"Compare later: {command('verify', options.out, *options.sources)}")

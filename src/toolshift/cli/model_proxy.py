@@ -18,6 +18,7 @@ from toolshift.connect.serve.guard import Guard, hosts_of
 from toolshift.connect.serve.server import bind, require, web_server
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
+from toolshift.core.terminal import say
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
 
@@ -118,12 +119,12 @@ def model_proxy(options: ModelProxyOptions) -> None:
         listener = bind(listen.host, listen.port)
         url = listen.url(listener.getsockname()[1])
         said = write_stack(stack) or "nothing is shifted"
-        click.echo(f"Serving {url}/v1 ({said}). Ctrl-C stops.")
+        say(f"Serving {url}/v1 ({said}). Ctrl-C stops.")
         try:
             web_server(proxy).run(sockets=[listener])  # type: ignore[arg-type]
         finally:
             for line in proxy.ending:
-                click.echo(f"toolshift: {line}", err=True)
+                say(f"toolshift: {line}", err=True)
 
 
 def _key() -> str:
@@ -152,4 +153,4 @@ def _try(file: Path, how: ShiftOptions) -> None:
         raise UsageError(f"{file}: holds no list of OpenAI tools")
     _, scene = prepare(listed, how)
     for tool in scene.tools:
-        click.echo(f"{' + '.join(tool.origin) or '(added)'} -> {tool.name}: {tool.description}")
+        say(f"{' + '.join(tool.origin) or '(added)'} -> {tool.name}: {tool.description}")

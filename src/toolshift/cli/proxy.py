@@ -28,7 +28,7 @@ from toolshift.connect.mcp.web import IDLE, application
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Tool
 from toolshift.interop.mcp_client import Target, list_tools
@@ -237,11 +237,11 @@ async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> 
 def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
 
     written = _trace(options.trace, target)
-    click.echo(f"Serving on http://127.0.0.1:{options.http}/mcp", err=True)
+    say(f"Serving on http://127.0.0.1:{options.http}/mcp", err=True)
     settings = uvicorn.Config(
         application(target, how, written, idle=options.idle),
         host="127.0.0.1",
-        port=options.http,
+        port=options.http or 0,
         log_level="warning",
         timeout_graceful_shutdown=2,
     )
@@ -304,21 +304,21 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
 
 def _print_trial(trial: Trial | None) -> None:
     if trial is None:
-        click.echo(
+        say(
             "\nNo real result: no tool that is marked readOnlyHint answered. Name a call with "
             "--try 'TOOL {...}'; it is really made, twice."
         )
         return
-    click.echo(f"\nA real call:  {trial.tool} {_text(trial.arguments)}")
-    click.echo(_quoted(trial.before))
+    say(f"\nA real call:  {trial.tool} {_text(trial.arguments)}")
+    say(_quoted(trial.before))
     if trial.after is None:
-        click.echo("No tool that is shown stands for it alone.")
+        say("No tool that is shown stands for it alone.")
         return
-    click.echo(f"is shown as:  {trial.shown_as} {_text(trial.shown_arguments)}")
+    say(f"is shown as:  {trial.shown_as} {_text(trial.shown_arguments)}")
     same = _quoted(trial.after) == _quoted(trial.before)
-    click.echo("  (the same result)" if same else _quoted(trial.after))
+    say("  (the same result)" if same else _quoted(trial.after))
     by = ", ".join(trial.by)
-    click.echo(f"Changed by: {by}" if by else "No shift changed this call or its result.")
+    say(f"Changed by: {by}" if by else "No shift changed this call or its result.")
 
 
 def _text(data: Any) -> str:
@@ -351,11 +351,11 @@ def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool)
     rows += [(name, "(hidden)", "") for name in live.toolbox.sources if name not in seen]
     print_table("", ("tool", "shown as", "what has changed"), rows)
     for name, what in _in_use(live.scene).items():
-        click.echo(f"{name}: {what}")
+        say(f"{name}: {what}")
     for name, why in left.items():
-        click.echo(f"{name} is not applicable: {why}")
+        say(f"{name} is not applicable: {why}")
     if live.moves:
-        click.echo("The tools change further while they are used.")
+        say("The tools change further while they are used.")
     return {}
 
 

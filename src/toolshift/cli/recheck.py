@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from toolshift.cli.options import PATH, as_json, taking
-from toolshift.core.terminal import print_json, progress
+from toolshift.core.terminal import print_json, progress, say
 from toolshift.measure.recheck import Difference, Recheck
 from toolshift.measure.recheck import recheck as play_again
 from toolshift.report.html.figures import shown
@@ -61,12 +61,12 @@ def _plain(found: Recheck) -> dict[str, object]:
 
 def _print(found: Recheck, made: str) -> None:
     for why, number in found.left_out.items():
-        click.echo(f"{number} of {found.episodes} episodes are left out: {why}.")
+        say(f"{number} of {found.episodes} episodes are left out: {why}.")
     if found.holds:
-        click.echo(f"{found.played} episodes played again (seed {found.seed}): all verdicts hold.")
+        say(f"{found.played} episodes played again (seed {found.seed}): all verdicts hold.")
         return
     verdicts = sum(each.what == "verdict" for each in found.differ)
-    click.echo(
+    say(
         f"{found.played} episodes played again (seed {found.seed}): {len(found.differ)} differ, "
         f"{verdicts} of them in the verdict. The run was made with ToolShift {made}, and this is "
         f"{version('toolshift')}."
@@ -74,14 +74,14 @@ def _print(found: Recheck, made: str) -> None:
     for each in found.differ[:MOST_SHOWN]:
         _print_difference(each)
     if len(found.differ) > MOST_SHOWN:
-        click.echo(f"  and {len(found.differ) - MOST_SHOWN} more (--json has all)")
+        say(f"  and {len(found.differ) - MOST_SHOWN} more (--json has all)")
 
 
 def _print_difference(each: Difference) -> None:
     said = f"{verdict(each.before)} -> {verdict(each.after)}"
-    click.echo(f"  {each.episode}: {said if each.what == 'verdict' else 'the verdict holds'}")
+    say(f"  {each.episode}: {said if each.what == 'verdict' else 'the verdict holds'}")
     if each.step is None:
-        click.echo("    the trace is the same: the verdict was altered, or the rules have changed")
+        say("    the trace is the same: the verdict was altered, or the rules have changed")
     else:
-        click.echo(f"    step {each.step}, stored: {shown(each.stored)}")
-        click.echo(f"    step {each.step}, again:  {shown(each.again)}")
+        say(f"    step {each.step}, stored: {shown(each.stored)}")
+        say(f"    step {each.step}, again:  {shown(each.again)}")

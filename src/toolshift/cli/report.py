@@ -14,7 +14,7 @@ from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
-from toolshift.core.terminal import console, print_json, progress, save_svg
+from toolshift.core.terminal import console, print_json, progress, save_svg, say
 from toolshift.measure.report import Report
 from toolshift.report.html import write_page
 from toolshift.report.markdown import as_markdown
@@ -132,7 +132,7 @@ def report(wanted: ReportOptions) -> None:
         _write(wanted.markdown, as_markdown(reports).encode())
     for folder, report in zip(folders, reports, strict=True):
         for file in _export(folder, report, wanted):
-            click.echo(f"Written: {file}", err=True)
+            say(f"Written: {file}", err=True)
     if wanted.html is not None or not (wanted.no_html or wanted.as_json):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
 
@@ -181,7 +181,7 @@ def _write_page(
     with progress("page") as watch:
         write_page(folders, out, reports, watch)
     if not wanted.as_json:
-        click.echo(f"\nPage: {out}")
+        say(f"\nPage: {out}")
 
 
 def _write(path: Path, content: bytes) -> None:

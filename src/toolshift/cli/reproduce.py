@@ -12,7 +12,7 @@ from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
 from toolshift.reproduce.experiments import STUDIES, find_scale, find_study
 from toolshift.reproduce.findings import Findings, find
@@ -113,7 +113,7 @@ def reproduce(options: ReproduceOptions) -> None:
     if options.as_json:
         print_json(found)
     else:
-        click.echo(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
+        say(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
 
 
 def _check(options: ReproduceOptions) -> None:
@@ -281,4 +281,4 @@ def _list(as_json: bool) -> None:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    say(text, err=True)

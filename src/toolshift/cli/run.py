@@ -36,7 +36,7 @@ from toolshift.cli.options import (
 )
 from toolshift.core.command_line import command
 from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.core.terminal import Progress, console, print_json, progress
+from toolshift.core.terminal import Progress, console, print_json, progress, say
 from toolshift.core.text import visible
 from toolshift.report.terminal import print_report
 from toolshift.runs.ahead import Ahead
@@ -139,7 +139,7 @@ def run(options: RunOptions) -> None:
         print_json(report)
     else:
         print_report(report, console(), options.only_distinguishable, run=path)
-        click.echo(f"\nRun folder: {path}")
+        say(f"\nRun folder: {path}")
     if code := _say_faults(report, path):
         sys.exit(code)
 
@@ -160,7 +160,7 @@ def _planning(
                     planning(chosen, those, path, workers, lambda cells: watch(cells, 0), judge)
                 )
         except KeyboardInterrupt:
-            click.echo(
+            say(
                 f"Stopped while planning. Run the same command with "
                 f"{shlex.join(['--out', str(path)])} to go on.",
                 err=True,
@@ -233,7 +233,7 @@ def _say_stopped(path: Path, spent: bool, why: str) -> None:
         if kept:
             save_report(folder, report_of(folder))
     reason = f"Stopped: {why}" if spent else "Stopped."
-    click.echo(
+    say(
         f"{reason} {kept} finished episodes are kept in {path}. Run the same command with "
         f"{shlex.join(['--out', str(path)])} to go on.",
         err=True,
@@ -248,7 +248,7 @@ def _say_faults(report: Evaluation, path: Path) -> int:
     """
     for each in report.broken:
         name = each.shift.partition("+")[0].partition(":")[0]
-        click.echo(
+        say(
             visible(
                 f"Error: {each.shift} is broken: {each.said}. The rest was run; "
                 f"`{command('check', name)}` says more."
@@ -262,7 +262,7 @@ def _say_faults(report: Evaluation, path: Path) -> int:
         and each.everything.episodes == each.everything.void
     ]
     if unreached:
-        click.echo(
+        say(
             f"Nothing was measured of {', '.join(unreached)}: every episode ended in an "
             f"infrastructure error. `{command('trace', path)}` has their texts.",
             err=True,
@@ -278,4 +278,4 @@ def _estimate(plan: Plan, options: RunOptions) -> None:
         print_json(found)
         return
     for each in found:
-        click.echo(each.text)
+        say(each.text)

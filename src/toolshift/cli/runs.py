@@ -12,7 +12,7 @@ from toolshift.agents.judge import Judge
 from toolshift.api import report_of, save_report, version_of
 from toolshift.cli.options import PATH, as_json, judging, taking
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import console, print_json, print_table
+from toolshift.core.terminal import console, print_json, print_table, say
 from toolshift.measure.compare import Comparison, Contrast, regrade_run
 from toolshift.measure.compare import compare as compare_runs
 from toolshift.measure.diagnosis import percent, points
@@ -50,7 +50,7 @@ def compare(options: CompareOptions) -> None:
         print_json({"comparison": found})
     else:
         for note in found.notes:
-            click.echo(f"Note: {note}", err=True)
+            say(f"Note: {note}", err=True)
         _print_comparison(found)
 
 
@@ -91,12 +91,12 @@ def regrade(options: RegradeOptions) -> None:
         print_json({"episodes": len(records), "changed": changed})
         return
     passes = sum(each.before.passed != each.after.passed for each in changed)
-    click.echo(
+    say(
         f"{len(records)} episodes graded again: {len(changed)} verdicts changed, "
         f"{passes} of them between pass and failure" + ("; written." if write and changed else ".")
     )
     for each in changed[:20]:
-        click.echo(f"  {each.episode}: {verdict(each.before)} -> {verdict(each.after)}")
+        say(f"  {each.episode}: {verdict(each.before)} -> {verdict(each.after)}")
 
 
 def _print_comparison(found: Comparison) -> None:

@@ -13,7 +13,7 @@ from toolshift.cli.options import PATH, ModelOptions, as_json, entities, model, 
 from toolshift.cli.trace import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
-from toolshift.core.terminal import console, print_json, progress
+from toolshift.core.terminal import console, print_json, progress, say
 from toolshift.report.scene import as_data, side_by_side
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.minimise import Smallest, as_test, find_smallest
@@ -108,10 +108,10 @@ def minimise(options: MinimiseOptions) -> None:
 
 
 def _print(before: Cell, found: Smallest, path: Path) -> None:
-    click.echo(f"before: {before.lineage}  {before.stack or 'clean'}")
+    say(f"before: {before.lineage}  {before.stack or 'clean'}")
     stack = found.cell.stack or "clean: no shift is needed"
-    click.echo(f"after:  {found.cell.lineage}  {stack}")
+    say(f"after:  {found.cell.lineage}  {stack}")
     if found.tools:
-        click.echo(f"tools:  {', '.join(found.tools)}")
-    click.echo(f"cause:  {found.cause.replace('_', ' ')} ({found.tried} episodes tried)")
-    click.echo(f"Written to {path}; run it with: {shlex.join(['pytest', str(path)])}")
+        say(f"tools:  {', '.join(found.tools)}")
+    say(f"cause:  {found.cause.replace('_', ' ')} ({found.tried} episodes tried)")
+    say(f"Written to {path}; run it with: {shlex.join(['pytest', str(path)])}")

@@ -18,6 +18,7 @@ from toolshift.connect.serve.session import AgentSession, SessionStore
 from toolshift.connect.serve.site import Site
 from toolshift.connect.serve.stdio import serve_stdio
 from toolshift.core.errors import UsageError
+from toolshift.core.terminal import say
 from toolshift.core.tool import JSON
 from toolshift.runs.suite import read_task
 
@@ -101,7 +102,7 @@ def serve(options: ServeOptions) -> None:
     listener = bind(listen.host, listen.port)
     site = Site(SessionStore(options.idle), protocol=protocol, hosts=hosts, token=token)
     url = listen.url(listener.getsockname()[1])
-    click.echo(f"Serving on {url}: POST /episodes opens one. Ctrl-C stops.")
+    say(f"Serving on {url}: POST /episodes opens one. Ctrl-C stops.")
     with suppress(KeyboardInterrupt):  # that is how it is stopped
         web_server(site).run(sockets=[listener])
 
@@ -124,7 +125,7 @@ def _serve_one(single: Single, protocol: bool) -> None:
     found = trace_of(episode)
     verdict = found["grade"]
     said = "passed" if verdict.passed else f"failed ({verdict.cause.replace('_', ' ')})"
-    click.echo(f"{cell.lineage} {cell.stack or 'clean'}: {said}", err=True)
+    say(f"{cell.lineage} {cell.stack or 'clean'}: {said}", err=True)
     if single.trace is not None:
         try:
             single.trace.write_bytes(JSON.encode(found) + b"\n")

@@ -14,7 +14,7 @@ from toolshift.cli.group import Group
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import find_shift
 from toolshift.shifts.release.describe import counts_of, rows_of
@@ -112,7 +112,7 @@ def from_diff(options: FromDiffOptions) -> None:
     if not options.dry_run:
         _write(out, file.encode())
         if not options.as_json:
-            click.echo(f"Written to {out}: give it as {shlex.join(['--shift', str(out)])}")
+            say(f"Written to {out}: give it as {shlex.join(['--shift', str(out)])}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ def show(options: ShowOptions) -> None:
 
 def _read(side: str) -> Side:
     if side.startswith(("mcp:", "http")):
-        click.echo(f"Asking {side.partition('?')[0].split(' ')[0]} for its tools ...", err=True)
+        say(f"Asking {side.partition('?')[0].split(' ')[0]} for its tools ...", err=True)
     return read_side(side)
 
 
@@ -179,8 +179,8 @@ def _ask(before: Side, after: Side, given: Answers, settled: Settled) -> Settled
         question = settled.questions[0]
         what = {"renamed": "tool", "params": "parameter", "values": "value", "fields": "result"}
         of = f" of {'.'.join(question.path[1:-1])}" if len(question.path) > 2 else ""
-        click.echo(f"\nThe {what[question.path[0]]} {question.path[-1]}{of} is gone.")
-        click.echo(f"There is {', '.join(question.choices[:20])}.")
+        say(f"\nThe {what[question.path[0]]} {question.path[-1]}{of} is gone.")
+        say(f"There is {', '.join(question.choices[:20])}.")
         said = click.prompt("What has it become? (- for nothing)", default=question.guess)
         while said not in (*question.choices, "-"):
             said = click.prompt("One of those, or - for nothing", default=question.guess)
@@ -240,11 +240,11 @@ def _print(file: ShiftFile, settled: Settled, as_json: bool) -> None:
         f"{shift.name}: {file.old.origin} becomes {file.new.origin}", columns, table, whole=3
     )
     if len(changed) > MAX_ROWS:
-        click.echo(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
+        say(f"... and {len(changed) - MAX_ROWS} more; --json has them all.")
     said = ", ".join(f"{number} {what}" for what, number in counts_of(rows).items())
-    click.echo(f"{said}. Tier {shift.tier}, dimension {shift.dimension}.")
+    say(f"{said}. Tier {shift.tier}, dimension {shift.dimension}.")
     for question in settled.questions:
-        click.echo(f"Open: {'.'.join(question.path)}: {question.note}")
+        say(f"Open: {'.'.join(question.path)}: {question.note}")
 
 
 def _side(side: Side) -> dict[str, Any]:

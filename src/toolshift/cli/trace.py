@@ -11,7 +11,7 @@ from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import NotApplicable
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
 from toolshift.report.scene import transcript
@@ -48,19 +48,19 @@ def trace(options: TraceOptions) -> None:
         print_json({"cell": cell, "record": record, "guilty_step": _guilty(record, cell)})
         return
     scene = build(cell)
-    click.echo(f"{record.agent} in {cell.lineage}  {cell.stack or 'clean'}  trial {cell.trial}")
-    click.echo(visible(f"< system: {scene.system}\n< user: {scene.asks[0].text}"))
+    say(f"{record.agent} in {cell.lineage}  {cell.stack or 'clean'}  trial {cell.trial}")
+    say(visible(f"< system: {scene.system}\n< user: {scene.asks[0].text}"))
     guilty = guilty_step(scene, record.steps, record.grade.cause)
     for number, step in enumerate(record.steps):
         if number == guilty:
-            click.echo(f"* Here it goes wrong: {cause_in_words(record.grade.cause)}")
-        click.echo(visible("\n".join(transcript([step]))))
-    click.echo(f"= {verdict(record.grade)}")
+            say(f"* Here it goes wrong: {cause_in_words(record.grade.cause)}")
+        say(visible("\n".join(transcript([step]))))
+    say(f"= {verdict(record.grade)}")
     if not scene.solvable:
-        click.echo(f"Expected: refuse: {scene.outcome.refusal}")
+        say(f"Expected: refuse: {scene.outcome.refusal}")
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
-        click.echo(f"Expected: {wanted}")
+        say(f"Expected: {wanted}")
 
 
 def _guilty(record: Record, cell: Cell) -> int | None:
@@ -104,8 +104,8 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
     columns = ("episode", "outcome", "cause", "agent", "shifts", "scene")
     print_table(f"{len(found)} episodes, failures first", columns, rows)
     if len(found) > len(rows):
-        click.echo(f"{len(found) - len(rows)} more: --json lists them all.")
-    click.echo(f"One of them: {command('trace', folder.path, 'EPISODE')}")
+        say(f"{len(found) - len(rows)} more: --json lists them all.")
+    say(f"One of them: {command('trace', folder.path, 'EPISODE')}")
 
 
 def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:

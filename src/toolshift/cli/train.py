@@ -19,7 +19,7 @@ from toolshift.cli.options import PATH, Option, Sectioned, as_json, options, tak
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
-from toolshift.core.terminal import print_json, progress
+from toolshift.core.terminal import print_json, progress, say
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe, check_recipe
 from toolshift.data.files import digest_of as file_hash
@@ -231,7 +231,7 @@ def _train(
     mix: Mix | None,
 ) -> None:
     if options.show_mask:
-        click.echo(_masked(_telling(rows), settings))
+        say(_masked(_telling(rows), settings))
         return
     warn_of_evidence(settings)
     settings, evaluate = _evaluation(rows, settings, options.eval_every, mix)
@@ -297,7 +297,7 @@ def _say_done(out: Path, settings: Settings, as_json: bool) -> None:
         return
     what = "model" if settings.full else "adapter"
     size = sum(file.stat().st_size for file in out.glob("*.safetensors"))
-    click.echo(
+    say(
         f"{what} in {out} ({size / 1e6:.1f} MB): {record['steps']} steps, {record['tokens']:,} "
         f"tokens, {record['wall_seconds']:.0f} s, mean loss of the last 10 steps "
         f"{record['last_loss']:.3f}"

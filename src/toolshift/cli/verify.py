@@ -42,7 +42,7 @@ from toolshift.cli.options import (
 from toolshift.cli.run import new_folder, run_into
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.runs.plan import make_plan
@@ -225,16 +225,16 @@ def _costs(lock: Lock, now: Side, report: DriftReport, options: VerifyOptions) -
         folder_of_run = RunFolder.read(path)
         names = [each.name for each in those]
         found = costs_of(folder_of_run.plan, folder_of_run.records(), names, report.changes)
-    click.echo(f"Run folder: {path}", err=True)
+    say(f"Run folder: {path}", err=True)
     return found
 
 
 def _print_cost(cost: Cost, sentence: str) -> None:
-    click.echo(f"\n{visible(sentence)}")
+    say(f"\n{visible(sentence)}")
     for reason, tasks in cost.left_out.items():
-        click.echo(visible(f"Left out: {tasks} task{'s' if tasks > 1 else ''}: {reason}"))
+        say(visible(f"Left out: {tasks} task{'s' if tasks > 1 else ''}: {reason}"))
     if cost.void:
-        click.echo(f"Left out: {cost.void} void episodes.")
+        say(f"Left out: {cost.void} void episodes.")
 
 
 # -- what is printed -------------------------------------------------------------------------------
@@ -242,11 +242,11 @@ def _print_cost(cost: Cost, sentence: str) -> None:
 
 def _print(report: DriftReport) -> None:
     if not report.events:
-        click.echo(f"No drift: {report.source} is as {report.lock or 'it'} was locked.")
+        say(f"No drift: {report.source} is as {report.lock or 'it'} was locked.")
         return
     for event in report.events:
         if event.kind == INSTRUCTIONS:
-            click.echo(visible(f"Warning: {event.sentence}"))
+            say(visible(f"Warning: {event.sentence}"))
     rows = [
         (
             event.severity,
@@ -263,7 +263,7 @@ def _print(report: DriftReport) -> None:
         title, ("severity", "dimension", "what", "calls that break"), rows[:MAX_ROWS], whole=2
     )
     if len(rows) > MAX_ROWS:
-        click.echo(f"... and {len(rows) - MAX_ROWS} more; --json has them all.")
+        say(f"... and {len(rows) - MAX_ROWS} more; --json has them all.")
     _print_broken(report)
 
 
@@ -280,13 +280,11 @@ def _print_broken(report: DriftReport) -> None:
     recorded = [each for each in report.broken.values() if each.recorded]
     tried = [each for each in report.broken.values() if not each.recorded]
     if report.calls is not None:
-        click.echo(f"\n{sum(report.breaks.values())} of {report.calls} recorded calls break.")
+        say(f"\n{sum(report.breaks.values())} of {report.calls} recorded calls break.")
     for each in (*recorded, *([] if report.calls is not None else tried))[:MAX_ROWS]:
-        click.echo(visible(f"  {_call(each)}: {each.why}"))
+        say(visible(f"  {_call(each)}: {each.why}"))
     if report.calls is None and tried:
-        click.echo(
-            "These calls were made from the old schemas; --calls TRACE looks at your agent's."
-        )
+        say("These calls were made from the old schemas; --calls TRACE looks at your agent's.")
 
 
 def _call(broken: BrokenCall) -> str:

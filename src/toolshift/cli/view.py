@@ -10,7 +10,7 @@ import click
 
 from toolshift.cli.options import PATH, taking
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import progress
+from toolshift.core.terminal import progress, say
 from toolshift.report.html.serve import Server
 from toolshift.runs.run_folder import RunFolder
 
@@ -40,9 +40,9 @@ def view(options: ViewOptions) -> None:
         with progress("making the page"):
             server.page()
         try:
-            click.echo(f"{', '.join(map(str, options.runs))}: {server.url}  (Ctrl-C stops)")
+            say(f"{', '.join(map(str, options.runs))}: {server.url}  (Ctrl-C stops)")
             if not options.no_browser:
                 webbrowser.open(server.url)
             server.serve_forever()
         except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
+            say("Stopped.", err=True)

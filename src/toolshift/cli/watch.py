@@ -21,7 +21,8 @@ from toolshift.adapt.webhook import Webhook
 from toolshift.cli.options import PATH, as_json, header_of, taking, with_variables
 from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
-from toolshift.core.text import visible
+from toolshift.core.terminal import say
+from toolshift.core.text import escaped, visible
 from toolshift.core.tool import JSON
 from toolshift.data.conversation import RowFault
 
@@ -195,9 +196,9 @@ def _alarms(
 
 def _print(alarm: Alarm, as_json: bool) -> None:
     if as_json:
-        click.echo(JSON.encode(alarm).decode())
+        say(escaped(JSON.encode(alarm).decode()))
     else:
-        click.echo(visible(f"event {alarm.at}  {alarm.kind}  {alarm.dimension}  {alarm.sentence}"))
+        say(visible(f"event {alarm.at}  {alarm.kind}  {alarm.dimension}  {alarm.sentence}"))
 
 
 def _say_end(watcher: Watcher, found: int, wrong: int) -> None:
@@ -205,11 +206,11 @@ def _say_end(watcher: Watcher, found: int, wrong: int) -> None:
         f"{watcher.events} events, {watcher.calls} calls of {watcher.tools} tools, "
         f"{watcher.endings} endings: {found} alarm{'s' if found != 1 else ''}."
     )
-    click.echo(said, err=True)
+    say(said, err=True)
     learning = watcher.tools - watcher.watching
     if learning:
-        click.echo(f"Of {learning} tools there were too few calls to learn from.", err=True)
+        say(f"Of {learning} tools there were too few calls to learn from.", err=True)
     if watcher.unwatched:
-        click.echo(f"{watcher.unwatched} calls of further tools were not watched.", err=True)
+        say(f"{watcher.unwatched} calls of further tools were not watched.", err=True)
     if wrong:
-        click.echo(f"{wrong} lines could not be read.", err=True)
+        say(f"{wrong} lines could not be read.", err=True)

@@ -17,7 +17,7 @@ from toolshift.cli.group import Group
 from toolshift.cli.options import PATH, ModelOptions, as_json, model, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import print_json, print_table, progress
+from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.own_checking import check_tasks, let_play
 from toolshift.worlds.own import load
 from toolshift.worlds.own.file import SYSTEM, WorldFile
@@ -57,14 +57,14 @@ def world_check(options: CheckOptions) -> None:
         return
     print_table("", ("task", "", "shifts", ""), [[t.id, t.state, t.shifts, t.said] for t in found])
     if world.shared:
-        click.echo(f"\nNote: {world.shared}.")
+        say(f"\nNote: {world.shared}.")
     if not world.writes and world.file.writes is None:
-        click.echo(
+        say(
             "\nNote: no tool is known to change anything, so no write is judged surplus. Name "
             "those that do under `writes:`."
         )
     broken = sum(task.state == "fail" for task in found)
-    click.echo(f"\n{world.name}: {len(found)} tasks, {len(world.tools)} tools, {broken} broken")
+    say(f"\n{world.name}: {len(found)} tasks, {len(world.tools)} tools, {broken} broken")
     if broken:
         raise SystemExit(1)
 
@@ -98,10 +98,10 @@ def world_record(options: RecordOptions) -> None:
             let_play(world, options.agents, options.model.given(), watch)
         finally:
             kept = world.recording.save(out, world.head)
-    click.echo(f"{kept} answers of {len(world.tools)} tools are in {out}. To replay them:")
+    say(f"{kept} answers of {len(world.tools)} tools are in {out}. To replay them:")
     recording = os.path.relpath(out, path.parent)
     plain = re.fullmatch(r"[\w./-]+", recording)
-    click.echo(f"  tools: {{recording: {recording if plain else json.dumps(recording)}}}")
+    say(f"  tools: {{recording: {recording if plain else json.dumps(recording)}}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +168,8 @@ def world_init(options: InitOptions) -> None:
         out.write_text(_skeleton(source, listed))
     except OSError as fault:
         raise UsageError(f"{out}: cannot write ({fault.strerror})") from None
-    click.echo(f"{len(listed)} tools are listed in {out}. Fill in the tasks, then:")
-    click.echo(f"  {command('world', 'check', out)}")
+    say(f"{len(listed)} tools are listed in {out}. Fill in the tasks, then:")
+    say(f"  {command('world', 'check', out)}")
 
 
 def _skeleton(source: Mapping[str, str], listed: list[dict[str, Any]]) -> str:

@@ -142,6 +142,6 @@ def _check_events(raw: bytes, where: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in open_):
                 raise UsageError(f"{where}: its alias *{event.anchor} refers to itself")
-            count += sizes.get(event.anchor, 0)
+            count += sizes.get(event.anchor or "", 0)
         if count > MOST_VALUES:
             raise UsageError(f"{where}: its aliases stand for more than {MOST_VALUES:,} values")

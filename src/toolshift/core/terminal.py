@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from toolshift.core.errors import UsageError
-from toolshift.core.text import is_count, visible
+from toolshift.core.text import escaped, is_count, visible
 from toolshift.core.tool import JSON
 
 PATIENCE = 2.0
@@ -53,9 +53,19 @@ def save_svg(console: Console, file: Path) -> None:
         raise UsageError(f"{file}: cannot write there ({error.strerror})") from error
 
 
+def say(text: str = "", err: bool = False) -> None:
+    """Prints a line; what text of others hides in it is named.
+
+    Args:
+        text: what is said.
+        err: on standard error.
+    """
+    click.echo(visible(text), err=err)
+
+
 def print_json(value: object) -> None:
-    """Prints a value as JSON."""
-    click.echo(msgspec.json.format(JSON.encode(value), indent=2).decode())
+    """Prints a value as JSON; what is hidden in its texts is written as JSON escapes."""
+    click.echo(escaped(msgspec.json.format(JSON.encode(value), indent=2).decode()))
 
 
 def marked(text: str) -> str:

@@ -30,6 +30,16 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"[{_named(found[0])}]", text)
 
 
+def escaped(json: str) -> str:
+    """JSON in which every hidden character of a text is an escape: the same data, fit to show."""
+    return _HIDDEN.sub(lambda found: _as_escape(found[0]), json)
+
+
+def _as_escape(character: str) -> str:
+    code = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{code[at]:02x}{code[at + 1]:02x}" for at in range(0, len(code), 2))
+
+
 def one_line(text: str) -> str:
     """The text on one line, every hidden character named, runs of white space as one space."""
     return " ".join(visible(text).split())

@@ -18,6 +18,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.importing import load
+from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows
@@ -92,7 +93,7 @@ def main(folder: Path) -> int:
     try:
         msgspec.json.decode((folder / FILE).read_bytes(), type=Job).train(folder / "model")
     except (UsageError, OSError, msgspec.MsgspecError) as fault:
-        print(f"Error: {fault}", file=sys.stderr)
+        print(visible(f"Error: {fault}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

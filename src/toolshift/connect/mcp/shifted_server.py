@@ -29,6 +29,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
+from toolshift.core.text import visible
 from toolshift.core.tool import Result
 from toolshift.interop.mcp_client import Upstream
 from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, refused
@@ -143,18 +144,19 @@ class ShiftedTools:
                 else:
                     self._renew(live, from_mcp(listed))
             except UsageError as fault:
-                print(f"toolshift: {fault}", file=sys.stderr)
+                print(visible(f"toolshift: {fault}"), file=sys.stderr)
                 raise MCPError(INTERNAL, f"toolshift: {fault}") from None
             except Exception as fault:
                 text = f"toolshift could not shift these tools: {type(fault).__name__}: {fault}"
-                print(text, file=sys.stderr)
+                print(visible(text), file=sys.stderr)
                 raise MCPError(INTERNAL, text) from fault
         return live
 
     def _build(self, listed: list[dict[str, Any]]) -> Live:
         made, left = shift_tools(listed, self.how)
         for name, why in left.items():
-            print(f"toolshift: {name} is not applicable and left out: {why}", file=sys.stderr)
+            said = f"toolshift: {name} is not applicable and left out: {why}"
+            print(visible(said), file=sys.stderr)
         self._altered = altered(made.scene, made.toolbox)
         return Live(made.scene, made.toolbox, self._carry)
 
@@ -263,7 +265,7 @@ class ShiftedTools:
                 raise
             except Exception as fault:
                 # A layer that meets data it was not made for must not take the session with it.
-                print(f"toolshift: a layer failed on a call: {fault}", file=sys.stderr)
+                print(visible(f"toolshift: a layer failed on a call: {fault}"), file=sys.stderr)
                 cause = fault.__cause__ if isinstance(fault, LayerFault) else fault
                 result = refused(f"toolshift could not shift this call ({type(cause).__name__})")
                 return Spoken(result, (), False)

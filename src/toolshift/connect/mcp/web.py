@@ -33,6 +33,7 @@ from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK
+from toolshift.core.text import visible
 from toolshift.interop.mcp_client import Target, Upstream
 
 SESSION = "mcp-session-id"
@@ -134,7 +135,7 @@ class Front:
         except Exception as fault:
             if not begun.told:
                 raise UsageError(_reason(fault)) from None
-            print(f"toolshift: a session ended: {_reason(fault)}", file=sys.stderr)
+            print(visible(f"toolshift: a session ended: {_reason(fault)}"), file=sys.stderr)
         finally:
             await self._close(name, transport)
 
@@ -176,7 +177,7 @@ class Front:
         except Exception as fault:
             if not begun.told:
                 raise UsageError(_reason(fault)) from None
-            print(f"toolshift: the server was lost: {_reason(fault)}", file=sys.stderr)
+            print(visible(f"toolshift: the server was lost: {_reason(fault)}"), file=sys.stderr)
         finally:
             self._shared = None
             if wire is not None:
