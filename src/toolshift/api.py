@@ -24,6 +24,7 @@ from toolshift.agents.kind import AgentLike
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
+from toolshift.episode.contract import Hiding
 from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
@@ -261,6 +262,7 @@ def run_plan(
     if out is not None:
         store = RunFolder.start(out, manifest(plan, about), plan)
         _take_up_spending(those, store)
+        _hide(those, out)
     if ahead is not None:
         ahead.hand_over(plan, store)
     order = [episode_id(each.name, cell) for each in those for cell in plan.cells]
@@ -295,6 +297,13 @@ def _with_judge(those: list[Contestant], judge: Judge | None, out: Path | None) 
     if judge is not None and out is not None:
         judge.remember(out / VERDICTS)
     return [replace(each, judge=judge or each.judge) for each in those]
+
+
+def _hide(those: list[Contestant], out: Path) -> None:
+    """No agent that can be kept from it looks into the folder of the run."""
+    for each in those:
+        if isinstance(each.agent, Hiding):
+            each.agent.hide(out)
 
 
 def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:

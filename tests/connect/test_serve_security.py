@@ -165,7 +165,9 @@ def test_beyond_loopback_a_token_is_made_and_asked_for() -> None:
         assert process.stderr
         ready, _, _ = select.select([process.stderr], [], [], 10)
         token = process.stderr.readline().split(": ")[1].strip()
+        control = process.stderr.readline().split(": ")[1].strip()
         assert ready
+        assert control != token
         assert len(token) >= 30
         for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": token}):
             with web(address, **headers) as client:
@@ -174,6 +176,10 @@ def test_beyond_loopback_a_token_is_made_and_asked_for() -> None:
                 assert answer.headers["www-authenticate"] == "Bearer"
                 assert client.post("/e/x/mcp", headers=TODAY).status_code == 401
         with web(address, authorization=f"Bearer {token}") as client:
+            answer = client.post("/episodes", json={"task": "poi/visit"})
+            assert answer.status_code == 401
+            assert "control token" in answer.text
+        with web(address, authorization=f"Bearer {control}") as client:
             opened = client.post("/episodes", json={"task": "poi/visit"}).json()
             client.post(opened["control_url"] + "/finish", json={"reason": "not_found"})
             trace = client.get(opened["control_url"] + "/trace").text
@@ -181,6 +187,7 @@ def test_beyond_loopback_a_token_is_made_and_asked_for() -> None:
         out, err = process.communicate(timeout=15)
         for text in (trace, out, err):
             assert token not in text
+            assert control not in text
             assert opened["episode"] not in text
             assert "Traceback" not in text
         assert process.returncode == 0
@@ -370,3 +377,25 @@ def test_an_episode_that_asks_for_too_much_is_refused(asked: dict[str, Any], sai
     assert answer.status_code == 400, answer.text
     assert said in answer.json()["error"]["message"]
     assert len(answer.content) < 1000
+
+
+def test_an_agent_that_has_its_address_alone_sees_no_grade_and_no_twin() -> None:
+    with running(control_token="tok-0123456789") as url:
+        owner = {"authorization": "Bearer tok-0123456789"}
+        with web(url) as agent, web(url, **owner) as opener:
+            asked = {"task": "poi/visit/3", "shifts": "identity_erasure:2"}
+            opened = opener.post("/episodes", json=asked).json()
+            base = opened["mcp_url"].removesuffix("/mcp")
+            assert agent.get(base).status_code == 200
+            assert agent.post(f"{base}/finish", json={"reason": "not_found"}).status_code == 200
+            for wrong in ({}, {"authorization": "Bearer x"}, {"authorization": "tok-0123456789"}):
+                told = [
+                    agent.post("/episodes", json=asked, headers=wrong),
+                    agent.get(f"{base}/grade", headers=wrong),
+                    agent.get(f"{base}/trace", headers=wrong),
+                    agent.delete(base, headers=wrong),
+                ]
+                assert [answer.status_code for answer in told] == [401] * 4
+            assert opener.get(f"{base}/grade").status_code == 200
+            assert opener.get(f"{base}/trace").json()["end"] == "refused"
+            assert opener.delete(base).status_code == 204

@@ -146,6 +146,7 @@ def contestants(
     concurrency: int | None = None,
     *,
     agent_timeout: float | None = None,
+    isolate: bool = False,
     **options: Any,
 ) -> list[Contestant]:
     """Makes agents ready for a study: specs are made, functions are wrapped.
@@ -155,6 +156,7 @@ def contestants(
         concurrency: episodes of each at once; the agent's own number where None.
         agent_timeout: seconds that an agent of the caller's own has for one turn, in a process of
             its own; without it, it runs in this process for as long as it likes.
+        isolate: start programs (`command:`) in namespaces of their own.
         options: as for `make_agent`.
 
     Returns:
@@ -165,7 +167,9 @@ def contestants(
             made in a process of its own.
     """
     options = {"cost_limit": CostLimit(options.get("max_cost")), **options}  # one for all of them
-    found = [_contestant(agent, concurrency, options) for agent in agents]
+    found = [
+        _contestant(agent, concurrency, _for_kind(agent, options, isolate)) for agent in agents
+    ]
     if agent_timeout is not None:
         found = [
             _apart(each, given, agent_timeout) for each, given in zip(found, agents, strict=True)
@@ -192,6 +196,12 @@ def _contestant(
             )
         made = CallableAgent(agent, getattr(agent, "__name__", type(agent).__name__))
     return Contestant(made, spec, concurrency or int(getattr(made, "concurrency", 1)))
+
+
+def _for_kind(agent: AgentLike, options: dict[str, Any], isolate: bool) -> dict[str, Any]:
+    """The options of one agent: whoever starts no program knows nothing of isolation."""
+    program = isinstance(agent, str) and agent.startswith("command:")
+    return {**options, "isolate": True} if isolate and program else options
 
 
 def _apart(contestant: Contestant, given: AgentLike, timeout: float) -> Contestant:

@@ -65,10 +65,9 @@ HEADINGS = {
         "baseline", "margin", "by", "data", "count", "alpha", "slips", "share",
     ),
     "Agents": (
-        "agent", "agents", "commands", "urls", "agent_timeout", "baseline_agent", "base_url",
-        "protocol", "max_cost",
-        "price_in", "price_out", "judge", "judge_url", "preset", "model", "adapter", "full",
-        "rank", "layout",
+        "agent", "agents", "commands", "urls", "agent_timeout", "isolate", "baseline_agent",
+        "base_url", "protocol", "max_cost", "price_in", "price_out", "judge", "judge_url", "preset",
+        "model", "adapter", "full", "rank", "layout",
     ),
     "Output": (
         "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
@@ -242,6 +241,14 @@ model = options(
         help="Your own functions: seconds for one turn, in a process of their own, which is ended "
         "where it takes longer.",
     ),
+    click.option(
+        "--isolate",
+        is_flag=True,
+        flag_value=True,
+        default=None,
+        help="Your own programs: start them in namespaces of their own (Linux), where they see no "
+        "other process and no run folder.",
+    ),
     click.option("--retries", type=int, help="chat: attempts after the first."),
     click.option("--price-in", type=float, help="chat: dollars per million input tokens."),
     click.option("--price-out", type=float, help="chat: dollars per million output tokens."),
@@ -264,6 +271,7 @@ class ModelOptions:
     max_tokens: int | None
     timeout: float | None
     agent_timeout: float | None
+    isolate: bool | None
     retries: int | None
     price_in: float | None
     price_out: float | None

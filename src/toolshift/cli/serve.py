@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +41,13 @@ class ServeOptions:
     """What `toolshift serve` is asked for.
 
     Attributes:
+        control_token: without which no episode is opened, closed or looked into; "" makes one.
         idle: seconds without a request after which an episode is closed.
         stdio: serve `single` alone, over standard input and output.
     """
 
     listen: Listen
+    control_token: str
     idle: float
     no_protocol_tools: bool
     stdio: bool
@@ -60,6 +63,13 @@ class ServeOptions:
     envvar="TOOLSHIFT_SERVE_TOKEN",
     help="Bearer token that clients must send; one is made and printed once where --host is not "
     "loopback.",
+)
+@click.option(
+    "--control-token",
+    default="",
+    envvar="TOOLSHIFT_CONTROL_TOKEN",
+    help="Token without which no episode is opened, closed or looked into; keep it from agents. "
+    "One is made and printed once where none is given.",
 )
 @click.option(
     "--allow-host",
@@ -99,8 +109,18 @@ def serve(options: ServeOptions) -> None:
     listen, protocol = options.listen, not options.no_protocol_tools
     hosts = hosts_of(listen.host, listen.allowed)
     token = listen.token_or_new("Token (shown this once)")
+    control = options.control_token
+    if not control:
+        control = secrets.token_urlsafe(24)
+        say(f"Control token (shown this once): {control}", err=True)
     listener = bind(listen.host, listen.port)
-    site = Site(SessionStore(options.idle), protocol=protocol, hosts=hosts, token=token)
+    site = Site(
+        SessionStore(options.idle),
+        protocol=protocol,
+        hosts=hosts,
+        token=token,
+        control_token=control,
+    )
     url = listen.url(listener.getsockname()[1])
     say(f"Serving on {url}: POST /episodes opens one. Ctrl-C stops.")
     with suppress(KeyboardInterrupt):  # that is how it is stopped

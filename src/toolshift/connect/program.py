@@ -23,6 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
+from toolshift.connect.isolation import check_isolation, isolated
 from toolshift.connect.process import Process
 from toolshift.connect.serve.background import Background
 from toolshift.connect.serve.session import ActResult, AgentSession
@@ -46,13 +47,23 @@ class CommandAgent:
             `{task}` and `{system}` are filled in.
         timeout: seconds that it has for an episode.
         concurrency: how many episodes a study runs at once.
+        isolate: start it in namespaces of its own (`connect.isolation`).
 
     Raises:
-        UsageError: where there is no such program.
+        UsageError: where there is no such program, or it cannot be isolated.
     """
 
-    def __init__(self, command: str, timeout: float = TIMEOUT, concurrency: int = 1) -> None:
+    def __init__(
+        self,
+        command: str,
+        timeout: float = TIMEOUT,
+        concurrency: int = 1,
+        isolate: bool = False,
+    ) -> None:
         self._words = _read_command(command)
+        self._isolate, self._hidden = isolate, list[Path]()
+        if isolate:
+            check_isolation()
         self.name = _short_name(self._words)
         self.timeout, self.concurrency = timeout, concurrency
         _check_timeout(timeout)
@@ -64,7 +75,16 @@ class CommandAgent:
             "timeout": self.timeout,
             "command_sha256": sha256("\x1f".join(self._words).encode()).hexdigest()[:16],
             "files_sha256": _hash_files(self._words),
+            **({"isolated": True} if self._isolate else {}),
         }
+
+    def hide(self, folder: Path) -> None:
+        """Empties a folder for the program, where it is isolated.
+
+        Args:
+            folder: such as that of the run.
+        """
+        self._hidden.append(folder)
 
     def drive(self, episode: Episode, stop: threading.Event) -> None:
         """Lets the program act until the episode is over, or `stop` is set.
@@ -109,6 +129,8 @@ class CommandAgent:
             "system": visit.episode.scene.system,
         }
         words = [_fill(word, told) for word in self._words]
+        if self._isolate:
+            words = isolated(words, self._hidden)
         own = {f"TOOLSHIFT_{name.upper()}": text for name, text in told.items()}
         return words, {**os.environ, **own, "TOOLSHIFT_TURN": str(visit.episode.asked + 1)}
 

@@ -15,13 +15,13 @@ class _Program(AgentKind):
 
     private = True
 
-    def __init__(self, maker: str, form: str, about: str) -> None:
-        self._maker = maker
+    def __init__(self, maker: str, form: str, about: str, takes: tuple[str, ...]) -> None:
+        self._maker, self._takes = maker, takes
         self.forms = {form: about}
 
     def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
-        """Takes the options `timeout` and `concurrency`."""
-        taken = {name: options[name] for name in ("timeout", "concurrency") if name in options}
+        """Takes the options `timeout` and `concurrency`, and `isolate` where it is started."""
+        taken = {name: options[name] for name in self._takes if name in options}
         require()
         made: AnyAgent = load(self._maker)(spec.partition(":")[2], **taken)
         return made
@@ -35,9 +35,11 @@ COMMAND_KIND = _Program(
     "toolshift.connect.program:CommandAgent",
     "command:PROGRAM ARGUMENTS",
     "your own program, started for each episode, over MCP",
+    ("timeout", "concurrency", "isolate"),
 )
 URL_KIND = _Program(
     "toolshift.connect.program:UrlAgent",
     "url:http://HOST:PORT/PATH",
     "your own agent, which runs already, over MCP",
+    ("timeout", "concurrency"),
 )

@@ -20,6 +20,7 @@ from toolshift.core.message import Reply, Turn
 from toolshift.episode.episode import Episode
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from threading import Event
 
 
@@ -96,6 +97,15 @@ class OutsideAgent(Protocol):
 
     def drive(self, episode: Episode, stop: Event) -> None:
         """Lets the program act until the episode is over; returns early once `stop` is set."""
+        ...
+
+
+@runtime_checkable
+class Hiding(Protocol):
+    """An agent from which a folder can be hidden."""
+
+    def hide(self, folder: Path) -> None:
+        """Hides it, such as the folder of the run, where the agent is isolated."""
         ...
 
 

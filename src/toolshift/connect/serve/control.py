@@ -7,6 +7,9 @@ POST   /e/ID/finish         {answer}, {reason, explanation?} or {prose}
 GET    /e/ID/grade          once it is over
 GET    /e/ID/trace          once it is over
 DELETE /e/ID                close it
+
+An agent knows the address of its MCP server, and so the id. What would tell it how it is graded, or
+give it the same task again (the first and the last three), asks for a token that it does not have.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
+from toolshift.connect.serve.guard import bears
 from toolshift.connect.serve.responses import _json, refusal
 from toolshift.connect.serve.session import ActResult, AgentSession, SessionStore
 from toolshift.core.errors import UsageError
@@ -39,6 +43,7 @@ Tell = Callable[[str], Awaitable[None]]
 """Tells the MCP clients of an episode that its tools have changed."""
 
 
+Answer = Callable[["Request"], Awaitable[Response]]
 LARGEST_POOL = 10_000
 """Entities that a world may have where a client asks: each takes memory of the server."""
 Short = Annotated[str, msgspec.Meta(max_length=1000)]
@@ -82,12 +87,19 @@ class Control:
         own: episodes may be opened, closed and looked into; else only acted in, for the agent of
             a study must not see grades.
         protocol: whether the protocol's tools are among an episode's, where the opener is silent.
+        token: without which no episode is opened, closed or looked into; "" asks for none.
     """
 
     def __init__(
-        self, store: SessionStore, tell: Tell, own: bool = True, protocol: bool = True
+        self,
+        store: SessionStore,
+        tell: Tell,
+        own: bool = True,
+        protocol: bool = True,
+        token: str = "",
     ) -> None:
         self.store, self.tell, self.own, self.protocol = store, tell, own, protocol
+        self._token = token
 
     def routes(self) -> list[Route]:
         """The routes, for an application."""
@@ -99,12 +111,26 @@ class Control:
         if not self.own:
             return acting
         return [
-            Route("/episodes", self._open, methods=["POST"]),
+            Route("/episodes", self._owned(self._open), methods=["POST"]),
             *acting,
-            Route("/e/{episode}", self._close, methods=["DELETE"]),
-            Route("/e/{episode}/grade", self._grade, methods=["GET"]),
-            Route("/e/{episode}/trace", self._trace, methods=["GET"]),
+            Route("/e/{episode}", self._owned(self._close), methods=["DELETE"]),
+            Route("/e/{episode}/grade", self._owned(self._grade), methods=["GET"]),
+            Route("/e/{episode}/trace", self._owned(self._trace), methods=["GET"]),
         ]
+
+    def _owned(self, answer: Answer) -> Answer:
+        """A route for whoever has started the server alone."""
+
+        async def checked(request: Request) -> Response:
+            if self._token and not bears(request.headers, self._token):
+                return refusal(
+                    401,
+                    "this asks for the control token, which the server has said when it began: "
+                    "Authorization: Bearer TOKEN",
+                )
+            return await answer(request)
+
+        return checked
 
     # -- one route each ------------------------------------------------------------------------
 

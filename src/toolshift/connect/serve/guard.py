@@ -31,13 +31,20 @@ class Guard:
         hosts: names by which the server may be called.
         token: the bearer token that clients must send; "" asks for none.
         largest: bytes that a request may have.
+        further: another token that is as good.
     """
 
     def __init__(
-        self, app: ASGIApp, hosts: Iterable[str], token: str = "", largest: int = LARGEST
+        self,
+        app: ASGIApp,
+        hosts: Iterable[str],
+        token: str = "",
+        largest: int = LARGEST,
+        further: str = "",
     ) -> None:
         self.app = RequestBodyLimitMiddleware(app, largest)
-        self.hosts, self._token, self.largest = frozenset(hosts), token.encode(), largest
+        self.hosts, self.largest = frozenset(hosts), largest
+        self._tokens = (token, further) if token else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, or answers it with the reason why not."""
@@ -58,11 +65,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not self._admits(origin, called):
             return 403, "requests from that Origin are refused"
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        right = scheme.lower() == "bearer" and secrets.compare_digest(
-            given.strip().encode(), self._token
-        )
-        if self._token and not right:
+        if self._tokens and not any(bears(headers, token) for token in self._tokens):
             return 401, "this server asks for its token: Authorization: Bearer TOKEN"
         size = headers.get("content-length", "0")
         if size.isdigit() and (not is_count(size) or int(size) > self.largest):
@@ -74,6 +77,21 @@ class Guard:
         listens at another port may be anybody's."""
         name = _host(origin)
         return name in self.hosts and (not is_loopback(name) or _port(origin) == _port(called))
+
+
+def bears(headers: Headers, token: str) -> bool:
+    """Whether a request bears a token.
+
+    Args:
+        headers: of the request.
+        token: that it should bear; "" is borne by none.
+
+    Returns:
+        True where it does.
+    """
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    same = secrets.compare_digest(given.strip().encode(), token.encode())
+    return bool(token) and scheme.lower() == "bearer" and same
 
 
 def _host(address: str) -> str:

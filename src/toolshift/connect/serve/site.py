@@ -44,6 +44,8 @@ class Site:
         protocol: see `Control`.
         hosts: names by which the server may be called.
         token: the bearer token that clients must send; "" asks for none.
+        control_token: what opens, closes and looks into episodes must bear this one; "" asks for
+            none. It is as good as `token`.
     """
 
     def __init__(
@@ -53,14 +55,16 @@ class Site:
         protocol: bool = True,
         hosts: Iterable[str] = LOOPBACK,
         token: str = "",
+        control_token: str = "",
     ) -> None:
         self.store = store
         self._hosted: dict[str, _Hosted] = {}
         self._tasks: TaskGroup | None = None
         self._starting = anyio.Lock()
-        control = Control(store, self.tell, own, protocol)
+        control = Control(store, self.tell, own, protocol, control_token)
         routes = [Route("/e/{episode}/mcp", _Endpoint(self)), *control.routes()]
-        self.app = Guard(Starlette(routes=routes, lifespan=self._live), hosts, token)
+        app = Starlette(routes=routes, lifespan=self._live)
+        self.app = Guard(app, hosts, token, further=control_token)
 
     async def tell(self, episode: str) -> None:
         """Tells the MCP clients of an episode that its tools have changed."""
