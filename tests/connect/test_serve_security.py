@@ -24,6 +24,7 @@ import pytest
 from connect.serve_site import get, open_one, running, web
 from mcp import Client
 
+from toolshift.connect.serve import timeouts
 from toolshift.connect.serve.control import open_episode
 from toolshift.connect.serve.guard import hosts_of
 from toolshift.connect.serve.session import AgentSession, SessionStore
@@ -399,3 +400,21 @@ def test_an_agent_that_has_its_address_alone_sees_no_grade_and_no_twin() -> None
             assert opener.get(f"{base}/grade").status_code == 200
             assert opener.get(f"{base}/trace").json()["end"] == "refused"
             assert opener.delete(base).status_code == 204
+
+
+def test_a_client_that_is_slow_to_ask_loses_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits for an answer, or holds a stream, does not."""
+    monkeypatch.setattr(timeouts, "SECONDS", {timeouts.HEAD: 0.4, timeouts.BODY: 0.4})
+    whole = b"GET /e/x HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    body = b"POST /episodes HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    body += b"content-length: 100\r\n\r\n{"
+    with running() as url:
+        port = urlsplit(url).port
+        late = [(b"", b"408"), (b"GET / HT", b"408"), (whole + b"GET", b"404"), (body, b"")]
+        for sent, said in late:
+            with socket.create_connection(("127.0.0.1", port), timeout=15) as slow:
+                slow.sendall(sent)
+                heard = b"".join(iter(lambda one=slow: one.recv(4096), b""))  # type: ignore[misc]
+            assert said in heard
+            assert heard.count(b"HTTP/1.1 404") == (sent.startswith(whole))
+        still_works(url)

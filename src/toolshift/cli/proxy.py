@@ -25,6 +25,7 @@ from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
 from toolshift.connect.mcp.web import IDLE, application
+from toolshift.connect.serve.timeouts import Impatient
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
@@ -242,6 +243,7 @@ def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None
         application(target, how, written, idle=options.idle),
         host="127.0.0.1",
         port=options.http or 0,
+        http=Impatient,
         log_level="warning",
         timeout_graceful_shutdown=2,
     )

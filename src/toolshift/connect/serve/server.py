@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
 
 if TYPE_CHECKING:
     import uvicorn
@@ -62,6 +63,7 @@ def web_server(site: Site) -> uvicorn.Server:
 
     config = uvicorn.Config(
         site.app,
+        http=load("toolshift.connect.serve.timeouts:Impatient"),
         log_level="warning",
         access_log=False,
         server_header=False,

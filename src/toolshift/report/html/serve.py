@@ -134,6 +134,8 @@ class _Request(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "toolshift", ""
+    timeout = 10
+    """Seconds that a reader may take to send its request, or to take a piece of the answer."""
 
     def do_GET(self) -> None:
         """Answers by the page, by new rows, or by a trace."""
