@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test coverage check bench docs adapters frameworks clean
+.PHONY: setup demo test coverage check bench chaos docs adapters frameworks clean
 
 setup: .venv/.ready
 
@@ -45,6 +45,11 @@ bench: setup  ## speed of the hot path, coverage of the intervals
 	$(BIN)/python benchmarks/interval_coverage.py --runs 300
 	$(BIN)/python benchmarks/training_speed.py
 	$(BIN)/python benchmarks/rollout_speed.py
+
+KILLS ?= 200
+
+chaos: setup  ## kill -9 over and over: no episode, timing or row is lost or made twice
+	$(BIN)/python benchmarks/chaos.py --kills $(KILLS)
 
 # A folder of its own: the tool brings 19 packages that nothing else needs.
 mutants: setup  ## changes what grades and measures in one place at a time; tests must notice

@@ -99,15 +99,23 @@ def test_a_kill_between_the_files_loses_no_time_and_adds_none(toolshift: Run, ou
     assert sorted(timed) == sorted(json.loads(line)["episode"] for line in whole)
 
 
-@pytest.mark.parametrize("words", [("data", "--count", "2"), ("augment", "rows.jsonl")])
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (("data", "--count", "2"), ".full.jsonl.new"),
+        (("augment", "rows.jsonl"), "..full.jsonl.note.new"),
+    ],
+    ids=["data", "augment"],
+)
 def test_a_full_disk_is_said_with_the_file_and_how_to_go_on(
-    toolshift: Run, words: tuple[str, ...]
+    toolshift: Run, words: tuple[str, ...], written: str
 ) -> None:
     assert toolshift("data", "--count", "2", "--out", "rows.jsonl")[0] == 0
-    Path(".full.jsonl.new").symlink_to("/dev/full")
+    Path(written).symlink_to("/dev/full")
     code, _, err = toolshift(*words, "--out", "full.jsonl")
     assert code == 2
-    assert "full.jsonl: No space left on device. What is there is kept: make room, and" in err
+    assert "full.jsonl" in err
+    assert ": No space left on device. What is there is kept: make room, and run" in err
 
 
 def test_an_episode_of_an_unknown_scene_is_explained(toolshift: Run, out: Path) -> None:
