@@ -15,7 +15,7 @@ from toolshift.adapt.sources import read_sources
 from toolshift.cli.options import PATH, Sectioned, as_json, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
-from toolshift.core.terminal import print_json, print_table
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.measure.gate import Family, check_options, in_percent, in_points
 from toolshift.retrain.decision import EXIT_CODES
@@ -169,11 +169,9 @@ def command(options: RetrainOptions) -> None:
     warn_of_evidence(asked.settings)
     assert options.out is not None
     try:
-        found = retrain(asked, release, options.out, lambda text: click.echo(text, err=True))
+        found = retrain(asked, release, options.out, lambda text: say(text, err=True))
     except KeyboardInterrupt:
-        click.echo(
-            f"Stopped. What is done is kept in {options.out}: the same command goes on.", err=True
-        )
+        say(f"Stopped. What is done is kept in {options.out}: the same command goes on.", err=True)
         sys.exit(130)
     if options.as_json:
         print_json(msgspec.to_builtins(found))
@@ -183,11 +181,11 @@ def command(options: RetrainOptions) -> None:
             rows = [_row("new tools", found.gain)]
             rows += [_row(family.label, family) for family in found.guarded]
             print_table(f"\nold -> new model, margin {found.margin:g} points", columns, rows)
-        click.echo(visible(f"\nDecision {found.sentence}"))
-        click.echo(f"Record: {options.out / DECISION}; the release as a shift: "
+        say(visible(f"\nDecision {found.sentence}"))
+        say(f"Record: {options.out / DECISION}; the release as a shift: "
                    f"{options.out / SHIFT}")  # fmt: skip
         if found.outcome == "keep":
-            click.echo(f"The new model: {options.out / MODEL}")
+            say(f"The new model: {options.out / MODEL}")
     sys.exit(EXIT_CODES[found.outcome])
 
 
@@ -211,7 +209,7 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
         raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")
     settled = settle(before, now, Answers(), accept=True)
     for question in settled.guessed:
-        click.echo(visible(f"Taken as likeliest: {'.'.join(question.path)} = {question.guess}; "
+        say(visible(f"Taken as likeliest: {'.'.join(question.path)} = {question.guess}; "
                            "`toolshift shift from-diff` asks, and its file is taken here too."),
                    err=True)  # fmt: skip
     return ShiftFile(FORMAT, "release", before, now, settled.answers)
