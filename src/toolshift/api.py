@@ -21,6 +21,7 @@ from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
+from toolshift.agents.own_code import keeping_folder, noting_interrupts
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
@@ -213,7 +214,7 @@ def planning(
     Raises:
         UsageError: where nothing is left to run, or an agent or the folder cannot work.
     """
-    folder = None if out is None else Path(out)
+    folder = None if out is None else Path(out).absolute()
     if judge is not None or not Ahead.fits(those, workers, folder):
         yield make_plan(selection, watch), None
         return
@@ -221,7 +222,8 @@ def planning(
     run = blake2b(mark, digest_size=8).hexdigest()
     with closing(Ahead(run, selection, those, workers, folder)) as ahead:
         try:
-            plan = make_plan(selection, watch, ahead.look)
+            with noting_interrupts(), keeping_folder():
+                plan = make_plan(selection, watch, ahead.look)
         except Exception:
             ahead.discard()
             raise
