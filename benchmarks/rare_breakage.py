@@ -38,6 +38,7 @@ import scipy
 from interval_coverage import covers, t_alone
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+from toolshift.core.files import pack
 from toolshift.measure.gating import decide
 from toolshift.measure.statistics import MAX_LEVERAGE, cluster_rate, leverage
 
@@ -207,7 +208,7 @@ def main() -> int:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(record, indent=1) + "\n")
         lines = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
-        options.json.with_suffix(".rows.jsonl").write_bytes(lines)
+        options.json.with_suffix(".rows.jsonl.gz").write_bytes(pack(lines))
     return 0 if all(row.ok or row.design.pattern == "group" for row in rows) else 1
 
 

@@ -4,7 +4,7 @@
 
 Each pair is composed on two tasks of each world, each triple on one task of one world; severities
 and tasks are drawn from a seed. A composition is refused with a reason (`NotApplicable`), or the
-oracle solves it, or rightly refuses it, through what is shown. Writes `results.json` after every
+oracle solves it, or rightly refuses it, through what is shown. Writes `results.json.gz` after every
 few hundred, so that a run that was stopped goes on, and `README.md`. Exits with 1 where one is
 none of these.
 """
@@ -12,6 +12,7 @@ none of these.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import re
 import time
@@ -24,6 +25,7 @@ from typing import Any
 from rich.progress import track
 
 from toolshift.core import seed as seeds
+from toolshift.core.files import pack
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene
@@ -35,7 +37,7 @@ from toolshift.worlds.registry import find_world
 WORLDS = ("poi", "retail", "medical")
 PAIR_TASKS = 2
 STEP = 250
-STORED = Path(__file__).with_name("results.json")
+STORED = Path(__file__).with_name("results.json.gz")
 
 
 def drawn(names: tuple[str, ...], world: str, number: int) -> tuple[Stack, str, int]:
@@ -105,7 +107,7 @@ def prove(what: str, found: list[tuple[Stack, str, str, int]], stored: dict[str,
                 "seconds": round(kept.get("seconds", 0) + time.time() - begun, 1),
             }
             begun = time.time()
-            STORED.write_text(json.dumps(stored, indent=1) + "\n")
+            STORED.write_bytes(pack(json.dumps(stored, indent=1).encode() + b"\n"))
 
 
 def page(stored: dict[str, Any]) -> str:
@@ -115,7 +117,7 @@ def page(stored: dict[str, Any]) -> str:
         "",
         "Every pair of shifts on two tasks of each of three worlds, and 20,000 triples on one",
         "task each; shifts, severities and tasks are drawn from a seed",
-        "(`python studies/compositions/prove.py`, figures: `results.json`). Illegal: refused with",
+        "(`python studies/compositions/prove.py`, figures: `results.json.gz`). Illegal: refused with",
         "a reason, and not run. Broken: the oracle neither solves it nor rightly refuses it.",
         "",
         "| | compositions | solved | rightly refused | illegal | broken |",
@@ -151,7 +153,11 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="from the beginning")
     options = parser.parse_args()
     versions = {name: found.version for name, found in sorted(shifts().items())}
-    stored = json.loads(STORED.read_text()) if STORED.exists() and not options.again else {}
+    stored = (
+        json.loads(gzip.decompress(STORED.read_bytes()))
+        if STORED.exists() and not options.again
+        else {}
+    )
     if stored.get("versions") != versions:
         stored = {"versions": versions}
     prove("pairs", list(pairs()), stored)

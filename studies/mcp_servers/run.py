@@ -1,7 +1,7 @@
 """Three MCP servers by others: as worlds of five tasks, and through the proxy under every shift.
 
     python studies/mcp_servers/run.py --servers FOLDER        # see README.md
-    python studies/mcp_servers/run.py --table                 # what results.json holds
+    python studies/mcp_servers/run.py --table                 # what is stored
 
 Through the proxy, each shift at each severity has a session of its own with the official client
 and a server in its first state. A session without any shift is the measure: where a shifted one
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import importlib.metadata
 import io
 import json
@@ -38,6 +39,7 @@ from toolshift import evaluate  # noqa: E402
 from toolshift.connect.mcp.proxy import in_process  # noqa: E402
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.core.files import pack  # noqa: E402
 from toolshift.interop.mcp_client import Target, list_tools  # noqa: E402
 from toolshift.runs.own_checking import check_tasks  # noqa: E402
 from toolshift.runs.suite import read_arms  # noqa: E402
@@ -314,13 +316,13 @@ def main() -> None:
     """Runs what is missing, or prints what is there."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--servers", type=Path, help="The folder where they are installed.")
-    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json.gz")
     parser.add_argument("--only", nargs="+", default=[server.name for server in SERVERS])
     parser.add_argument("--table", action="store_true", help="Print what is in the file.")
     options = parser.parse_args()
     out: dict[str, Any] = {"about": {}, "servers": {}}
     if options.out.exists():
-        out = json.loads(options.out.read_text())
+        out = json.loads(gzip.decompress(options.out.read_bytes()))
     if options.table:
         print_table(out)
         return
@@ -337,7 +339,7 @@ def main() -> None:
                 about_results = [n for n, s in shifts().items() if s.dimension == "observation"]
                 rows += through_the_proxy(SENTENCES, about_results)
             out["servers"][server.name] = {"world": as_world(server), "proxy": rows}
-            options.out.write_text(json.dumps(out, indent=1) + "\n")
+            options.out.write_bytes(pack(json.dumps(out, indent=1).encode() + b"\n"))
     rows = [row for found in out["servers"].values() for row in found["proxy"]]
     bad = [row for row in rows if "crash" in row or wrong(row)]
     for row in bad:

@@ -13,13 +13,14 @@ the server gives directly must all be in what came back. What to call is worked 
 tools by a rehearsal with the real arguments; everything that is judged has gone over the wire.
 Without shifts, whole transcripts are compared with the direct connection.
 
-Writes `results.json` beside this file, and takes up what is in it already; `--table` prints it.
+Writes `results.json.gz` beside this file, and takes up what is in it already; `--table` prints it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import importlib.metadata
 import json
 import re
@@ -40,6 +41,7 @@ from mcp.types import PromptReference
 
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.core.errors import UsageError
+from toolshift.core.files import pack
 from toolshift.interop.mcp_client import Target, list_tools
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.live import Live, Rehearsal
@@ -347,12 +349,12 @@ def main() -> None:
     parser.add_argument("--severity", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--transport", nargs="+", default=["stdio", "http"])
-    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json.gz")
     parser.add_argument("--table", action="store_true", help="Print what is in the file.")
     options = parser.parse_args()
     out = {"about": {}, "transcripts": {}, "cells": []}
     if options.out.exists():
-        out = json.loads(options.out.read_text())
+        out = json.loads(gzip.decompress(options.out.read_bytes()))
     if options.table:
         print_table(out["cells"])
         return
@@ -388,7 +390,7 @@ def measure(options: argparse.Namespace, out: dict[str, Any]) -> None:
                 found = tried(server, f"{cell['shift']}:{cell['severity']}", cell["transport"])
                 out["cells"].append({**cell, **found})
                 print(json.dumps(out["cells"][-1]), flush=True)
-                options.out.write_text(json.dumps(out, indent=1) + "\n")
+                options.out.write_bytes(pack(json.dumps(out, indent=1).encode() + b"\n"))
 
 
 if __name__ == "__main__":
