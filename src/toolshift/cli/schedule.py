@@ -16,6 +16,7 @@ from toolshift.cli.options import PATH, taking
 from toolshift.cli.run import run as run_command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.core.terminal import say
 from toolshift.measure.trend import ANCHOR, FRESH
 from toolshift.runs.suite import Selection, select
 from toolshift.worlds.registry import find_world
@@ -114,14 +115,14 @@ def schedule(options: ScheduleOptions) -> None:
         write(out, text.encode())
     except OSError as fault:
         raise UsageError(f"{out}: cannot write there ({fault.strerror})") from None
-    click.echo(f"Written: {out}")
+    say(f"Written: {out}")
     if not fresh:
-        click.echo("The tasks of this world are given, so every day has the anchors only.")
+        say("The tasks of this world are given, so every day has the anchors only.")
     if options.kind == "cron":
-        click.echo("Add this line with `crontab -e`; cron reads the time of your machine:")
-        click.echo(_cron_line(options, out))
+        say("Add this line with `crontab -e`; cron reads the time of your machine:")
+        say(_cron_line(options, out))
     else:
-        click.echo(f"Results are kept on the branch {BRANCH}. Try it: run the workflow by hand.")
+        say(f"Results are kept on the branch {BRANCH}. Try it: run the workflow by hand.")
 
 
 def _check_time(at: str) -> None:

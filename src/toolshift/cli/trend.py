@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from toolshift.cli.options import PATH, as_json, taking
-from toolshift.core.terminal import print_json
+from toolshift.core.terminal import print_json, say
 from toolshift.core.text import visible
 from toolshift.measure.trend import has_lost, make_trend, read_days, sentence_of
 from toolshift.report.html.trend import write_trend
@@ -51,6 +51,6 @@ def trend(options: TrendOptions) -> None:
         print_json({"page": str(out), "lost": lost, "trend": found})
     else:
         for agent in found.agents:
-            click.echo(visible(sentence_of(found, agent)))
-        click.echo(f"Page: {out}")
+            say(visible(sentence_of(found, agent)))
+        say(f"Page: {out}")
     sys.exit(int(bool(lost) and options.fail_on_loss))

@@ -123,7 +123,7 @@ def watch(options: WatchOptions) -> None:
     _say_end(watcher, found, wrong)
     if hook is not None and hook.lost:
         said = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
-        click.echo(f"{said} ({hook.fault or 'too many at once'}).", err=True)
+        say(f"{said} ({hook.fault or 'too many at once'}).", err=True)
     sys.exit(int(found > 0))
 
 
@@ -172,7 +172,7 @@ def _serve_metrics(options: WatchOptions, open_: ExitStack) -> Metrics | None:
         return None
     metrics = Metrics()
     open_.callback(metrics.serve(options.metrics))
-    click.echo(f"Metrics: http://127.0.0.1:{metrics.port}/metrics", err=True)
+    say(f"Metrics: http://127.0.0.1:{metrics.port}/metrics", err=True)
     return metrics
 
 
