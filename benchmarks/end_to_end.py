@@ -65,7 +65,7 @@ def main() -> None:
     options = parser.parse_args()
     sides = {"now": HERE, **({"before": options.before.resolve()} if options.before else {})}
     found: dict[str, Any] = {}
-    for name, shifts in SUITES.items():
+    for name, shifts in SUITES.items() if options.rounds else ():
         rounds = [
             {side: measured(source, options.tasks, shifts) for side, source in sides.items()}
             for _ in range(options.rounds)
