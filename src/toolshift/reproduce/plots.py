@@ -16,6 +16,11 @@ _UNSEEN = re.compile(
     r'<path class="(?:back|fore)ground"[^>]* d="(?:|M0,0h0v0h0Z)"[^>]*/>'
     r'| aria-[a-z]+="[^"]*"| role="graphics-[a-z]+"| pointer-events="none"'
 )
+_CLASS = re.compile(r' class="[^"]*"')
+_CIRCLE = re.compile(
+    r' d="M([\d.]+),0A[\d.]+,[\d.]+,0,1,1,-[\d.]+,0A[\d.]+,[\d.]+,0,1,1,[\d.]+,0Z?"'
+)
+_PATH = re.compile(r"<path[^>]*/>")
 _DECIMALS = re.compile(r"-?\b\d+\.\d{3,}")
 
 
@@ -41,14 +46,25 @@ def accuracy_by_shift(found: Findings) -> str:
 def slim(svg: str) -> str:
     """A picture without what is not seen: labels of each mark, empty paths, and far decimals.
 
+    Paths that go round a circle become circles.
+
     Args:
         svg: as Vega draws it.
 
     Returns:
-        The same picture, in a third of the bytes.
+        The same picture, in a quarter of the bytes.
     """
-    without = _UNSEEN.sub("", svg)
+    without = _PATH.sub(_as_circle, _CLASS.sub("", _UNSEEN.sub("", svg)))
     return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), without)
+
+
+def _as_circle(found: re.Match[str]) -> str:
+    """A path that goes round a circle, as a circle; another one as it is."""
+    round_about = _CIRCLE.search(found[0])
+    if round_about is None:
+        return found[0]
+    circle = _CIRCLE.sub(f' r="{round_about[1]}"', found[0])
+    return circle.replace("<path", "<circle", 1)
 
 
 def _chart(found: Findings) -> dict[str, Any]:

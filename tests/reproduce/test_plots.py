@@ -1,0 +1,14 @@
+"""The pictures of studies."""
+
+from __future__ import annotations
+
+from toolshift.reproduce.plots import slim
+
+ROUND = '<path class="mark" transform="translate(6,0)" d="M2.5,0A2.5,2.5,0,1,1,-2.5,0A2.5,2.5,0,1,1,2.5,0" fill="#888"/>'  # fmt: skip # noqa: E501
+LINE = '<path d="M0,0h420v0h-420Z"/>'
+
+
+def test_what_goes_round_is_a_circle_and_other_paths_stay() -> None:
+    seen = slim(f"<svg>{ROUND}{LINE}</svg>")
+    assert seen == f'<svg><circle transform="translate(6,0)" r="2.5" fill="#888"/>{LINE}</svg>'
+    assert slim(seen) == seen
