@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from importlib.util import find_spec
 from random import Random
 
@@ -15,11 +13,15 @@ pytest.importorskip("transformers")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
 from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
 from transformers import (  # noqa: E402
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
     PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
 )
 
 from toolshift.agents.catalog import describe  # noqa: E402
@@ -30,11 +32,10 @@ from toolshift.core.message import PROTOCOL_TOOLS, Turn  # noqa: E402
 from toolshift.episode.contract import Agent  # noqa: E402
 from toolshift.lm import dtype as arithmetic  # noqa: E402
 from toolshift.lm import smol  # noqa: E402
-from toolshift.lm.attention import BLOCK, grouped_attention  # noqa: E402
+from toolshift.lm.attention import BLOCK, Pages, Step, all_at_once, grouped_attention  # noqa: E402
 from toolshift.lm.checkpoint import load_tokenizer  # noqa: E402
 from toolshift.lm.decode import Decoder, Generator  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
-from toolshift.lm.prefix_cache import PrefixMemory  # noqa: E402
 from toolshift.lm.prompt import parse_reply, render_call, to_plain_messages  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
@@ -86,8 +87,34 @@ def tiny(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sliding(tmp_path_factory):
     torch.manual_seed(1)
-    config = MistralConfig(vocab_size=len(byte_tokenizer()), sliding_window=64, **SIZES)
-    return save(tmp_path_factory.mktemp("sliding"), MistralForCausalLM(config))
+    windows = {"use_sliding_window": True, "sliding_window": 64, "max_window_layers": 0}
+    config = Qwen2Config(vocab_size=len(byte_tokenizer()), **windows, **SIZES)
+    return save(tmp_path_factory.mktemp("sliding"), Qwen2ForCausalLM(config))
+
+
+@pytest.fixture(scope="module")
+def windowed():
+    """Makes a random model of a kind whose layers see eight positions."""
+    sizes = {**SIZES, "vocab_size": 120, "num_hidden_layers": 3}
+    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+
+    def make(kind):
+        torch.manual_seed(1)
+        if kind == "mistral":
+            model = MistralForCausalLM(MistralConfig(sliding_window=8, **sizes))
+        else:
+            config = Gemma3TextConfig(
+                sliding_window=8, layer_types=kinds, query_pre_attn_scalar=8, **sizes
+            )
+            model = Gemma3ForCausalLM(config)
+        with torch.no_grad():
+            for weight in model.parameters():
+                if weight.dim() > 1:
+                    weight.normal_(0, 0.3)
+        model.generation_config.eos_token_id = None
+        return model.float().eval()
+
+    return make
 
 
 def agent_of(folder, **options):
@@ -145,20 +172,29 @@ def test_a_machine_without_bfloat16_computes_with_the_same_rounded_weights(tiny,
     assert said[False] == {**said[True], "computed_in": "float32"}
 
 
-@pytest.mark.parametrize("length", [BLOCK + 1, 3 * BLOCK])
+def stored_rows(length, known):
+    """Two rows of known length in slots 2 and 0 of a store of three, and a query of each."""
+    torch.manual_seed(length + known)
+    keys, values = torch.randn(2, 3, 2, known + length + 20, 8)
+    step = Step([2, 0], [known, known // 2], length, "cpu")
+    return torch.randn(2, 6, length, 8), Pages(keys, values, step)
+
+
+@pytest.mark.parametrize("length", [1, 5, BLOCK + 1, 3 * BLOCK])
 @pytest.mark.parametrize("known", [0, 37])
-def test_attention_in_blocks_is_attention(length, known):
-    torch.manual_seed(length)
-    end, columns, starts = known + length, known + length + 20, torch.tensor([0, 11])
-    query = torch.randn(2, 6, length, 8)
-    key, value = torch.randn(2, 2, 2, columns, 8)
-    at, place = torch.arange(known, end), torch.arange(columns)
-    seen = (place <= at[:, None]) & (place >= torch.minimum(starts[:, None], at)[:, :, None])
-    mask = torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[:, None]
-    keys, values = (each.repeat_interleave(3, dim=1) for each in (key, value))
-    wanted = scaled_dot_product_attention(query, keys, values, mask, scale=0.3).transpose(1, 2)
-    found, _ = grouped_attention(None, query, key, value, mask, 0.3)
-    assert torch.allclose(found, wanted, atol=1e-5)
+@pytest.mark.parametrize("window", [None, 8, 50])
+def test_attention_over_slots_is_attention(length, known, window):
+    query, pages = stored_rows(length, known)
+    at, place = pages.step.columns, torch.arange(pages.keys.shape[2])
+    seen = place <= at[:, :, None]
+    if window:
+        seen &= place > at[:, :, None] - window
+    keys, values = (each[[2, 0]].repeat_interleave(3, dim=1) for each in (pages.keys, pages.values))
+    wanted = scaled_dot_product_attention(query, keys, values, seen[:, None], scale=0.3)
+    found, _ = grouped_attention(None, query, pages, pages, None, 0.3, sliding_window=window)
+    assert torch.allclose(found, wanted.transpose(1, 2), atol=1e-5)
+    together = all_at_once(query, pages, 0.3, window or 0)  # as on a GPU
+    assert torch.allclose(together, wanted.transpose(1, 2), atol=1e-5)
 
 
 @pytest.mark.parametrize("decoding", ["free", "constrained"])
@@ -179,44 +215,51 @@ def test_a_shared_prefix_is_computed_once(tiny):
     assert agent.decoder.prefilled < longest + 6 * 60
 
 
-def test_the_memory_forgets_the_oldest():
-    import numpy as np
-
-    memory = PrefixMemory(10)
-    for first in range(4):
-        memory.add(np.full(5, first, dtype=np.int32), None, 0, torch.zeros(1, 2, 1, 5, 1))
-    assert memory.held == 10
-    assert memory.longest(np.zeros(5, dtype=np.int32))[1] == 0
-    assert memory.longest(np.full(3, 3, dtype=np.int32))[1] == 3
-
-
-def test_what_the_memory_holds_is_counted():
-    import numpy as np
-
-    memory, tails = PrefixMemory(60), []
-
-    def said(first, turn):
-        return np.arange(first, first + 10 * turn, dtype=np.int32)
-
-    for turn in range(1, 6):  # five conversations decoded together, each turn on top of the last
-        found = [memory.longest(said(first, turn - 1)) for first in range(0, 500, 100)]
-        for place, first in enumerate(range(0, 500, 100)):
-            parent, known = found[place]
-            tail = torch.zeros(1, 2, 1, 10 * turn - known, 1)
-            tails.append(weakref.ref(tail))
-            memory.add(said(first, turn), parent, known, tail)
-        del found, parent, tail
-        gc.collect()
-        assert sum(tail().shape[3] for tail in tails if tail() is not None) == memory.held <= 60
+@pytest.mark.parametrize("kind", ["mistral", "gemma3"])
+def test_a_sliding_window_is_kept_to_beyond_its_length(windowed, kind):
+    """Token for token as transformers' own forward says, over turns, and in logits."""
+    model, twin = windowed(kind), windowed(kind)
+    assert Decoder.fits(model)
+    decoder, plain, rng = Decoder(model, [2], 3000), Generator(twin, [2]), Random(1)
+    talks = [[rng.randrange(3, 120) for _ in range(length)] for length in (3, 9, 70, 71)]
+    for _ in range(3):
+        replies = plain.complete(talks, 12)
+        assert decoder.complete(talks, 12) == replies
+        talks = [talk + reply + [5, 7, 9] for talk, reply in zip(talks, replies, strict=True)]
+    assert decoder.prefilled < plain.prefilled / 2
 
 
-def test_a_model_with_a_sliding_window_goes_through_generate(sliding):
+@pytest.mark.parametrize("kind", ["mistral", "gemma3"])
+def test_logits_are_those_of_transformers_beyond_a_window(windowed, kind, monkeypatch):
+    model, twin = windowed(kind), windowed(kind)
+    decoder, seen = Decoder(model, [2]), []
+    choose = decoder._choose
+    monkeypatch.setattr(
+        decoder, "_choose", lambda rows, logits: (seen.append(logits), choose(rows, logits))[1]
+    )
+    ids = [Random(3).randrange(3, 120) for _ in range(40)]
+    decoder.complete([ids[:30]], 1)
+    decoder.complete([ids], 1)  # ten appended, with 30 known and a window of 8
+    with torch.inference_mode():
+        wanted = twin(torch.tensor([ids])).logits[:, -1]
+    assert torch.allclose(seen[-1], wanted, atol=1e-4)
+
+
+def test_a_window_of_another_architecture_goes_through_generate(sliding):
     agent = agent_of(sliding)
     assert isinstance(agent.decoder, Generator)
     assert not Decoder.fits(agent.decoder.model)
     turns = [turn_of("a" * 30), turn_of("bb")]
     alone = [agent.reply(turn).text for turn in turns]
     assert [reply.text for reply in agent.reply_batch(turns)] == alone
+
+
+def test_guesses_save_passes_and_change_nothing(tiny):
+    asked = [[5, 6, 7, 8] * 9, [9, 10, 11] * 8]
+    guessing, plain = agent_of(tiny).decoder, agent_of(tiny).decoder
+    plain.guesses = False
+    assert guessing.complete(asked, 40) == plain.complete(asked, 40)
+    assert guessing.steps < plain.steps
 
 
 TOOLS = [

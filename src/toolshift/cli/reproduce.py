@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,15 +15,18 @@ from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
-from toolshift.reproduce.experiments import STUDIES, find_scale, find_study
+from toolshift.reproduce.endpoints import Endpoints, as_markdown, endpoints_of
+from toolshift.reproduce.experiments import STUDIES, Study, find_scale, find_study
 from toolshift.reproduce.findings import Findings, find
 from toolshift.reproduce.page import page
+from toolshift.reproduce.planned import PlanFile, check_fixed, read_plan, take_up
 from toolshift.reproduce.plots import accuracy_by_shift
 from toolshift.reproduce.reproduce import Stage, chosen_arms, run, seeds_there, stages
 from toolshift.train.model import require_training
 from toolshift.train.settings import processes
 
-RESULTS, PLAN = "results.json", "plan.json"
+RESULTS, PLAN, ENDPOINTS = "results.json", "plan.json", "endpoints.json"
+PLANNED, PLAN_FILE = "decisive", Path("studies/decisive/plan.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,8 @@ class ReproduceOptions:
         threads: torch's; its own number where 0.
         launch: the command through which to train; "" for this process.
         only_page: run nothing, and write the page from what is there.
+        plan: of the study `decisive`; its own where None.
+        minutes: after which no further stage is begun; 0 for no limit.
     """
 
     study: str
@@ -50,6 +56,8 @@ class ReproduceOptions:
     threads: int
     launch: str
     only_page: bool
+    plan: Path
+    minutes: float
     as_json: bool
 
 
@@ -86,6 +94,16 @@ class ReproduceOptions:
     help="Train through this command, e.g. 'accelerate launch --config_file fsdp.yaml'.",
 )
 @click.option("--only-page", is_flag=True, help="Run nothing; write the page from what is there.")
+@click.option(
+    "--plan",
+    type=PATH,
+    default=PLAN_FILE,
+    show_default=True,
+    help="The plan of the study `decisive`, which says its size, pool and order.",
+)
+@click.option(
+    "--minutes", type=float, default=0.0, help="Begin no further stage after so many; go on later."
+)
 @as_json
 @taking(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
@@ -96,6 +114,7 @@ def reproduce(options: ReproduceOptions) -> None:
     \b
     toolshift reproduce contrast --preset small
     toolshift reproduce controls --preset smoke --work stages --out page
+    toolshift reproduce decisive --minutes 60
     """
     if not options.study:
         if options.arms or options.only_page or options.seeds or options.out:
@@ -104,6 +123,9 @@ def reproduce(options: ReproduceOptions) -> None:
         return
     require_training()
     _check(options)
+    if options.study == PLANNED:
+        _reproduce_plan(options)
+        return
     out = options.out or place(options.study, options.pool)
     _keep_others(out, options.study, options.preset, options.pool)
     found = _run(options, out)
@@ -114,6 +136,58 @@ def reproduce(options: ReproduceOptions) -> None:
         print_json(found)
     else:
         say(f"{out / 'README.md'} and results.json: {len(found.arms)} arms.")
+
+
+def _reproduce_plan(options: ReproduceOptions) -> None:
+    """Runs what is left of a planned study, in the order of its plan, and writes its page.
+
+    Raises:
+        UsageError: where the plan is not the one that was fixed, or nothing is there to show.
+    """
+    if options.seeds is not None:
+        raise UsageError(f"--seeds: {options.plan} says how many seeds each arm has")
+    plan = read_plan(options.plan)
+    check_fixed(plan, options.plan)
+    study, out = take_up(plan), options.out or Path("studies") / plan.name
+    names = chosen_arms(study, options.arms)
+    made = {
+        (each.arm.name, each.seed): each
+        for each in stages(study, plan.name, study.seeds, options.work, pool=plan.pool)
+    }
+    everything = [made[name] for name in plan.order]
+    todo = [each for each in everything if each.arm.name in names]
+    begun, said = time.monotonic(), f"{sum(each.measured for each in todo)} of them done"
+    _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {said}")
+    for stage in todo if not options.only_page else ():
+        if options.minutes and time.monotonic() - begun > 60 * options.minutes:
+            _say("the time is up: the same command goes on")
+            break
+        run(stage, study, _say, options.launch, **_threads(options))
+        _write_plan(out, plan, study, everything)
+    if not any(each.measured for each in everything):
+        raise UsageError(f"{options.work} has no finished stage of this plan, so there is no page")
+    found = _write_plan(out, plan, study, everything)
+    if options.as_json:
+        print_json(found)
+    else:
+        click.echo(f"{out / 'README.md'}, results.json and {ENDPOINTS}")
+
+
+def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]) -> Endpoints:
+    """Writes the page and the endpoints as they stand."""
+    out.mkdir(parents=True, exist_ok=True)
+    found, told = find(study, everything), endpoints_of(plan, everything)
+    write(out / RESULTS, JSON.encode(found) + b"\n")
+    write(out / ENDPOINTS, msgspec.json.format(JSON.encode(told)) + b"\n")
+    if found.arms:
+        write(out / "accuracy.svg", accuracy_by_shift(found).encode())
+    words = command("reproduce", plan.name, travels=True)
+    write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())
+    return told
+
+
+def _threads(options: ReproduceOptions) -> dict[str, int]:
+    return {"threads": options.threads} if options.threads else {}
 
 
 def _check(options: ReproduceOptions) -> None:
@@ -148,7 +222,7 @@ def _run(options: ReproduceOptions, out: Path) -> Findings | None:
     most = max(seeds, study.seeds, seeds_there(study, scale, options.work))
     everything = stages(study, scale, most, options.work, pool=pool)
     todo = [each for each in everything if each.seed < seeds and each.arm.name in names]
-    changes = {"threads": options.threads} if options.threads else {}
+    changes = _threads(options)
     if pool == "test" and not options.only_page and not _planned(todo, out):
         return None
     if pool == "test":

@@ -1,9 +1,10 @@
 """Greedy decoding in batches that never computes the same prefix twice.
 
 The turns of an episode extend one another, and scenes share their system message with its tools.
-So the keys and values of every sequence seen are kept, each as the tail by which it extends a
-known one, and looked up by tokens: the longest common prefix is reused. Nothing needs to say which
-turn belongs to which episode.
+So the keys and values of sequences stay in slots (`toolshift.lm.slots`), looked up by tokens: a
+conversation that goes on is extended in place, one that begins like another copies what both have.
+Nothing needs to say which turn belongs to which episode. Where few rows are left in a batch, tokens
+are guessed from what was read (`toolshift.lm.guesses`), and those are kept that the model chooses.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -20,11 +21,19 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface
 from transformers.cache_utils import Cache, DynamicLayer
 
-from toolshift.lm.attention import grouped_attention
-from toolshift.lm.prefix_cache import Known, PrefixMemory, Tokens, common_prefix
+from toolshift.lm.attention import Pages, Step, grouped_attention
+from toolshift.lm.guesses import Guesser
+from toolshift.lm.slots import Slots, Tokens, common_prefix
 
 SHARE_FROM = 64
 """Common prefixes of at least this many tokens are computed on their own, once for all."""
+MAX_GUESSES = 8
+"""Tokens that are guessed for one row, at most."""
+STEP_TOKENS = 64
+"""Tokens that one step of a batch may compute, guesses included: as many cost a CPU little more
+than the reading of all weights, which every step takes."""
+SLIDING = ("gemma3_text", "mistral")
+"""Architectures of sliding windows whose layers tell the attention how wide theirs is."""
 _PREFILL_TOKENS = 6144
 """Tokens in one forward pass of a prefill, which bounds its memory."""
 
@@ -42,39 +51,43 @@ class Constraint(Protocol):
 
 
 class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """One layer of the arena: new keys and values are written in place, before `end`.
+    """One layer of the store: new keys and values are written in place, and nothing is copied."""
 
-    All columns are handed to the attention, also the empty ones after `end`: a slice would not be
-    contiguous, and copying it costs more than the masked columns do.
-    """
-
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor, end: int) -> None:
+    def __init__(self, pages: Pages) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.all_keys, self.all_values, self.end = keys, values, end
+        self.pages = pages
         self.is_initialized = True
 
-    def update(
+    def update(  # type: ignore[override]
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        begin = self.end - key_states.shape[-2]
-        self.all_keys[:, :, begin : self.end] = key_states
-        self.all_values[:, :, begin : self.end] = value_states
-        return self.all_keys, self.all_values
+    ) -> tuple[Pages, Pages]:
+        self.pages.write(key_states, value_states)
+        return self.pages, self.pages
 
     def get_seq_length(self) -> int:
-        return self.end
+        return self.pages.step.end
 
 
 @dataclass
 class _Row:
-    """One sequence on its way through a batch; it ends at the batch's last column."""
+    """One sequence on its way through a batch; of the first `length` positions keys are known."""
 
     index: int
     tokens: Tokens
-    known: Known | None
-    reused: int
+    slot: int
+    length: int
     constraint: Constraint | None
     made: list[int]
+    guesser: Guesser | None = None
+
+    @property
+    def missing(self) -> int:
+        return len(self.tokens) - self.length
+
+    def say(self, token: int) -> None:
+        self.made.append(token)
+        if self.guesser is not None:
+            self.guesser.add(token)
 
 
 class Decoder:
@@ -86,29 +99,38 @@ class Decoder:
         memory_tokens: how many positions to remember between calls; 0 computes everything anew.
     """
 
+    guesses: ClassVar[bool] = True
+    """Whether a step may compute more than one token of a row; not where tokens are sampled."""
+
     def __init__(self, model: Any, stop: Sequence[int], memory_tokens: int = 80_000) -> None:
         config = model.config.get_text_config()
         AttentionInterface.register("grouped", grouped_attention)
         model.set_attn_implementation("grouped")
         self.model = model
         self.stop = frozenset(stop)
-        self.memory = PrefixMemory(memory_tokens)
         self._remember = memory_tokens > 0
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        self._shape = (config.num_hidden_layers, 2, heads, size)
+        like = torch.empty(0, dtype=model.dtype, device=model.device)
+        self.memory = Slots(config.num_hidden_layers, heads, size, like, memory_tokens)
         self.prefilled = 0
         """Prompt tokens that were computed, not reused."""
+        self.steps = 0
+        """Forward passes that were made to decode."""
 
     @staticmethod
     def fits(model: Any) -> bool:
-        """Whether every layer of the model attends to all that came before, in the plain way."""
+        """Whether its layers attend to all that came before, or to a window of it, and plainly."""
         config = model.config.get_text_config()
         kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-        plain = kinds == {"full_attention"} and not getattr(config, "use_sliding_window", False)
-        sliding = getattr(config, "sliding_window", None) and "layer_types" not in config
+        slides = getattr(config, "sliding_window", None) and "layer_types" not in config
+        slides = slides or "sliding_attention" in kinds or getattr(config, "use_sliding_window", 0)
+        odd = ("attn_logit_softcapping", "use_bidirectional_attention")
+        plain = not any(getattr(config, name, None) for name in odd)
+        plain = plain and (not slides or config.model_type in SLIDING)
         positions = "position_ids" in signature(model.forward).parameters
-        return plain and not sliding and positions and config._attn_implementation == "sdpa"
+        known = kinds <= {"full_attention", "sliding_attention"}
+        return plain and known and positions and config._attn_implementation == "sdpa"
 
     def complete(
         self,
@@ -129,24 +151,28 @@ class Decoder:
         sequences = [np.asarray(prompt, dtype=np.int32) for prompt in prompts]
         with torch.inference_mode():
             if self._remember:
+                for tokens in sequences:  # what these stand on outlives what they share
+                    self.memory.longest(tokens)
                 self._learn_shared(sequences)
-            rows = [
-                self._row(index, tokens, constraints[index] if constraints else None)
-                for index, tokens in enumerate(sequences)
-            ]
-            rows.sort(key=lambda row: len(row.tokens) - row.reused)
+            rows = self._rows(sequences, limit)
+            for row in rows:
+                row.constraint = constraints[row.index] if constraints else None
             self._run(rows, limit)
-        rows.sort(key=lambda row: row.index)
-        return [row.made for row in rows]
+        self.memory.shrink()
+        return [row.made for row in sorted(rows, key=lambda row: row.index)]
 
     def forget(self) -> None:
         """Drops all keys and values that are kept between calls."""
-        self.memory = PrefixMemory(self.memory.max_tokens)
+        self.memory.forget()
 
-    def _row(self, index: int, tokens: Tokens, constraint: Constraint | None) -> _Row:
-        known, length = self.memory.longest(tokens) if self._remember else (None, 0)
-        # The last token is always computed: its logits are wanted.
-        return _Row(index, tokens, known, min(length, len(tokens) - 1), constraint, [])
+    def _rows(self, sequences: list[Tokens], limit: int) -> list[_Row]:
+        """The rows of a batch, those first of which least is missing."""
+        places = self.memory.place(sequences, limit + MAX_GUESSES)
+        rows = [
+            _Row(index, tokens, place.slot, place.known, None, [])
+            for index, (tokens, place) in enumerate(zip(sequences, places, strict=True))
+        ]
+        return sorted(rows, key=lambda row: row.missing)
 
     def _learn_shared(self, sequences: list[Tokens]) -> None:
         """Computes the long prefixes that several sequences share and that are not yet known."""
@@ -161,44 +187,21 @@ class Decoder:
             return
         self._learn_shared(list(shared.values()))  # what these share among themselves comes first
         missing = [tokens for tokens in shared.values() if self._missing(tokens) >= SHARE_FROM]
-        rows = [self._row(index, tokens, None) for index, tokens in enumerate(missing)]
-        rows.sort(key=lambda row: len(row.tokens) - row.reused)
-        if rows:
-            self._run(rows, 0)
+        if missing:
+            self._run(self._rows(missing, 0), 0)
 
     def _missing(self, tokens: Tokens) -> int:
-        return len(tokens) - self.memory.longest(tokens)[1]
+        return len(tokens) - self.memory.longest(tokens)
 
     def _run(self, rows: list[_Row], limit: int) -> None:
         """Prefills the rows and makes up to `limit` tokens for each."""
-        width = max(len(row.tokens) for row in rows)
-        arena = self._arena(len(rows), width + limit)
-        for place, row in enumerate(rows):
-            if row.known is not None:
-                begin = width - len(row.tokens)
-                row.known.write(arena[:, :, place, :, begin:], row.reused)
-        logits = self._prefill(rows, arena, width)
+        logits = self._prefill(rows)
+        for row in rows:
+            self._note(row)
         if limit:
-            self._decode(rows, arena, width, logits, limit)
-        elif self._remember:
-            for place, row in enumerate(rows):
-                self._keep(row, arena[:, :, place], width, width)
+            self._decode(rows, logits, limit)
 
-    def _tensor(self, values: Any) -> torch.Tensor:
-        return torch.as_tensor(values, device=self.model.device)
-
-    def _mask(self, visible: torch.Tensor) -> torch.Tensor:
-        """What is added to the scores: nothing where a query may look, else minus infinity."""
-        mask = torch.zeros(visible.shape, dtype=self.model.dtype, device=visible.device)
-        return mask.masked_fill_(~visible, -torch.inf)[:, None]
-
-    def _arena(self, rows: int, columns: int) -> torch.Tensor:
-        layers, two, heads, size = self._shape
-        # Zeros, not empty: what is masked still takes part in a product, and NaN * 0 is NaN.
-        shape = (layers, two, rows, heads, columns, size)
-        return torch.zeros(shape, dtype=self.model.dtype, device=self.model.device)
-
-    def _prefill(self, rows: list[_Row], arena: torch.Tensor, width: int) -> torch.Tensor:
+    def _prefill(self, rows: list[_Row]) -> torch.Tensor:
         """Computes what is not known of each prompt; returns the logits after each."""
         found = []
         begin = 0
@@ -207,85 +210,112 @@ class Decoder:
             group = rows[begin:end]
             # All take the group's longest step: the shorter ones compute a few known tokens again,
             # which costs no more than padding and keeps every row without a gap.
-            step = max(len(row.tokens) - row.reused for row in group)
-            ids = np.zeros((len(group), step), dtype=np.int64)
-            for place, row in enumerate(group):
-                own = row.tokens[-step:]
-                ids[place, step - len(own) :] = own
-            starts = self._tensor([width - len(row.tokens) for row in group])
-            found.append(self._forward(self._tensor(ids), arena[:, :, begin:end], starts, width))
-            self.prefilled += sum(len(row.tokens) - row.reused for row in group)
+            step = max(row.missing for row in group)
+            ids = np.stack([row.tokens[len(row.tokens) - step :] for row in group])
+            self.prefilled += sum(row.missing for row in group)
+            for row in group:
+                row.length = len(row.tokens) - step
+            found.append(self._forward(group, ids, keep=1)[:, -1])
+            for row in group:
+                row.length = len(row.tokens)
             begin = end
         return torch.cat(found)
 
-    def _decode(
-        self, rows: list[_Row], arena: torch.Tensor, width: int, logits: torch.Tensor, limit: int
-    ) -> None:
-        alive = list(range(len(rows)))  # rows by their place in the arena
-        starts = self._tensor([width - len(row.tokens) for row in rows])
-        places = [*alive]
-        end = width
+    def _decode(self, rows: list[_Row], logits: torch.Tensor, limit: int) -> None:
+        guessing = self.guesses and not any(row.constraint for row in rows)
+        if guessing:
+            for row in rows:
+                row.guesser = Guesser(row.tokens.tolist())
         while True:
-            tokens = self._choose([rows[i] for i in places], logits)
-            done = set()
-            for place, (i, token) in enumerate(zip(places, tokens.tolist(), strict=True)):
-                row = rows[i]
-                if i not in alive:
-                    continue
-                if token not in self.stop:
-                    row.made.append(token)
-                if token in self.stop or len(row.made) == limit:
-                    done.add(i)
-                    row.constraint = None
-                    if self._remember:
-                        self._keep(row, arena[:, :, place], width, end)
-            alive = [i for i in alive if i not in done]
-            if not alive:
+            tokens = self._choose(rows, logits).tolist()
+            going = [self._take(row, token, limit) for row, token in zip(rows, tokens, strict=True)]
+            rows = [row for row, goes_on in zip(rows, going, strict=True) if goes_on]
+            if not rows:
                 return
-            if len(alive) <= len(places) // 2:
-                kept = self._tensor([place for place, i in enumerate(places) if i in alive])
-                arena, starts, tokens = arena[:, :, kept], starts[kept], tokens[kept]
-                places = [*alive]
-            end += 1
-            logits = self._forward(tokens[:, None], arena, starts, end)
+            most = min(MAX_GUESSES, STEP_TOKENS // len(rows) - 1) if guessing else 0
+            drafts = [row.guesser.guess(most) if row.guesser and most else [] for row in rows]
+            width = 1 + max(map(len, drafts))
+            ids = np.zeros((len(rows), width), dtype=np.int32)
+            for place, (row, draft) in enumerate(zip(rows, drafts, strict=True)):
+                ids[place, : 1 + len(draft)] = [row.made[-1], *draft]
+            found = self._forward(rows, ids, keep=width)
+            self.steps += 1
+            rows, logits = self._verified(rows, drafts, found, limit)
+            if not rows:
+                return
+
+    def _verified(
+        self, rows: list[_Row], drafts: list[list[int]], logits: torch.Tensor, limit: int
+    ) -> tuple[list[_Row], torch.Tensor]:
+        """Takes the guesses that the model would have made; returns who goes on, and from where."""
+        chosen = logits.argmax(dim=-1).tolist() if any(drafts) else []
+        kept, places = [], []
+        for number, (row, draft) in enumerate(zip(rows, drafts, strict=True)):
+            row.length += 1
+            right = 0
+            goes_on = True
+            while goes_on and right < len(draft) and chosen[number][right] == draft[right]:
+                goes_on = self._take(row, draft[right], limit)
+                row.length += goes_on
+                right += 1
+            if goes_on:
+                kept.append(row)
+                places.append((number, right))
+        if not kept:
+            return kept, logits
+        at = torch.tensor(places, device=logits.device)
+        return kept, logits[at[:, 0], at[:, 1]]
+
+    def _take(self, row: _Row, token: int, limit: int) -> bool:
+        """Adds a token to what a row has made; returns whether it goes on."""
+        if token not in self.stop:
+            row.say(token)
+        if token not in self.stop and len(row.made) < limit:
+            return True
+        row.constraint = row.guesser = None
+        self._note(row)
+        return False
+
+    def _note(self, row: _Row) -> None:
+        """Notes in a row's slot of which tokens it has the keys; the last one was never fed."""
+        made = np.asarray(row.made, dtype=np.int32)
+        self.memory.slots[row.slot].tokens = np.concatenate([row.tokens, made])[: row.length]
 
     def _choose(self, rows: list[_Row], logits: torch.Tensor) -> torch.Tensor:
         for place, row in enumerate(rows):
             if row.constraint is not None:
-                logits[place, self._tensor(~row.constraint.allowed())] = -torch.inf
+                barred = torch.as_tensor(~row.constraint.allowed(), device=logits.device)
+                logits[place, barred] = -torch.inf
         tokens = logits.argmax(dim=-1)
         for row, token in zip(rows, tokens.tolist(), strict=True):
             if row.constraint is not None:
                 row.constraint.accept(token)
         return tokens
 
-    def _keep(self, row: _Row, cells: torch.Tensor, width: int, end: int) -> None:
-        """Remembers a row up to column `end`; the last token made was never fed to the model."""
-        begin = width - len(row.tokens)
-        made = np.asarray(row.made[: end - width], dtype=np.int32)
-        tail = cells[..., begin + row.reused : end, :].clone()
-        self.memory.add(np.concatenate([row.tokens, made]), row.known, row.reused, tail)
+    def _forward(self, rows: list[_Row], ids: NDArray[np.int32], keep: int) -> torch.Tensor:
+        """Runs the model over `ids`, which come after what is known of each row.
 
-    def _forward(
-        self, ids: torch.Tensor, arena: torch.Tensor, starts: torch.Tensor, end: int
-    ) -> torch.Tensor:
-        """Runs the model over `ids`, which fill the columns before `end`; returns last logits."""
-        columns = torch.arange(arena.shape[-2], device=arena.device)
-        queries = columns[end - ids.shape[1] : end]
-        seen = columns[None, None, :] <= queries[None, :, None]
-        # A padded query may see itself, since a row of nothing but masks would give NaN.
-        inside = columns[None, None, :] >= torch.minimum(starts[:, None], queries[None])[:, :, None]
-        positions = (queries[None] - starts[:, None]).clamp(min=0)
-        layers: list[Any] = [_Layer(layer[0], layer[1], end) for layer in arena]
+        Args:
+            rows: whose keys are extended.
+            ids: as many tokens of each.
+            keep: of how many last ones logits are wanted.
+
+        Returns:
+            Logits of shape [rows, keep, vocabulary].
+        """
+        device = self.model.device
+        step = Step([r.slot for r in rows], [r.length for r in rows], ids.shape[1], device)
+        layers: list[Any] = [_Layer(Pages(each[0], each[1], step)) for each in self.memory.cells]
         logits: torch.Tensor = self.model(
-            input_ids=ids,
-            attention_mask=self._mask(seen & inside),
-            position_ids=positions,
+            input_ids=torch.as_tensor(ids, device=device).long(),
+            # Of the shape that transformers takes as it is; who sees what, the positions say.
+            attention_mask=torch.zeros((1, 1, 1, 1), dtype=self.model.dtype, device=device),
+            position_ids=step.columns,
             past_key_values=Cache(layers=layers),
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=keep,
         ).logits
-        return logits[:, -1].float()
+        return logits.float()
 
 
 class Generator:
@@ -356,11 +386,14 @@ class _Constrained:
 
 def _similar(rows: list[_Row], begin: int) -> int:
     """The end of the group of rows (sorted by missing tokens) that is prefilled together."""
-    shortest = len(rows[begin].tokens) - rows[begin].reused
+    shortest = rows[begin].missing
+    least = len(rows[begin].tokens)
     end = begin + 1
     while end < len(rows):
-        step = len(rows[end].tokens) - rows[end].reused
-        if step > 1.3 * shortest + 8 or step * (end + 1 - begin) > _PREFILL_TOKENS:
+        step = rows[end].missing
+        least = min(least, len(rows[end].tokens))
+        too_long = step > 1.3 * shortest + 8 or step > least
+        if too_long or step * (end + 1 - begin) > _PREFILL_TOKENS:
             break
         end += 1
     return end

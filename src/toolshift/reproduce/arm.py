@@ -28,6 +28,9 @@ class Scale(msgspec.Struct, frozen=True):
         evidence: whether its figures say anything.
         clean: trajectories of an arm that has no shifted ones, where fewer are enough; else 0.
         layout: how arms that name no layout list their tools; None for as the preset does.
+        preset: whose model and settings these are; "" for that of the scale's own name.
+        max_repeats: of the plans that arms are measured by.
+        today: whether shifts are measured as they are today; else as in release 0.2.0.
     """
 
     kinds: tuple[str, ...]
@@ -37,6 +40,9 @@ class Scale(msgspec.Struct, frozen=True):
     evidence: bool = True
     clean: int = 0
     layout: Layout | None = None
+    preset: str = ""
+    max_repeats: int = 0
+    today: bool = False
 
 
 class Arm(msgspec.Struct, frozen=True):

@@ -286,17 +286,26 @@ def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> TrainSettings:
     """The settings of an arm's training run."""
     asked = {"seed": seed, "layout": _layout(arm, scale), **arm.settings, **changes}
     if arm.method == "grpo":
-        return grpo_settings.preset(scale, steps=arm.amount(SCALES[scale]), **asked)
-    batch = min(arm.together, presets.PRESETS[scale].batch)
+        return grpo_settings.preset(_preset_name(scale), steps=arm.amount(SCALES[scale]), **asked)
+    batch = min(arm.together, _preset(scale).batch)
     if arm.passes > 1:
-        asked["epochs"] = arm.passes * presets.PRESETS[scale].epochs
-    return presets.preset(scale, **{"batch": batch, **asked})
+        asked["epochs"] = arm.passes * _preset(scale).epochs
+    return presets.preset(_preset_name(scale), **{"batch": batch, **asked})
+
+
+def _preset_name(scale: str) -> str:
+    """The preset whose model and settings a scale has."""
+    return SCALES[scale].preset or scale
+
+
+def _preset(scale: str) -> presets.Settings:
+    return presets.PRESETS[_preset_name(scale)]
 
 
 def _layout(arm: Arm, scale: str) -> Layout:
     """How an arm's tools are listed, in training and where it is measured."""
     named: Layout | None = arm.settings.get("layout") or SCALES[scale].layout
-    return named or presets.PRESETS[scale].layout
+    return named or _preset(scale).layout
 
 
 def _code(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
@@ -329,7 +338,7 @@ def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _base_hash(scale: str) -> str:
     """Of the base model's weights; "" for those that only a training machine has."""
-    return find_base(presets.PRESETS[scale]).sha256 if scale != "paper" else ""
+    return find_base(_preset(scale)).sha256 if scale != "paper" else ""
 
 
 @lru_cache(maxsize=16)
@@ -356,10 +365,11 @@ def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
             Selection(
                 worlds=("poi",),
                 kinds=scale.kinds,
-                shifts=tuple(map(_first_version, probes)),
+                shifts=probes if scale.today else tuple(map(_first_version, probes)),
                 tasks=scale.tasks,
                 seed=WORLD_SEED,
                 pool=pool,
+                max_repeats=scale.max_repeats,
             )
         )
     )
@@ -381,7 +391,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     check(mix)
     for parent in _parents(stage, study):
         check_weights(parent.folder / "model")
-        changes = {**changes, **_from(parent.folder / "model", presets.PRESETS[stage.scale])}
+        changes = {**changes, **_from(parent.folder / "model", _preset(stage.scale))}
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
     if not checkpoints(out) and out.exists():
@@ -406,7 +416,7 @@ def _made(stage: Stage, study: Study) -> Path | None:
 
 def _measure(stage: Stage, study: Study) -> None:
     """Runs the arm in the study's clean and shifted scenes, resumably."""
-    settings = presets.PRESETS[stage.scale]
+    settings = _preset(stage.scale)
     model: Any = _made(stage, study)
     if model:
         check_weights(model)
@@ -419,7 +429,7 @@ def _measure(stage: Stage, study: Study) -> None:
         adapter=adapter,
         layout=_layout(stage.arm, stage.scale),
         decoding=stage.arm.decoding,
-        max_new_tokens=grpo_settings.PRESETS[stage.scale].turn_tokens,
+        max_new_tokens=grpo_settings.PRESETS[_preset_name(stage.scale)].turn_tokens,
         name=stage.arm.name,
     )
     plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)

@@ -27,6 +27,8 @@ class Sampler(Decoder):
     another one goes on, has a part in what is sampled.
     """
 
+    guesses = False
+
     def say(
         self,
         prompts: Sequence[Sequence[int]],
@@ -46,13 +48,10 @@ class Sampler(Decoder):
         logprobs = scaled.log_softmax(dim=-1)
         tokens = self._sample(rows, logprobs) if self._temperature else logits.argmax(dim=-1)
         chosen = logprobs.gather(1, tokens[:, None])[:, 0]
-        limit = self._draws.shape[1]
         for row, token, logprob in zip(rows, tokens.tolist(), chosen.tolist(), strict=True):
             made, likely = self._said[row.index]
-            # A row that has ended stays in the batch until half of the batch has.
-            if len(made) < limit and not (made and made[-1] in self.stop):
-                made.append(token)
-                likely.append(logprob)
+            made.append(token)
+            likely.append(logprob)
         return tokens
 
     def _sample(self, rows: list[Any], logprobs: torch.Tensor) -> torch.Tensor:

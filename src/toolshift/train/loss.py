@@ -162,4 +162,7 @@ def _attend(query: Any, key: Any, value: Any, scaling: float) -> torch.Tensor:
 
 def attends_plainly(model: Any) -> bool:
     """Whether every layer attends to all that came before, in the plain way."""
-    return Decoder.fits(model)
+    config = model.config.get_text_config()
+    slides = getattr(config, "sliding_window", None) and "layer_types" not in config
+    windows = "sliding_attention" in (getattr(config, "layer_types", None) or ())
+    return Decoder.fits(model) and not (slides or windows)

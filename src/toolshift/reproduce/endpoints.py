@@ -1,0 +1,161 @@
+"""What the arms of a planned study come to: endpoints over seeds and tasks, and their contrasts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import mean
+
+import msgspec
+import numpy as np
+
+from toolshift.core.shift import without_versions
+from toolshift.measure.crossed import Crossed, crossed_mean
+from toolshift.measure.statistics import holm
+from toolshift.reproduce.planned import Endpoint, PlanFile
+from toolshift.reproduce.reproduce import Stage
+from toolshift.runs.run_folder import RunFolder
+
+Scores = dict[str, dict[str, tuple[bool, bool]]]
+"""By stack ("" for clean) and task: whether the episode passed, and whether it refused."""
+
+
+class ArmEndpoint(msgspec.Struct, frozen=True):
+    """An endpoint of one arm, in shares: a drop is clean minus shifted."""
+
+    arm: str
+    endpoint: str
+    found: Crossed
+
+
+class Contrast(msgspec.Struct, frozen=True):
+    """The second arm's endpoint less the first's, by the seeds and tasks that both have.
+
+    Attributes:
+        p_holm: over the endpoints of the plan, of this pair; NaN for secondary ones.
+    """
+
+    first: str
+    second: str
+    endpoint: str
+    found: Crossed
+    p_holm: float
+
+
+class Endpoints(msgspec.Struct, frozen=True):
+    """All endpoints of a plan that can be told from the stages that are there."""
+
+    plan_sha256: str
+    arms: list[ArmEndpoint]
+    contrasts: list[Contrast]
+
+
+def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
+    """Reads the endpoints from the finished stages.
+
+    Args:
+        plan: that names them.
+        stages: all that there may be.
+
+    Returns:
+        Those of every arm with a finished stage, and of every pair with a common seed.
+    """
+    scores: dict[str, dict[int, Scores]] = defaultdict(dict)
+    for stage in stages:
+        if stage.measured:
+            scores[stage.arm.name][stage.seed] = _scores(stage)
+    every = (*plan.endpoints, *plan.secondary)
+    arms = [
+        ArmEndpoint(arm, each.name, crossed_mean(list(table.values())))
+        for arm, by_seed in scores.items()
+        for each in every
+        if (table := _table(each, by_seed))
+    ]
+    contrasts = []
+    for pair in plan.contrasts:
+        if pair.first in scores and pair.second in scores:
+            contrasts += _contrast(plan, pair.first, pair.second, scores)
+    return Endpoints(plan.sha256, arms, contrasts)
+
+
+def as_markdown(found: Endpoints) -> str:
+    """The section of a study's page, in points."""
+    rows = [
+        f"| {each.arm} | {each.endpoint} | {_points(each.found)} | "
+        f"{each.found.seeds} x {each.found.tasks} |"
+        for each in found.arms
+    ]
+    said = [
+        "## Endpoints of the plan",
+        "",
+        f"Plan `{found.plan_sha256[:16]}`. In points; in brackets 95% intervals that hold for "
+        "other seeds and other tasks (both random; `benchmarks/crossed_coverage.json`). A drop is "
+        "clean minus shifted on the same tasks.",
+        "",
+        "| arm | endpoint | points | seeds x tasks |",
+        "|---|---|---:|---:|",
+        *rows,
+        "",
+    ]
+    if found.contrasts:
+        said += ["| contrast | endpoint | points | p, after Holm |", "|---|---|---:|---:|"]
+        said += [
+            f"| {each.second} - {each.first} | {each.endpoint} | {_points(each.found)} | "
+            + (f"{each.p_holm:.3g} |" if each.p_holm == each.p_holm else "secondary |")
+            for each in found.contrasts
+        ]
+    return "\n".join([*said, ""])
+
+
+def _points(found: Crossed) -> str:
+    one = found.interval
+    return f"{100 * one.estimate:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}]"
+
+
+def _scores(stage: Stage) -> Scores:
+    folder = RunFolder.read(stage.run)
+    found: Scores = defaultdict(dict)
+    for record in folder.records():
+        if not record.grade.void:
+            cell = folder.cell(record)
+            told = record.grade.passed, record.grade.refused
+            found[without_versions(cell.stack)][cell.lineage] = told
+    return found
+
+
+def _table(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[int, list[float]]:
+    """The endpoint by seed and task, of the tasks that every seed has; {} where there is none."""
+    told = {seed: _by_task(endpoint, scores) for seed, scores in by_seed.items()}
+    tasks = sorted(set.intersection(*(set(each) for each in told.values())))
+    return {seed: [each[task] for task in tasks] for seed, each in told.items()} if tasks else {}
+
+
+def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
+    clean, found = scores.get("", {}), defaultdict(list)
+    for shift in endpoint.shifts:
+        for task, (passed, refused) in scores.get(without_versions(shift), {}).items():
+            found[task].append(float(refused if endpoint.measure == "refused" else passed))
+    if endpoint.measure != "drop":
+        return {task: mean(values) for task, values in found.items()}
+    return {t: clean[t][0] - mean(values) for t, values in found.items() if t in clean}
+
+
+def _contrast(
+    plan: PlanFile, first: str, second: str, scores: dict[str, dict[int, Scores]]
+) -> list[Contrast]:
+    seeds = scores[first].keys() & scores[second].keys()
+    found: list[tuple[Endpoint, Crossed]] = []
+    for endpoint in (*plan.endpoints, *plan.secondary) if seeds else ():
+        one, other = (
+            {seed: _by_task(endpoint, scores[arm][seed]) for seed in sorted(seeds)}
+            for arm in (first, second)
+        )
+        tasks = sorted(set.intersection(*(set(t) for t in (*one.values(), *other.values()))))
+        if tasks:
+            table = [[other[s][t] - one[s][t] for t in tasks] for s in sorted(seeds)]
+            found.append((endpoint, crossed_mean(np.array(table), bound=2.0)))
+    adjusted = iter(holm([told.p for endpoint, told in found if endpoint in plan.endpoints]))
+    return [
+        Contrast(first, second, e.name, c, next(adjusted) if e in plan.endpoints else float("nan"))
+        for e, c in found
+    ]

@@ -1,0 +1,189 @@
+"""A study whose plan is a file: it says what is run, and is refused where it was changed later."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+pytest.importorskip("torch")
+
+from toolshift.api import evaluate
+from toolshift.core.errors import UsageError
+from toolshift.reproduce import experiments
+from toolshift.reproduce.endpoints import as_markdown, endpoints_of
+from toolshift.reproduce.planned import (
+    PlanFile,
+    arm_of,
+    check_fixed,
+    read_plan,
+    study_of,
+)
+from toolshift.train.scenes import Mix, draws
+
+PLAN = Path(__file__).parents[2] / "studies" / "decisive" / "plan.toml"
+SMALL = """
+name = "decisive"
+question = "Does it run?"
+preset = "smoke"
+pool = "dev"
+kinds = ["listing"]
+tasks = 2
+trajectories = 12
+max_repeats = 6
+held_out = ["redirect"]
+[[endpoints]]
+name = "tier 2"
+measure = "drop"
+shifts = ["redirect:2", "transient_error:2"]
+[[endpoints]]
+name = "right refusal"
+measure = "passed"
+shifts = ["fatal_error:2"]
+[[arms]]
+name = "static"
+summary = "clean"
+seeds = 1
+[[arms]]
+name = "graph"
+summary = "split tools"
+seeds = 1
+doses = { split_tools = 6, EFP = 3 }
+[[contrasts]]
+first = "static"
+second = "graph"
+[[blocks]]
+arms = ["static", "graph"]
+seeds = [0]
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Any:
+    """Writes a small plan with some of its text changed."""
+
+    def write(*changes: tuple[str, str]) -> Path:
+        text = SMALL.replace("EFP = 3", "SBP = 3")
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        file = tmp_path / "plan.toml"
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def test_the_committed_plan_is_the_one_that_was_fixed() -> None:
+    plan = read_plan(PLAN)
+    check_fixed(plan, PLAN)
+    assert {arm.name: arm.seeds for arm in plan.arms}["static"] >= 6
+    assert len(plan.order) == len(set(plan.order)) == sum(arm.seeds for arm in plan.arms)
+    first = plan.blocks[0]
+    assert {pair.second for pair in plan.contrasts} - {"diverse"} < set(first.arms)
+    study = study_of(plan)
+    assert study.probes == plan.probes
+    assert not any(arm.meets(plan.held_out) for arm in study.arms)
+
+
+def test_every_shift_of_the_graph_reaches_its_dose() -> None:
+    """Counted on a tenth of the trajectories; where a shift cannot be applied they stay clean."""
+    plan = read_plan(PLAN)
+    arm = next(arm_of(each, plan) for each in plan.arms if each.name == "paft-graph")
+    scenes = list(draws(Mix(kinds=plan.kinds, share=arm.together, **arm.mix), 150))
+    found = [each.shifts[0].shift for each in scenes if each.shifts]
+    for shift, least in (("split_tools", 15), ("merged_tools", 15), ("reversed_order", 9)):
+        assert sum(name.startswith(shift) for name in found) >= least, shift
+
+
+def test_a_plan_that_is_changed_later_is_refused(written: Any, toolshift: Any) -> None:
+    file = written()
+    with pytest.raises(UsageError, match=r"plan\.sha256 says nothing"):
+        check_fixed(read_plan(file), file)
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    check_fixed(read_plan(file), file)
+    written(("tasks = 2", "tasks = 3"))
+    code, _, err = toolshift("reproduce", "decisive", "--plan", file)
+    assert code == 2
+    assert "what is planned is fixed before it is run" in err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("SBP = 3", "redirect = 3", "graph is trained on a shift that is held out"),
+        ("SBP = 3", "SBP = 9", "doses are more than 12 together"),
+        ("SBP = 3", "SBQ = 3", "unknown shift or family"),
+        ('first = "static"', 'first = "statics"', "contrasts: unknown arm"),
+        ("seeds = [0]", "seeds = [0, 1]", "blocks: static has seeds 0 to 0"),
+        ('arms = ["static", "graph"]', 'arms = ["static"]', "not so: graph seed 0"),
+        ("fatal_error:2", "fatal_errors:2", "unknown shift"),
+        ('preset = "smoke"', 'preset = "smok"', "unknown preset"),
+        ("tasks = 2", "tusks = 2", "tusks"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(
+    written: Any, old: str, new: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_plan(written((old, new)))
+
+
+def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> Any:
+    """A stage of a scripted agent."""
+    evaluate(
+        agent, worlds=["poi"], kinds=["listing"], shifts=plan.probes, tasks=4, placebo=False,
+        out=folder,
+    )  # fmt: skip
+    return SimpleNamespace(measured=True, arm=SimpleNamespace(name=arm), seed=seed, run=folder)
+
+
+def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_path: Path) -> None:
+    plan = read_plan(written())
+    stages = [
+        played(tmp_path / f"{arm}{seed}", agent, plan, arm, seed)
+        for arm, agent in (("static", "gives_up"), ("graph", "oracle"))
+        for seed in range(2)
+    ]
+    found = endpoints_of(plan, stages)
+    told = {(each.arm, each.endpoint): each.found for each in found.arms}
+    assert told["graph", "tier 2"].interval.estimate == 0
+    assert told["graph", "right refusal"].interval.estimate == 1
+    lost = told["static", "tier 2"]
+    assert (lost.seeds, lost.tasks) == (2, 4)
+    assert lost.interval.estimate >= 0.5
+    (drop, _) = found.contrasts
+    assert drop.found.interval.estimate == -lost.interval.estimate
+    assert drop.p_holm >= drop.found.p
+    page = as_markdown(found)
+    assert f"| graph - static | tier 2 | {-100 * lost.interval.estimate:.0f} [" in page
+    assert msgspec.json.encode(found)
+
+
+@pytest.mark.model
+def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
+    written: Any, tmp_path: Path, toolshift: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "STUDIES", dict(experiments.STUDIES))
+    file = written()
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    words = ("reproduce", "decisive", "--plan", file, "--work", tmp_path / "stages")
+    words = (*words, "--out", tmp_path / "page")
+    code, _, err = toolshift(*words, "--minutes", "0.0001")
+    assert code == 0, err
+    assert "0 of them done" in err
+    assert "the time is up" in err
+    code, out, err = toolshift(*words, "--json")
+    assert code == 0, err
+    assert "2 stages, 1 of them done" in err
+    found = json.loads(out)
+    assert {each["arm"] for each in found["arms"]} == {"static", "graph"}
+    text = (tmp_path / "page" / "README.md").read_text()
+    assert "## Endpoints of the plan" in text
+    assert found["plan_sha256"][:16] in text
+    manifests = list((tmp_path / "stages").glob("*/run-*/manifest.json"))
+    assert [json.loads(m.read_bytes())["selection"]["max_repeats"] for m in manifests] == [6, 6]
