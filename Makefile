@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test coverage check bench chaos docs adapters frameworks clean
+.PHONY: setup demo test test-all coverage check bench chaos docs adapters frameworks clean
 
 setup: .venv/.ready
 
@@ -26,11 +26,14 @@ demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO
 		|| { code=$$?; [ $$code -ne 2 ] || echo "To begin in another folder: make demo DEMO_OUT=FOLDER"; exit $$code; }
 	@$(BIN)/toolshift report $(DEMO_OUT) --only-distinguishable | tail -n 1
 
-test: setup  ## every test, the ones with a real model included
+test: setup  ## the tests, the ones with a real model included, but for those marked slow
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+test-all: setup  ## every test: those with several training processes too
+	$(BIN)/python -m pytest -n auto --dist loadfile -m ""
+
 coverage: setup  ## every test, with the branches that they take; fails below the floor in pyproject.toml
-	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term --cov-report=html:build/coverage
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "" --cov --cov-report=term --cov-report=html:build/coverage
 
 check: setup  ## lint, docstrings, types and layers
 	$(BIN)/ruff check .

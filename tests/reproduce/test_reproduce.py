@@ -347,6 +347,7 @@ def test_the_test_pool_is_opened_by_a_plan_and_for_nothing_else(tmp_path, toolsh
     assert "is no plan of stages" in err
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_study_trains_in_several_processes_and_says_so_where_it_is_one_of_them(
     tmp_path, toolshift, monkeypatch

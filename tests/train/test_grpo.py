@@ -197,6 +197,7 @@ def test_only_the_first_process_takes_lines_from_the_curves(model, tmp_path, mon
     assert (tmp_path / "run" / "curves.jsonl").read_text("utf-8") == before
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one_does(tmp_path):
     """The few-layer Qwen2 of the `paper` preset's classes and settings, under accelerate."""
     model = tiny.qwen(tmp_path / "qwen")

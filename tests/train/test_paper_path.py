@@ -67,6 +67,7 @@ def in_two_processes(what, qwen, out):
     return [json.loads((out / f"{what}-{rank}.json").read_text()) for rank in (0, 1)]
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_steps_of_one(qwen, tmp_path):
     both = tmp_path / "both"
     found = in_two_processes("trained", qwen, both)
@@ -91,6 +92,7 @@ def test_two_processes_take_the_steps_of_one(qwen, tmp_path):
         assert agent.reply(Turn(row["messages"][:2], row["tools"])).usage.output_tokens > 0
 
 
+@pytest.mark.slow
 def test_shards_change_no_loss(qwen, tmp_path):
     for whole, sharded in in_two_processes("sharded", qwen, tmp_path):
         assert sharded == pytest.approx(whole, rel=1e-4)

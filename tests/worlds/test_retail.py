@@ -312,6 +312,7 @@ def test_entities_are_unique_and_the_same_for_a_seed(size, pool):
     assert build(8, size, pool).orders != shop.orders
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_orders_are_built_quickly():
     for pool in POOLS:
         started = time.process_time()

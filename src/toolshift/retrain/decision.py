@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.measure.gate import OVERALL, Family, in_points, judge
 from toolshift.measure.metrics import shift_of
@@ -66,7 +67,7 @@ def cost_of(run: RunFolder, release: str) -> Interval:
     drop = paired_drop(arms[""], arms[release])
     if not drop.n:
         raise UsageError(
-            f"no task was scored clean and under the release: `toolshift report {run.path}` says "
+            f"no task was scored clean and under the release: `{command('report', run.path)}` says "
             "why; give another --world, --kind or more --tasks"
         )
     return drop

@@ -26,6 +26,7 @@ from toolshift.core.message import PROTOCOL_NAMES, Reply, Usage
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
+from toolshift.episode.budget import Budget
 from toolshift.episode.episode import End, Episode
 from toolshift.runs.cell import Cell, build
 
@@ -52,7 +53,9 @@ def episode_of(state: TaskState) -> Episode:
     """The episode of a running sample; it begins when it is first asked for."""
     if state.uuid not in _live:
         scene = scene_of(state.metadata)
-        _live[state.uuid] = Episode(scene, trial=int(state.metadata["cell"].get("trial", 0)))
+        budget = Budget.of(scene, int(state.metadata.get("max_repeats", 0)))
+        trial = int(state.metadata["cell"].get("trial", 0))
+        _live[state.uuid] = Episode(scene, budget, trial)
     return _live[state.uuid]
 
 

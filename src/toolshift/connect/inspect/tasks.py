@@ -57,6 +57,7 @@ def shifted(
     seeds: int = 1,
     pool: str = "dev",
     size: int = 200,
+    max_repeats: int = 0,
 ) -> Task:
     """Shifts of your choice: `-T shifts="identity_erasure:2,merged_tools:2"`.
 
@@ -74,6 +75,8 @@ def shifted(
         seeds: how many seeds.
         pool: of entities and wordings: train, dev or test.
         size: entities in each world.
+        max_repeats: an episode ends where the same call has had the same result this often; 0 for
+            no such limit.
 
     Returns:
         A task with a sample for each cell.
@@ -93,6 +96,7 @@ def shifted(
             pool=pool,
             size=size,
             placebo=placebo,
+            max_repeats=max_repeats,
         )
     )
 
@@ -111,7 +115,7 @@ def _number(text: str) -> int | str:
 def _task(asked: Selection) -> Task:
     plan = make_plan(select(asked))
     name = f"toolshift {asked.suite}"
-    dataset = MemoryDataset([sample_of(cell) for cell in plan.cells], name=name)
+    dataset = MemoryDataset([sample_of(cell, asked.max_repeats) for cell in plan.cells], name=name)
     _report_losses(dataset)
     return Task(
         dataset=dataset,
@@ -122,8 +126,16 @@ def _task(asked: Selection) -> Task:
     )
 
 
-def sample_of(cell: Cell) -> Sample:
-    """A cell as a sample: its first messages, what is right, and what groups it."""
+def sample_of(cell: Cell, max_repeats: int = 0) -> Sample:
+    """A cell as a sample: its first messages, what is right, and what groups it.
+
+    Args:
+        cell: of the plan.
+        max_repeats: as of a `Selection`.
+
+    Returns:
+        The sample, from whose metadata its scene can be made again.
+    """
     data: dict[str, Any] = msgspec.json.decode(JSON.encode(cell))
     scene = scene_of({"cell": data})
     first = Episode(scene).observation
@@ -135,6 +147,7 @@ def sample_of(cell: Cell) -> Sample:
         target=answers if scene.solvable else f"refuse: {scene.outcome.refusal}",
         metadata={
             "cell": data,
+            "max_repeats": max_repeats,
             "lineage": cell.lineage,
             "arm": "placebo" if is_placebo(cell) else tier if cell.shifts else "clean",
             "dimension": dimension_of(cell),
