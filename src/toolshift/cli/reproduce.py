@@ -170,7 +170,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     if options.as_json:
         print_json(found)
     else:
-        click.echo(f"{out / 'README.md'}, results.json and {ENDPOINTS}")
+        say(f"{out / 'README.md'}, results.json and {ENDPOINTS}")
 
 
 def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]) -> Endpoints:
