@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from running import Run
 
+from toolshift.agents.catalog import contestants
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
 
@@ -132,3 +133,9 @@ def test_functions_that_no_other_process_can_find_are_said() -> None:
         evaluate(lambda messages, tools: "x", tasks=1, agent_timeout=1.0)
     with pytest.raises(UsageError, match="above 0"):
         evaluate(evaluate, tasks=1, agent_timeout=0.0)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_time_that_is_none_is_refused_for_every_agent(seconds: float) -> None:
+    with pytest.raises(UsageError, match="seconds above 0"):
+        contestants(["oracle"], agent_timeout=seconds)

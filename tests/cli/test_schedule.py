@@ -109,6 +109,7 @@ def test_the_steps_of_the_workflow_keep_every_day(toolshift: Run, tmp_path: Path
         (("cron", "--", "--tasks", "2"), "name an agent"),
         (("cron", "--", "--agent", "oracle", "--task", "2"), "No such option"),
         (("cron", "--", "--agent", "oracle", "--world", "pio"), "poi"),
+        (("cron", "--", "--agent", "nosuch"), "unknown agent"),
         (("github", "--folder", "/tmp/x", "--", *RUN), "relative path"),
     ],
     ids=lambda words: words[-1] if isinstance(words, tuple) else words,

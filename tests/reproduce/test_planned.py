@@ -187,3 +187,10 @@ def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     assert found["plan_sha256"][:16] in text
     manifests = list((tmp_path / "stages").glob("*/run-*/manifest.json"))
     assert [json.loads(m.read_bytes())["selection"]["max_repeats"] for m in manifests] == [6, 6]
+
+
+def test_a_plan_that_is_no_text_is_named(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=r"plan\.toml is not TOML"):
+        read_plan(file)

@@ -21,7 +21,7 @@ import msgspec
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.kind import AgentKind, AgentLike, AnyAgent, OwnKind, PluginKind
-from toolshift.agents.separate import SeparateAgent
+from toolshift.agents.separate import SeparateAgent, check_timeout
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import in_module
 from toolshift.core.registry import Registry
@@ -171,6 +171,7 @@ def contestants(
         _contestant(agent, concurrency, _for_kind(agent, options, isolate)) for agent in agents
     ]
     if agent_timeout is not None:
+        check_timeout(agent_timeout)
         found = [
             _apart(each, given, agent_timeout) for each, given in zip(found, agents, strict=True)
         ]

@@ -30,6 +30,19 @@ STARTING = 300.0
 """Seconds that an agent has to be imported and made: it may load a model."""
 
 
+def check_timeout(seconds: float) -> None:
+    """Checks how long an agent has for a turn.
+
+    Args:
+        seconds: as asked for.
+
+    Raises:
+        UsageError: where it is not above 0.
+    """
+    if not seconds > 0:
+        raise UsageError(f"--agent-timeout {seconds:g}: a number of seconds above 0 is needed")
+
+
 class SeparateAgent:
     """An agent that answers its turns in another process, each within a time.
 
@@ -43,8 +56,7 @@ class SeparateAgent:
     """
 
     def __init__(self, agent: Agent, maker: Callable[[], Agent], timeout: float) -> None:
-        if timeout <= 0:
-            raise UsageError("--agent-timeout is a number of seconds above 0")
+        check_timeout(timeout)
         self.inner, self.name, self.timeout = agent, agent.name, timeout
         self.concurrency = int(getattr(agent, "concurrency", 1))
         self.decoding = getattr(agent, "decoding", "")

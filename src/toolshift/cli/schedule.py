@@ -12,6 +12,7 @@ from typing import Literal
 import click
 import yaml
 
+from toolshift.agents.catalog import find_kind
 from toolshift.cli.options import PATH, taking
 from toolshift.cli.run import run as run_command
 from toolshift.core.errors import UsageError
@@ -138,7 +139,8 @@ def _draws(words: tuple[str, ...]) -> bool:
     """Whether another seed has other tasks; checks the options of the run as it will.
 
     Raises:
-        UsageError: where the run would refuse them, or one is set by the schedule.
+        UsageError: where the run would refuse them, no agent is of that name, or one is set by the
+            schedule.
     """
     try:
         context = run_command.make_context("run", list(words), resilient_parsing=False)
@@ -150,6 +152,8 @@ def _draws(words: tuple[str, ...]) -> bool:
             raise UsageError(f"behind --: {option} is set by the schedule; leave it out")
     if not (given["agents"] or given["commands"] or given["urls"]):
         raise UsageError("behind --: name an agent: --agent, --agent-command or --agent-url")
+    for spec in given["agents"]:
+        find_kind(spec)
     fields = {name: given[name] for name in Selection.__struct_fields__ if name in given}
     chosen = select(Selection(**fields))
     return not any(find_world(name).counts for name in chosen.worlds)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_bytes
 from toolshift.core.names import unknown
@@ -134,8 +135,8 @@ def read_plan(file: Path) -> PlanFile:
         )
     content = read_bytes(file)
     try:
-        plan = msgspec.toml.decode(content, type=PlanFile)
-    except msgspec.MsgspecError as fault:
+        plan = msgspec.convert(read_toml(content, str(file)), PlanFile)
+    except msgspec.ValidationError as fault:
         raise UsageError(f"{file}: {fault}") from None
     _check(plan, file)
     return msgspec.structs.replace(plan, sha256=hashlib.sha256(content).hexdigest())
