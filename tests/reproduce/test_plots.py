@@ -10,5 +10,12 @@ LINE = '<path d="M0,0h420v0h-420Z"/>'
 
 def test_what_goes_round_is_a_circle_and_other_paths_stay() -> None:
     seen = slim(f"<svg>{ROUND}{LINE}</svg>")
-    assert seen == f'<svg><circle transform="translate(6,0)" r="2.5" fill="#888"/>{LINE}</svg>'
+    assert seen == f'<svg><circle cx="6" cy="0" r="2.5" fill="#888"/>{LINE}</svg>'
     assert slim(seen) == seen
+
+
+def test_a_dot_keeps_the_width_of_a_line_that_is_seen() -> None:
+    dot = '<circle transform="translate(1,2)" r="1" stroke-width="2"{}/>'
+    assert slim(dot.format("")) == '<circle cx="1" cy="2" r="1"/>'
+    seen = '<circle cx="1" cy="2" r="1" stroke-width="2" stroke="red"/>'
+    assert slim(dot.format(' stroke="red"')) == seen

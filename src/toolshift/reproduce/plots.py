@@ -21,6 +21,9 @@ _CIRCLE = re.compile(
     r' d="M([\d.]+),0A[\d.]+,[\d.]+,0,1,1,-[\d.]+,0A[\d.]+,[\d.]+,0,1,1,[\d.]+,0Z?"'
 )
 _PATH = re.compile(r"<path[^>]*/>")
+_DOT = re.compile(r"<circle[^>]*/>")
+_PLACE = re.compile(r' transform="translate\(([^,()]*),([^,()]*)\)"')
+_WIDTH = re.compile(r' stroke-width="[^"]*"')
 _DECIMALS = re.compile(r"-?\b\d+\.\d{3,}")
 
 
@@ -46,7 +49,7 @@ def accuracy_by_shift(found: Findings) -> str:
 def slim(svg: str) -> str:
     """A picture without what is not seen: labels of each mark, empty paths, and far decimals.
 
-    Paths that go round a circle become circles.
+    Paths that go round a circle become circles, which say where their middle is.
 
     Args:
         svg: as Vega draws it.
@@ -55,7 +58,8 @@ def slim(svg: str) -> str:
         The same picture, in a quarter of the bytes.
     """
     without = _PATH.sub(_as_circle, _CLASS.sub("", _UNSEEN.sub("", svg)))
-    return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), without)
+    placed = _DOT.sub(_as_dot, without)
+    return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), placed)
 
 
 def _as_circle(found: re.Match[str]) -> str:
@@ -65,6 +69,12 @@ def _as_circle(found: re.Match[str]) -> str:
         return found[0]
     circle = _CIRCLE.sub(f' r="{round_about[1]}"', found[0])
     return circle.replace("<path", "<circle", 1)
+
+
+def _as_dot(found: re.Match[str]) -> str:
+    """A circle by its middle, without the width of a line that it does not have."""
+    dot = _PLACE.sub(r' cx="\1" cy="\2"', found[0])
+    return dot if "stroke=" in dot else _WIDTH.sub("", dot)
 
 
 def _chart(found: Findings) -> dict[str, Any]:

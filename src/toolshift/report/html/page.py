@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import write
+from toolshift.core.files import read_bytes, write
 from toolshift.measure.diagnosis import is_loss, words
 from toolshift.measure.metrics import Measures
 from toolshift.measure.report import AgentReport, Report, make_report
@@ -24,7 +24,7 @@ from toolshift.report.html.subjects import Kept, Subject, run_name, subjects_of
 from toolshift.runs.run_folder import RunFolder
 
 HERE = Path(__file__).parent
-LIBRARIES = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
+LIBRARIES = ("vega.min.js.gz", "vega-lite.min.js.gz", "vega-embed.min.js.gz")
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'"
@@ -229,7 +229,7 @@ def _cost_rows(each: AgentReport, at: str) -> list[tuple[Measures, str, str]]:
 
 def asset(name: str) -> str:
     """A file that is put into pages as it is."""
-    return (HERE / "assets" / name).read_text(encoding="utf-8").replace("\r", "")
+    return read_bytes(HERE / "assets" / name).decode().replace("\r", "")
 
 
 def _hash(script: str) -> str:
