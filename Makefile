@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all coverage check bench chaos docs adapters frameworks clean
+.PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided docs adapters frameworks clean
 
 setup: .venv/.ready
 
@@ -53,6 +53,16 @@ KILLS ?= 200
 
 chaos: setup  ## kill -9 over and over: no episode, timing or row is lost or made twice
 	$(BIN)/python benchmarks/chaos.py --kills $(KILLS)
+
+CASES ?= 1000000
+
+fuzz: setup  ## odd, broken and long inputs to every reader of what others write; for a night or a minute
+	$(BIN)/python tests/fuzz/run.py --cases $(CASES)
+	FUZZ_EXAMPLES=$$(( $(CASES) / 10000 + 1 )) $(BIN)/python -m pytest tests/fuzz -k shrunk
+
+fuzz-guided: setup  ## the same, guided by coverage: atheris, a minute for each reader
+	$(BIN)/pip install --quiet --upgrade --target build/atheris atheris==3.0.0
+	PYTHONPATH=build/atheris $(BIN)/python tests/fuzz/run.py --atheris 60
 
 # A folder of its own: the tool brings 19 packages that nothing else needs.
 mutants: setup  ## changes what grades and measures in one place at a time; tests must notice

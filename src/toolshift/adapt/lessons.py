@@ -157,7 +157,7 @@ def read_lessons(file: Path, most: int = MAX_LESSONS) -> Lessons:
         return Lessons(most, msgspec.json.decode(file.read_bytes(), type=list[Lesson]))
     except FileNotFoundError:
         return Lessons(most)
-    except (OSError, msgspec.MsgspecError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:  # msgspec's own errors, and not UTF-8
         raise UsageError(f"{file} holds no lessons: {fault}") from None
 
 

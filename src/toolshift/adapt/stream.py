@@ -22,6 +22,7 @@ kept: whether client spans were seen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -153,9 +154,20 @@ def _proxied(row: Mapping[str, Any]) -> Called:
         row["tool"],
         arguments if isinstance(arguments, dict) else None,
         ok if isinstance(ok, bool) else None,
-        float(ms) if isinstance(ms, int | float) else None,
-        row["shown"] if "shown" in row else _answer(answers[-1] if answers else None),
+        _milliseconds(ms),
+        row["shown"] if "shown" in row else _answer(_last(answers)),
     )
+
+
+def _milliseconds(value: Any) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+
+
+def _last(answers: Any) -> Any:
+    return answers[-1] if isinstance(answers, list) and answers else None
 
 
 def _answer(raw: Any) -> Any:
@@ -168,7 +180,7 @@ def _answer(raw: Any) -> Any:
     if not isinstance(blocks, list):
         return raw
     texts = [str(one["text"]) for one in blocks if isinstance(one, Mapping) and "text" in one]
-    return _decoded("\n".join(texts)) if texts else [one.get("type") for one in blocks]
+    return _decoded("\n".join(texts)) if texts else [one.get("type") for one in _objects(blocks)]
 
 
 def _spoken(one: Any) -> tuple[str, dict[str, Any] | None]:
@@ -249,7 +261,7 @@ def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [one for one in _listed(value) if isinstance(one, Mapping)]
 
 
 def _attributes(raw: Any) -> Mapping[str, Any]:
@@ -264,12 +276,16 @@ def _value(raw: Any) -> Any:
         return raw
     ((kind, value),) = raw.items()
     if kind == "arrayValue" and isinstance(value, Mapping):
-        return [_value(one) for one in value.get("values") or []]
+        return [_value(one) for one in _listed(value.get("values"))]
     if kind == "kvlistValue" and isinstance(value, Mapping):
         return {str(o.get("key")): _value(o.get("value")) for o in _objects(value.get("values"))}
-    if kind == "intValue":
-        return int(value) if isinstance(value, str | int) else value
+    if kind == "intValue" and isinstance(value, str):
+        return int(value) if re.fullmatch(r"-?\d{1,19}", value, re.ASCII) else value
     return value
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _traced(span: Mapping[str, Any], said: Mapping[str, Any], name: str) -> Called:
@@ -304,7 +320,7 @@ def _took(span: Mapping[str, Any]) -> float | None:
             for key in ("start_time", "end_time")
         )
         return (last - first).total_seconds() * 1000
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -314,5 +330,5 @@ def _decoded(value: Any) -> Any:
         return value
     try:
         return msgspec.json.decode(value)
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):  # msgspec's own errors, and half a character
         return value

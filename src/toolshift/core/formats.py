@@ -157,7 +157,7 @@ def _xml(record: Record) -> str:
 
 def _element(key: str, value: Any) -> str:
     plain = _XML_NAME.fullmatch(key)
-    tag, named = (key, "") if plain else ("field", f" name={_attribute(key)}")
+    tag, named = (key, "") if plain else ("field", f" {_named(key)}")
     if value is None:
         return f'<{tag}{named} nil="true"/>'
     if isinstance(value, dict):
@@ -169,6 +169,13 @@ def _element(key: str, value: Any) -> str:
     marked = re.search("[&<>]", text) and "\n" not in text
     body = f"<![CDATA[{text}]]>" if marked else _escape(text)
     return f"<{tag}{named}>{body}</{tag}>"
+
+
+def _named(key: str) -> str:
+    """The attribute that holds a key; as JSON where it has signs that XML cannot hold."""
+    if _NOT_XML.search(key):
+        return f"json-name={_attribute(json.dumps(key))}"
+    return f"name={_attribute(key)}"
 
 
 def _escape(text: str) -> str:
@@ -192,9 +199,14 @@ def _xml_value(element: ElementTree.Element) -> Any:
     if element.get("nil"):
         return None
     if len(element):
-        return {child.get("name", child.tag): _xml_value(child) for child in element}
+        return {_xml_key(child): _xml_value(child) for child in element}
     text = element.text or ""
     return json.loads(text) if element.get("encoding") else text
+
+
+def _xml_key(element: ElementTree.Element) -> str:
+    encoded = element.get("json-name")
+    return str(json.loads(encoded)) if encoded else element.get("name", element.tag)
 
 
 # -- CSV ---------------------------------------------------------------------------------------

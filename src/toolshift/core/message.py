@@ -142,7 +142,10 @@ class Reply(msgspec.Struct, frozen=True):
         if not message.keys() & {"content", "tool_calls", "role"}:
             found = ", ".join(map(str, message))
             raise TypeError(f"an assistant message has content or tool_calls, not {found}")
-        calls = tuple(_read_call(raw) for raw in message.get("tool_calls") or ())
+        listed = message.get("tool_calls") or ()
+        if not isinstance(listed, list | tuple):
+            raise TypeError(f"tool_calls is a list of tool calls, not {type(listed).__name__}")
+        calls = tuple(map(_read_call, listed))
         return cls(text=storable(text_of(message)), calls=calls)
 
 

@@ -216,12 +216,10 @@ def _tool_line(function: Mapping[str, Any], layout: Layout) -> str:
     if layout == "json":
         return _json({key: function[key] for key in _SHOWN if key in function})
     description = _one_line(function.get("description"))
-    schema = function.get("parameters") or {}
-    required = set(schema.get("required") or ())
+    properties, required = _declared(function.get("parameters"))
     known = description + " " + str(function["name"])
     params = ", ".join(
-        _param(name, param, name in required, known, layout)
-        for name, param in (schema.get("properties") or {}).items()
+        _param(name, param, name in required, known, layout) for name, param in properties.items()
     )
     signature = f"{_label(function['name'])}({params})"
     if not description:
@@ -233,7 +231,18 @@ def _tool_line(function: Mapping[str, Any], layout: Layout) -> str:
 _SHOWN = ("name", "description", "parameters")
 
 
-def _param(name: str, schema: Mapping[str, Any], required: bool, known: str, layout: Layout) -> str:
+def _declared(schema: Any) -> tuple[Mapping[str, Any], list[Any]]:
+    """The properties of a schema and which are required; servers write other things there too."""
+    schema = schema if isinstance(schema, Mapping) else {}
+    properties, required = schema.get("properties"), schema.get("required")
+    return (
+        properties if isinstance(properties, Mapping) else {},
+        required if isinstance(required, list) else [],
+    )
+
+
+def _param(name: str, schema: Any, required: bool, known: str, layout: Layout) -> str:
+    schema = schema if isinstance(schema, Mapping) else {"type": "any"}  # `true` takes anything
     kind = _kind(schema)
     shown = _label(name) + (f"={kind}" if kind else "") + ("" if required else "?")
     description = _one_line(schema.get("description")).rstrip(".")
@@ -245,23 +254,25 @@ def _param(name: str, schema: Mapping[str, Any], required: bool, known: str, lay
     return ": ".join(parts)
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
+def _kind(schema: Any) -> str:
     """What a parameter takes, where it is not just any string."""
+    if not isinstance(schema, Mapping):
+        return "any"
     if "const" in schema:
         return _json(schema["const"])
-    if "enum" in schema:
+    if isinstance(schema.get("enum"), list):
         return "|".join(map(_json, schema["enum"]))
     options = schema.get("anyOf") or schema.get("oneOf")
-    if options:
+    if options and isinstance(options, list):
         return "|".join(_kind(option) or "string" for option in options)
     kind = schema.get("type", "any")
     if kind == "array":
         return f"[{_kind(schema.get('items') or {}) or 'string'}]"
-    if kind == "object" and schema.get("properties"):
-        required = set(schema.get("required") or ())
+    properties, required = _declared(schema)
+    if kind == "object" and properties:
         inside = (
             _param(name, part, name in required, "", "name-first")
-            for name, part in schema["properties"].items()
+            for name, part in properties.items()
         )
         return "{" + ", ".join(inside) + "}"
     if isinstance(kind, list):
@@ -269,8 +280,8 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return "" if kind == "string" else str(kind)
 
 
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())
+def _one_line(text: Any) -> str:
+    return " ".join(text.split()) if isinstance(text, str) else ""
 
 
 def _words(text: str) -> set[str]:

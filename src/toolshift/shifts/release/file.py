@@ -23,6 +23,7 @@ from toolshift.shifts.files import FILES, know_files
 from toolshift.shifts.release.inputs import Side, side_of
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.release import Release
+from toolshift.shifts.release.resolve import check_answers
 
 FORMAT = 1
 ORDER = 0  # before every other change, for it is made of the tools as they are
@@ -121,6 +122,10 @@ def decode_shift_file(raw: bytes, path: str) -> ShiftFile:
                 f"{path}: the tools of {side.origin} are not those that it was made from; make it "
                 "again with `toolshift shift from-diff`"
             )
+    try:
+        check_answers(found.mapping, found.old.toolbox(), found.new.toolbox())
+    except UsageError as wrong:
+        raise UsageError(f"{path}: {wrong}") from None
     return found
 
 

@@ -138,7 +138,7 @@ def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool =
     Raises:
         UsageError: where an answer names what is not there.
     """
-    _check(given, before, after)
+    check_answers(given, before, after)
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
     split = proposed_splits(before, after, given)
@@ -260,8 +260,13 @@ def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
     return {one: one for one in choices}
 
 
-def _check(given: Answers, before: Toolbox, after: Toolbox) -> None:
+def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     """Checks that answers speak of tools that are there.
+
+    Args:
+        given: the answers.
+        before: the old tools.
+        after: the new tools.
 
     Raises:
         UsageError: with the nearest names, where one does not.
