@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from toolshift.adapt.schemas import wording
 from toolshift.connect.trace import Redactor
 from toolshift.core.calls import read_arguments
 from toolshift.core.reading import codes_in, fold
@@ -18,6 +19,7 @@ from toolshift.episode.prose import read_prose
 from toolshift.interop.text_records import pieces
 from toolshift.lm.prompt import parse_reply
 from toolshift.report.html.figures import shown
+from toolshift.shifts.release.match import alike_names
 
 SMALL, TIMES = 1_000, 8
 """Characters of the shorter text, and how much longer the other one is."""
@@ -45,6 +47,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "Hermes turns": _hermes,
     "the terminal": lambda text: (visible(text), one_line(text)),
     "the page": shown,
+    "two descriptions": lambda text: wording(text, text[::-1] + " so"),
+    "two names": lambda text: alike_names(text, text[::-1]),
 }
 UNITS = [
     "tool ",

@@ -110,11 +110,11 @@ def _is_module(name: str) -> bool:
     if not name or not all(part.isidentifier() for part in parts):
         return False
     path = Path(*parts)
-    if path.with_suffix(".py").exists() or path.is_dir():
-        return True
     try:
+        if path.with_suffix(".py").exists() or path.is_dir():
+            return True
         return find_spec(name) is not None
-    except (ImportError, ValueError):
+    except (ImportError, ValueError, OSError):  # a name may be too long for a file
         return False
 
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
 
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
 from toolshift.core.scene import Scene
@@ -81,6 +82,8 @@ FORMER_NAMES = {
 WAY_ON = ("retry", "use", "page", "value", "refresh")  # hints that a failure can be got over
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
+_LONG = 100  # letters of a value from which on it is compared roughly: exactly is not linear
+_MOST_TRIED = 300  # places with the letters of a value that are compared exactly
 
 
 def current_name(cause: str) -> str:
@@ -491,14 +494,26 @@ class _Watch:
         """Whether a value is a miscopy: nearly the same as a value that was shown."""
         lowered = value.lower()
         matcher = SequenceMatcher(None, "", lowered, autojunk=False)
-        for size in range(max(2, len(lowered) - 1), len(lowered) + 2):
+        if len(lowered) > _LONG:
+            places = range(0, len(self.heard) - len(lowered) + 1, len(lowered) // 8)
+            windows = (self.heard[start : start + len(lowered)] for start in places)
+            return any(_alike(matcher, window) for window in windows)
+        alike = (window for window in self._windows(lowered) if _alike(matcher, window))
+        return any(matcher.ratio() >= _NEAR for _ in islice(alike, _MOST_TRIED))
+
+    def _windows(self, value: str) -> Iterator[str]:
+        """The places of about the length of a value that begin and end as it does."""
+        for size in range(max(2, len(value) - 1), len(value) + 2):
             for start in range(max(0, len(self.heard) - size + 1)):
                 window = self.heard[start : start + size]
-                if window[0] == lowered[0] and window[-1] == lowered[-1]:
-                    matcher.set_seq1(window)
-                    if matcher.quick_ratio() >= _NEAR and matcher.ratio() >= _NEAR:
-                        return True
-        return False
+                if window[0] == value[0] and window[-1] == value[-1]:
+                    yield window
+
+
+def _alike(matcher: SequenceMatcher[str], window: str) -> bool:
+    """Whether the letters of a long text are mostly those of another, whatever their order."""
+    matcher.set_seq1(window)
+    return matcher.quick_ratio() >= _NEAR
 
 
 def _is_number(value: object) -> bool:

@@ -34,6 +34,8 @@ from toolshift.interop.tools import Source
 SURE = 0.65
 CLEAR = 0.1
 POSSIBLE = 0.35
+LONGEST_NAME = 200
+"""Letters of a name whose likeness is looked at: the comparison is quadratic."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def alike_names(one: str, other: str, weights: Mapping[str, float] | None = None
     first, second = words(one), words(other)
     if first == second:
         return 1.0
-    letters = SequenceMatcher(None, "".join(first), "".join(second), autojunk=False).ratio()
+    written, others = ("".join(each)[:LONGEST_NAME] for each in (first, second))
+    letters = SequenceMatcher(None, written, others, autojunk=False).ratio()
     if weights is not None and set(first) & set(second):
         # Letters of words that they share count by what the words are worth, not by their length.
         letters = min(letters, 1.0) * _worth_of_shared(first, second, weights)
