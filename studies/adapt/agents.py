@@ -16,6 +16,10 @@ from typing import Any
 from toolshift.core.calls import ToolCall
 from toolshift.core.message import ASK_USER, FINAL_ANSWER, PROTOCOL_NAMES, REFUSE, Reply, Turn
 from toolshift.core.step import Step
+from toolshift.shifts.release.match import alike_texts
+
+_LESSON = re.compile(r"- ([\w.-]+)\([^)]*\) failed \(.*\); ([\w.-]+)\([^)]*\) worked")
+_FAILED = re.compile(r"- ([\w.-]+) failed")
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,49 @@ class ByHeart:
         reason = "tool_unavailable" if gone else "service_failure"
         self.ended = Reply(calls=(ToolCall(REFUSE, {"reason": reason}),))
         return self.ended
+
+
+class Explores(ByHeart):
+    """Tries another tool once where a call fails, and heeds what it is told of earlier failures."""
+
+    def __init__(self, memory: Any, known: dict[str, str]) -> None:
+        super().__init__("explores", memory)
+        self.known = known
+        self.tried: set[str] = set()
+        self.patience = 1
+        self.turn: Turn | None = None
+
+    def reply(self, turn: Turn) -> Reply:
+        """The next step, with the tools and the system message in view."""
+        self.turn = turn
+        return super().reply(turn)
+
+    def _say(self, step: Any, arguments: dict[str, Any]) -> Reply:
+        reply = super()._say(step, arguments)
+        (call,) = reply.calls
+        told = str(self.turn.messages[0]["content"]) if self.turn else ""
+        instead = {was: now for was, now in _LESSON.findall(told) if was != now}
+        if call.name in instead:
+            self.meant.append(instead[call.name])
+            reply = self.said = Reply(calls=(ToolCall(instead[call.name], arguments),))
+        return reply
+
+    def _failed(self, text: str) -> Reply:
+        if not self.patience or self.said is None or self.turn is None:
+            return self._give_up(text)
+        self.patience -= 1
+        (call,) = self.said.calls
+        told = str(self.turn.messages[0]["content"])
+        self.tried |= {call.name, *_FAILED.findall(told)}
+        wanted = self.known.get(self.memory[self.at].name, "")
+        shown = {t["function"]["name"]: t["function"]["description"] for t in self.turn.tools}
+        left = [one for one in shown if one not in PROTOCOL_NAMES and one not in self.tried]
+        if not left:
+            return self._give_up(text)
+        best = max(left, key=lambda one: alike_texts(wanted, shown[one]))
+        self.meant.append(best)
+        self.said = Reply(calls=(ToolCall(best, call.arguments),))  # type: ignore[union-attr]
+        return self.said
 
 
 def _asks_for_evidence(message: dict[str, Any]) -> bool:

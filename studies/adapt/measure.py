@@ -2,8 +2,9 @@
 
     python studies/adapt/measure.py [--tasks 8] [--pool dev] [--rows build/adapt-dev.jsonl]
     python studies/adapt/measure.py --pages         # the tables of README.md again
+    python studies/adapt/measure.py --drift         # only what is certain on published servers
 
-Plays five agents (`agents.py`) that see only messages and tools on every task of three worlds under
+Plays six agents (`agents.py`) that see only messages and tools on every task of three worlds under
 every shift and severity of the suite `standard`, and as many clean and `semantic_trap` scenes again
 as `--harm` says. Rows are kept as they come, so an interrupted run goes on where it was; `--shard`
 plays a part of what is left, into rows of its own. Writes the
@@ -27,7 +28,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agents import ByHeart, DidYouMean, FuzzyRepair, Script, memory_of
+from agents import (
+    ByHeart,
+    DidYouMean,
+    Explores,
+    FuzzyRepair,
+    Reflects,
+    Script,
+    memory_of,
+    reflection,
+)
 
 from toolshift.adapt.layer import PARTS, Intervention, adapt
 from toolshift.adapt.lock import Lock, lock_shown
@@ -56,6 +66,9 @@ AGENTS: dict[str, Callable[[Scene], Any]] = {
     "by_heart": lambda scene: ByHeart("by_heart", memory_of(scene.clean.rehearsal, False)),
     "loops": lambda scene: ByHeart("loops", memory_of(scene.clean.rehearsal, True), "loop"),
     "heeds": lambda scene: ByHeart("heeds", memory_of(scene.clean.rehearsal, True), "heed"),
+    "explores": lambda scene: Explores(
+        memory_of(scene.clean.rehearsal, True), {t.name: t.description for t in scene.clean.tools}
+    ),
     "sound": lambda scene: Script("sound", memory_of(scene.rehearsal, False)),
 }
 
@@ -65,13 +78,14 @@ def arms_of(agent: str) -> list[str]:
     if agent == "sound":
         return ["nothing", "adapt", "fuzzy"]
     arms = ["nothing", "adapt", "fuzzy", "did_you_mean"]
+    arms += ["reflexion"] if agent in ("reader", "explores") else []
     parts = {"reader": [p for p in PARTS if p != "lessons"], "loops": ["loops"]}.get(agent, [])
     return arms + [f"without {part}" for part in parts]
 
 
 def wrapped(agent: Any, arm: str, lock: Lock, seen: list[Intervention]) -> Any:
     """The agent in what an arm puts it into."""
-    if arm == "nothing":
+    if arm in ("nothing", "reflexion"):
         return agent
     if arm in ("fuzzy", "did_you_mean"):
         return (FuzzyRepair if arm == "fuzzy" else DidYouMean)(agent)
@@ -114,6 +128,10 @@ def played(cell: Cell, scene: Scene, shift: str) -> Iterator[Row]:
             agent, seen = make(scene), list[Intervention]()
             episode = Episode(scene)
             converse(wrapped(agent, arm, lock, seen), episode)
+            told = reflection(episode.steps, grade(episode).passed) if arm == "reflexion" else ""
+            if told:  # the second try, of the same task in the same scene
+                agent, episode = make(scene), Episode(scene)
+                converse(Reflects(agent, told), episode)
             changed = sum(
                 sorted(map(str, one.asked.arguments.values()))
                 != sorted(map(str, one.made.arguments.values()))
@@ -137,6 +155,7 @@ def played(cell: Cell, scene: Scene, shift: str) -> Iterator[Row]:
 
 
 NEAR_TRAP = "near_trap"
+NOT_READ = "not read by eye"
 
 
 def near_trap(scene: Scene) -> Scene:
@@ -298,18 +317,17 @@ def real_drift() -> dict[str, Any]:
     truth = module.truths()
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in module.pairs():
-        if pair.name not in truth:
-            continue
-        renamed = truth[pair.name].get("renamed", {})
+        renamed = truth.get(pair.name, {}).get("renamed", {})
         today = Today(from_mcp(pair.old), pair.new)
         gone = [name for name in today.before.sources if name not in today.after.sources]
         for name in gone:
             taken = today.successor(name)
-            some = found[pair.group]
+            some = found[pair.group if pair.name in truth else NOT_READ]
             some["tools gone"] += 1
             some["renamed"] += name in renamed
             some["taken as certain"] += taken is not None
             some["of these right"] += taken is not None and renamed.get(name) == taken.tool
+    found["all"] = sum(found.values(), Counter())
     return {group: dict(counts) for group, counts in found.items()}
 
 
@@ -374,7 +392,9 @@ def tables(results: dict[str, Any]) -> str:
     ]
     keys = ("tools gone", "renamed", "taken as certain", "of these right")
     for group, one in results["real drift"].items():
-        lines.append(f"| {group} | " + " | ".join(str(one.get(key, 0)) for key in keys) + " |")
+        cells = [str(one.get(key, 0)) for key in keys]
+        cells[1] = cells[1] if group != NOT_READ else "not known"
+        lines.append(f"| {group} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -387,7 +407,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("N", "OF"))
     parser.add_argument("--pages", action="store_true")
+    parser.add_argument("--drift", action="store_true")
     options = parser.parse_args()
+    if options.drift:
+        print(json.dumps(real_drift(), indent=1))
+        return
     file = HERE / "results.json.gz"
     results = json.loads(gzip.decompress(file.read_bytes())) if file.exists() else {"pools": {}}
     if not options.pages:

@@ -14,26 +14,22 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from agents import ByHeart, Reflects, memory_of, reflection
+from agents import ByHeart, Explores, Reflects, memory_of, reflection
 from harm import exact
 
 from toolshift.adapt.layer import adapt
 from toolshift.adapt.lessons import Lessons
 from toolshift.adapt.lock import lock_shown
-from toolshift.core.calls import ToolCall
-from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.scene import Scene
 from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.shifts.registry import apply
-from toolshift.shifts.release.match import alike_texts
 from toolshift.worlds.registry import find_world
 
 HERE = Path(__file__).parent
@@ -42,47 +38,6 @@ START, END = "<!-- memory -->", "<!-- end of memory -->"
 SHIFTS = ("semantic_rename", "identity_erasure", "tool_name_noise")
 ARMS = ("nothing", "lessons", "reflexion", "adapt")
 TASKS = 5
-_LESSON = re.compile(r"- ([\w.-]+)\([^)]*\) failed \(.*\); ([\w.-]+)\([^)]*\) worked")
-_FAILED = re.compile(r"- ([\w.-]+) failed")
-
-
-class Explores(ByHeart):
-    """Tries another tool once where a call fails, and heeds what it is told of earlier failures."""
-
-    def __init__(self, memory: Any, known: dict[str, str]) -> None:
-        super().__init__("explores", memory)
-        self.known = known
-        self.tried: set[str] = set()
-        self.patience = 1
-        self.turn: Turn | None = None
-
-    def reply(self, turn: Turn) -> Reply:
-        """The next step, with the tools and the system message in view."""
-        self.turn = turn
-        return super().reply(turn)
-
-    def _say(self, step: Any, arguments: dict[str, Any]) -> Reply:
-        reply = super()._say(step, arguments)
-        (call,) = reply.calls
-        told = str(self.turn.messages[0]["content"]) if self.turn else ""
-        instead = {was: now for was, now in _LESSON.findall(told) if was != now}
-        if call.name in instead:
-            reply = self.said = Reply(calls=(ToolCall(instead[call.name], arguments),))
-        return reply
-
-    def _failed(self, text: str) -> Reply:
-        if not self.patience or self.said is None or self.turn is None:
-            return self._give_up(text)
-        self.patience -= 1
-        (call,) = self.said.calls
-        told = str(self.turn.messages[0]["content"])
-        self.tried |= {call.name, *_FAILED.findall(told)}
-        wanted = self.known.get(self.memory[self.at].name, "")
-        shown = {t["function"]["name"]: t["function"]["description"] for t in self.turn.tools}
-        left = [one for one in shown if one not in PROTOCOL_NAMES and one not in self.tried]
-        best = max(left, key=lambda one: alike_texts(wanted, shown[one]))
-        self.said = Reply(calls=(ToolCall(best, call.arguments),))  # type: ignore[union-attr]
-        return self.said
 
 
 def drifted(world: Any, kind: str, shift: str, severity: int, pool: str) -> list[Scene]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from running import Run
-from shifts.test_release import edited, poi, rename, side
+from shifts.test_release import edited, poi, rename, rename_param, side
 
 from toolshift.api import evaluate
 from toolshift.measure.statistics import Interval
@@ -145,3 +145,22 @@ def test_bad_input(words, said, toolshift: Run, monkeypatch):
     toolshift("lock", "old.json")
     code, _, errors = toolshift("retrain", *words, "--out", "out")
     assert (code, said in errors) == (2, True), errors
+
+
+def test_all_that_is_taken_as_likeliest_stands_in_one_line(toolshift: Run, monkeypatch):
+    monkeypatch.setenv(FILES, "")
+    moved = edited(
+        rename_param("find_place", "city", "town"),
+        rename_param("get_hours", "day", "weekday"),
+        rename("find_place", "locate_venue"),
+        rename("get_hours", "opening_times"),
+    )
+    Path("old.json").write_text(json.dumps(poi()))
+    Path("new.json").write_text(json.dumps(moved))
+    toolshift("lock", "old.json")
+    code, _, errors = toolshift(
+        "retrain", "toolshift.lock", "new.json", "--alpha", "0", "--out", "o"
+    )
+    assert (code, errors.count("Taken as likeliest")) == (2, 1), errors
+    flat = " ".join(errors.split())
+    assert "renamed.find_place = locate_venue, renamed.get_hours = opening_times, params." in flat

@@ -208,10 +208,10 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
     if before.tools == now.tools:
         raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")
     settled = settle(before, now, Answers(), accept=True)
-    for question in settled.guessed:
-        say(visible(f"Taken as likeliest: {'.'.join(question.path)} = {question.guess}; "
-                           "`toolshift shift from-diff` asks, and its file is taken here too."),
-                   err=True)  # fmt: skip
+    if settled.guessed:
+        taken = ", ".join(f"{'.'.join(one.path)} = {one.guess}" for one in settled.guessed)
+        asks = "`toolshift shift from-diff` asks about each; its file is taken here too."
+        say(visible(f"Taken as likeliest: {taken}. {asks}"), err=True)
     return ShiftFile(FORMAT, "release", before, now, settled.answers)
 
 
