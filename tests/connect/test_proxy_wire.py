@@ -296,7 +296,7 @@ def test_a_client_that_vanishes_leaves_the_others() -> None:
         hello = {"protocolVersion": "2025-06-18", "capabilities": {},
                  "clientInfo": {"name": "x", "version": "1"}}  # fmt: skip
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        session = httpx.post(url, json=body, headers=head).headers["mcp-session-id"]
+        session = httpx.post(url, json=body, headers=head, timeout=30).headers["mcp-session-id"]
         call = {"name": "work", "arguments": {"steps": 3}}
         port = int(url.split(":")[2].split("/")[0])
         raw = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})

@@ -21,6 +21,7 @@ from mcp.server.stdio import stdio_server
 
 from toolshift.adapt.lock import read_lock
 from toolshift.cli.options import PATH, as_json, header_of, taking
+from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
 from toolshift.connect.mcp.trial import Trial, try_call
@@ -56,6 +57,7 @@ class ProxyOptions:
         skip: leave out what is not applicable.
         may_write: let a trap lie over tools that write.
         lock: the lock of the tools that the client knows; calls are adapted to today's.
+        deploy: what brings about the changes in mid-session: seconds or "signal"; "" for calls.
         http: the port to serve on, in place of standard input and output.
         idle: with `http`, seconds after which the session of a client ends that has gone.
         trace: the file to append calls to.
@@ -74,6 +76,7 @@ class ProxyOptions:
     skip: bool
     may_write: bool
     lock: Path | None
+    deploy: str
     http: int | None
     idle: float
     trace: Path | None
@@ -123,6 +126,12 @@ class ProxyOptions:
     type=PATH,
     metavar="LOCK",
     help="Take calls by the names of this lock (`toolshift lock`), where that is certain.",
+)
+@click.option(
+    "--deploy",
+    default="",
+    metavar="SECONDS|signal",
+    help="Tools that change in mid-session do so after SECONDS, or at SIGHUP, and not by calls.",
 )
 @click.option("--trace", type=PATH, help="Append each call to this file.")
 @click.option(
@@ -188,6 +197,7 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
         options.skip,
         options.may_write,
         read_lock(options.lock) if options.lock else None,
+        read_deployment(options.deploy) if options.deploy else None,
     )
 
 
@@ -222,6 +232,8 @@ async def _over_stdio(target: Target, how: ShiftOptions, trace: Path | None) -> 
             for sign in (signal.SIGTERM, signal.SIGINT):
                 with suppress(NotImplementedError):  # Windows
                     asyncio.get_running_loop().add_signal_handler(sign, end, sign)
+            if how.deployment is not None:
+                how.deployment.begin()
             async with stdio_server() as streams:
                 try:
                     await serve(streams, target, how, written)

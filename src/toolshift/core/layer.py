@@ -74,7 +74,8 @@ class Layer:
 
     A layer is frozen; what it must remember within an episode is in `memory`, a dict of its own.
     `memory["calls"]` is the number of true calls that have succeeded so far, `memory["asks"]` the
-    number of the user's request, from 0.
+    number of the user's request, from 0. Where a deployment changes the tools, and not calls,
+    `memory["calls"]` is 0 before and `DEPLOYED` after it.
 
     Attributes:
         slots: parts of the interface that this layer takes for itself; a scene refuses a second
@@ -138,6 +139,10 @@ class Layer:
         return below(name, arguments)
 
 
+DEPLOYED = 1_000_000
+"""So many calls stand for a deployment: no layer waits for more."""
+
+
 class LayerFault(ShiftFault):
     """The code of a layer has raised: the shift that it belongs to is broken."""
 
@@ -166,12 +171,18 @@ class Session:
         upstream: what the layers stand on.
         layers: the lowest first.
         lists: what the layers have shown in other episodes of the same scene.
+        by_calls: calls bring about what comes in mid-session; else `deploy` does.
     """
 
     def __init__(
-        self, upstream: Upstream, layers: tuple[Layer, ...], lists: ToolLists | None = None
+        self,
+        upstream: Upstream,
+        layers: tuple[Layer, ...],
+        lists: ToolLists | None = None,
+        by_calls: bool = True,
     ) -> None:
         self.upstream = upstream
+        self._by_calls = by_calls
         self.layers = layers
         self.memories: list[Memory] = [{"calls": 0, "asks": 0} for _ in layers]
         self.true_calls: list[tuple[str, dict[str, Any], bool]] = []
@@ -218,10 +229,15 @@ class Session:
     def _true_call(self, name: str, arguments: dict[str, Any]) -> Result:
         result = self.last = self.upstream.call(name, arguments)
         self.true_calls.append((name, arguments, result.ok))
-        if result.ok:
+        if result.ok and self._by_calls:
             for memory in self.memories:
                 memory["calls"] += 1
         return result
+
+    def deploy(self) -> None:
+        """Brings about at once what comes in mid-session, as if very many calls had succeeded."""
+        for memory in self.memories:
+            memory["calls"] = DEPLOYED
 
 
 def _through(layer: Layer, memory: Memory, below: Below) -> Below:

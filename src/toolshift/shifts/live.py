@@ -367,12 +367,15 @@ class Live:
         scene: the shifted scene; only its layers count.
         toolbox: the real tools.
         carry: makes a real call; what it raises passes through.
+        by_calls: calls bring about what comes in mid-session; else `session.deploy` does.
 
     Attributes:
         changes: what each shift has changed so far.
     """
 
-    def __init__(self, scene: LiveScene, toolbox: Toolbox, carry: Carry) -> None:
+    def __init__(
+        self, scene: LiveScene, toolbox: Toolbox, carry: Carry, by_calls: bool = True
+    ) -> None:
         self.scene, self.toolbox = scene, toolbox
         self.upstream = LiveUpstream(toolbox.tools, carry)
         self.changes = {f"{one.shift}:{one.severity}": Changes() for one in scene.shifts}
@@ -381,7 +384,7 @@ class Live:
             Watched(layer, name, self.changes.setdefault(name, Changes()))
             for layer, name in zip(scene.layers, names, strict=True)
         ]
-        self.session = Session(self.upstream, tuple(watched))
+        self.session = Session(self.upstream, tuple(watched), by_calls=by_calls)
 
     @property
     def moves(self) -> bool:

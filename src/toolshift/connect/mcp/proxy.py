@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
 
+from toolshift.connect.mcp.deployment import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.interop.mcp_client import Streams, Target, Upstream
@@ -47,6 +48,7 @@ class Wire:
         self.upstream, self.how = upstream, how
         self.tools = ShiftedTools(upstream, how, trace)
         self.front: Caller | None = None
+        self._newer = False
         self._callers: list[Caller] = []
         self._tokens: dict[str | int, tuple[Caller, str | int]] = {}
         self._listening: dict[str, tuple[Caller, Any, bool]] = {}
@@ -70,6 +72,7 @@ class Wire:
         Raises:
             MCPError: as the server answered, or with what has gone wrong here.
         """
+        self._newer = self._newer or is_newer(params)
         if method == "subscriptions/listen":
             return await self._listen(caller, params or {})
         self._callers.append(caller)
@@ -125,6 +128,9 @@ class Wire:
                     "toolsListChanged": True,
                 }
             await caller.notify(method, given)
+            return
+        if method == CHANGED and self._newer and self.how.stack:
+            await self._tell_changed(None)
             return
         if method == "notifications/progress" and given.get("progressToken") in self._tokens:
             caller, token = self._tokens[given["progressToken"]]
@@ -185,20 +191,32 @@ class Wire:
         await anyio.sleep_forever()
         return {"_meta": meta}
 
-    async def _tell_changed(self, caller: Caller) -> None:
-        """Tells the client that the tools have changed."""
+    async def _tell_changed(self, caller: Caller | None) -> None:
+        """Tells the client that the tools have changed: one of the newer era where it listens."""
         for listener, name, wants in list(self._listening.values()):
             if wants:
                 await listener.notify(CHANGED, {"_meta": {SUBSCRIPTION: name}})
-        if self.front is not None and not self._listening:
-            await caller.notify(CHANGED, None)
+        if self.front is not None and not self._newer:
+            await (caller or self.front).notify(CHANGED, None)
+
+    async def deployed(self) -> None:
+        """Waits for the deployment that changes the tools, where there is to be one."""
+        if self.how.deployment is None:
+            return
+        await self.how.deployment.come()
+        if self.tools.deploy():
+            await self._tell_changed(None)
 
     def _capable(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Says that the tools may change, in the answers that say what the server can do."""
         can = answer.get("capabilities")
         if not isinstance(can, Mapping) or not isinstance(can.get("tools"), Mapping):
             return answer
-        return {**answer, "capabilities": {**can, "tools": {**can["tools"], "listChanged": True}}}
+        able = {**can, "tools": {**can["tools"], "listChanged": True}}
+        answer = {**answer, "capabilities": able}
+        if "supportedVersions" not in answer:  # that of `initialize`
+            return answer
+        return labelled(answer, BY_CALLS if self.how.deployment is None else BY_DEPLOYMENT)
 
 
 async def serve(
@@ -224,6 +242,7 @@ async def serve(
         front: JSONRPCDispatcher[Any] = JSONRPCDispatcher(*streams)
         wire.front = front
         await group.start(upstream.wire.run, wire.asked, wire.told)
+        group.start_soon(wire.deployed)
         try:
             await front.run(wire.request, wire.heard, **started)
         finally:

@@ -24,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.lock import Lock
 from toolshift.adapt.repair import Intervention, Repairer
+from toolshift.connect.mcp.deployment import Deployment, is_newer, labelled
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
@@ -55,6 +56,8 @@ class ShiftOptions:
         may_write: let a trap lie over tools that write.
         lock: the tools as the client knows them: calls by their names are made as today's tools
             take them, where that is certain.
+        deployment: what brings about the changes of tools in mid-session; None leaves them to the
+            calls.
     """
 
     stack: tuple[Applied, ...] = ()
@@ -64,6 +67,7 @@ class ShiftOptions:
     skip: bool = False
     may_write: bool = False
     lock: Lock | None = None
+    deployment: Deployment | None = None
 
 
 def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, dict[str, str]]:
@@ -121,6 +125,7 @@ class ShiftedTools:
     def __init__(self, upstream: Upstream, how: ShiftOptions, trace: Trace | None) -> None:
         self.upstream, self.how, self.trace = upstream, how, trace
         self.stale = False
+        self.revision = 0
         self._repairer = Repairer(how.lock) if how.lock is not None else None
         self._live: Live | None = None
         self._made = 0
@@ -158,7 +163,23 @@ class ShiftedTools:
             said = f"toolshift: {name} is not applicable and left out: {why}"
             print(visible(said), file=sys.stderr)
         self._altered = altered(made.scene, made.toolbox)
-        return Live(made.scene, made.toolbox, self._carry)
+        deployment = self.how.deployment
+        live = Live(made.scene, made.toolbox, self._carry, by_calls=deployment is None)
+        if deployment is not None and deployment.done:
+            live.session.deploy()
+        return live
+
+    def deploy(self) -> bool:
+        """Brings about what comes in mid-session; whether the tools on offer have changed."""
+        live = self._live
+        if live is None:
+            return False  # whoever looks at them later finds them changed
+        with self._turn:
+            before = live.session.tools()
+            live.session.deploy()
+            changed = live.session.tools() is not before
+        self.revision += changed
+        return changed
 
     def _renew(self, live: Live, toolbox: Toolbox) -> None:
         """Takes over what the server has changed; the layers stay as they are."""
@@ -182,9 +203,17 @@ class ShiftedTools:
         Raises:
             MCPError: as the server answered, or where a shift does not apply to its tools.
         """
-        tools = self._spoken(await self.shown(params))
-        page = {**self._page, "ttlMs": 0} if "ttlMs" in self._page else self._page
-        return {**page, "tools": tools}
+        live = await self.shown(params)
+        found = {**self._page, "tools": self._spoken(live)}
+        if not is_newer(params):
+            return found
+        # The shifted list is of this proxy and of now: the same, whatever the shifts, so that it
+        # does not tell whether the tools are to change.
+        found |= {"ttlMs": 0, "cacheScope": "private"}
+        if not self.revision:
+            return found
+        by = "calls" if self.how.deployment is None else "a deployment"
+        return labelled(found, {"revision": self.revision, "changed_by": by})
 
     def _spoken(self, live: Live) -> Sequence[dict[str, Any]]:
         with self._turn:
@@ -239,6 +268,11 @@ class ShiftedTools:
             answer = self._answer(live, call, spoken.result)
         finally:
             self._note(params, spoken, call, begun)
+        if spoken.changed:
+            self.revision += 1
+            if is_newer(params):
+                by = {"revision": self.revision, "changed_by": "this call"}
+                return labelled(answer, by), True
         return answer, spoken.changed
 
     async def _plain_call(self, call: _Call, begun: float) -> dict[str, Any]:
@@ -303,8 +337,7 @@ class ShiftedTools:
             return call.raws[-1]
         source = _source_of(live, call)
         answer = as_mcp(result, call.given, call.raws, source)
-        meta = call.params.get("_meta")
-        if isinstance(meta, Mapping) and "io.modelcontextprotocol/protocolVersion" in meta:
+        if is_newer(call.params):
             answer.setdefault("resultType", "complete")
         return answer
 

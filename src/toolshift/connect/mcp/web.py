@@ -73,6 +73,8 @@ class Front:
         """Holds the sessions while the application serves."""
         async with self._newer.run(), anyio.create_task_group() as group:
             self._group = group
+            if self.how.deployment is not None:
+                self.how.deployment.begin()
             yield
             group.cancel_scope.cancel()
 
@@ -173,6 +175,7 @@ class Front:
                 upstream = Upstream(behind, self.target.name)
                 wire = Wire(upstream, self.how, self.trace)
                 await group.start(upstream.wire.run, wire.asked, wire.told)
+                group.start_soon(wire.deployed)
                 begun.started(wire)
         except Exception as fault:
             if not begun.told:

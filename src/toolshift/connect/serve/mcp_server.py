@@ -3,6 +3,10 @@
 Clients of 2026-07-28 hear of changed tools on their `subscriptions/listen` streams. Older ones
 hear of them in their session: whoever made the call on the stream of its result, the others on
 their standing streams.
+
+In 2026-07-28 the tools of a server do not change by requests. Those of an episode do: what it
+plays is a drift, and its proof by the oracle counts calls. So `_meta` says it: that they may, in
+what `server/discover` answers; that they have, in the result of the call and in the list.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from mcp.server import Server
-from mcp.server.context import ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
@@ -26,6 +31,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from toolshift.connect.mcp.deployment import BY_CALLS, CHANGES, labelled
 from toolshift.connect.serve.session import ActResult, AgentSession
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ class Offer(Server[Any]):
         self._seat = seat
         self._bus = InMemorySubscriptionBus()
         self._older: dict[str, ServerSession] = {}
+        self._revision = 0
         super().__init__(
             "toolshift",
             version=version("toolshift"),
@@ -49,7 +56,10 @@ class Offer(Server[Any]):
             on_list_tools=self._list,
             on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self._bus),
+            # For every episode the same, or it would tell whether the tools are to change.
+            cache_hints={"tools/list": CacheHint(), "server/discover": CacheHint()},
         )
+        self.middleware.append(_label)
 
     def create_initialization_options(
         self,
@@ -63,6 +73,7 @@ class Offer(Server[Any]):
 
     async def tell_all(self, caller: Asked | None = None) -> None:
         """Tells every client that the tools have changed."""
+        self._revision += 1
         await self._bus.publish(ToolsListChanged())
         mine = _session_of(caller) if caller is not None else None
         for name, session in list(self._older.items()):
@@ -74,7 +85,8 @@ class Offer(Server[Any]):
 
     async def _list(self, asked: Asked, _: PaginatedRequestParams | None) -> ListToolsResult:
         self._remember(asked)
-        return ListToolsResult(tools=[_as_mcp(tool) for tool in self._seat.tools()])
+        tools = [_as_mcp(tool) for tool in self._seat.tools()]
+        return ListToolsResult(tools=tools, _meta=self._changed_by(asked, "calls"))
 
     async def _call(self, asked: Asked, params: CallToolRequestParams) -> CallToolResult:
         self._remember(asked)
@@ -82,11 +94,25 @@ class Offer(Server[Any]):
         if heard.changed:
             await self.tell_all(asked)
         content = [TextContent(text=spoken(heard))]
-        return CallToolResult(content=list(content), is_error=not heard.ok)
+        meta = self._changed_by(asked, "this call") if heard.changed else None
+        return CallToolResult(content=list(content), is_error=not heard.ok, _meta=meta)
+
+    def _changed_by(self, asked: Asked, what: str) -> dict[str, Any] | None:
+        """What is said of changed tools to a client of the newer era; nothing before they have."""
+        if not self._revision or asked.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return None
+        return {CHANGES: {"revision": self._revision, "changed_by": what}}
 
     def _remember(self, asked: Asked) -> None:
         if asked.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._older[_session_of(asked)] = asked.session
+
+
+async def _label(ctx: Asked, call_next: CallNext) -> HandlerResult:
+    """Says of what is served that its tools may change by calls."""
+    result = await call_next(ctx)
+    discovered = ctx.method == "server/discover" and isinstance(result, dict)
+    return labelled(result, BY_CALLS) if discovered else result  # type: ignore[arg-type]
 
 
 def spoken(heard: ActResult) -> str:

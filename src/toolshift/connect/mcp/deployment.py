@@ -1,0 +1,111 @@
+"""When tools change in mid-session: with the calls of a client, or by a deployment of the server.
+
+MCP 2026-07-28 lets the tools of a server change over time, and not as a side effect of requests.
+A deployment changes them for all sessions at once, at a time or at a signal, as a new release does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+from mcp.types import PROTOCOL_VERSION_META_KEY
+
+from toolshift.core.errors import UsageError
+
+CHANGES = "toolshift/tools"
+"""Of `_meta`: what has changed the tools, and how often they have changed."""
+BY_CALLS = "may change with the calls that are made, for what is played here is a drift"
+BY_DEPLOYMENT = "may change at a time that no call decides, as by a deployment"
+SIGNAL = "signal"
+
+
+class Deployment:
+    """The moment from which on the shifts that come in mid-session hold, in every session.
+
+    Args:
+        after: seconds from now; None for not before it is told.
+        by_signal: SIGHUP brings it about.
+    """
+
+    def __init__(self, after: float | None = None, by_signal: bool = False) -> None:
+        self._due = None if after is None else time.monotonic() + after
+        self._by_signal = by_signal
+        self._happened = anyio.Event()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has happened."""
+        return self._happened.is_set() or (self._due is not None and time.monotonic() >= self._due)
+
+    def happen(self) -> None:
+        """Brings it about, in the thread of the event loop."""
+        self._happened.set()
+
+    def begin(self) -> None:
+        """Waits for its signal from now on; called in the event loop of the server."""
+        if self._by_signal:
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGHUP, self._happened.set)
+
+    async def come(self) -> None:
+        """Returns once it has happened."""
+        left = None if self._due is None else max(0.0, self._due - time.monotonic())
+        with anyio.move_on_after(left):
+            await self._happened.wait()
+
+
+def read_deployment(text: str) -> Deployment:
+    """A deployment from the words of a command line.
+
+    Args:
+        text: seconds, or "signal".
+
+    Returns:
+        The deployment; its clock runs from now.
+
+    Raises:
+        UsageError: for anything else, and for a signal where the system has none.
+    """
+    if text == SIGNAL:
+        if not hasattr(signal, "SIGHUP"):
+            raise UsageError("--deploy signal: this system has no SIGHUP. Give seconds")
+        return Deployment(by_signal=True)
+    try:
+        after = float(text)
+    except ValueError:
+        after = -1.0
+    if not 0 <= after < 1e9:
+        raise UsageError(f"--deploy {text!r}: give seconds, as in --deploy 30, or the word signal")
+    return Deployment(after)
+
+
+def is_newer(params: Mapping[str, Any] | None) -> bool:
+    """Whether a request is of the era in which tools do not change by calls.
+
+    Args:
+        params: of the request.
+
+    Returns:
+        True from 2026-07-28 on, where each request names its version.
+    """
+    meta = (params or {}).get("_meta")
+    return isinstance(meta, Mapping) and isinstance(meta.get(PROTOCOL_VERSION_META_KEY), str)
+
+
+def labelled(answer: Mapping[str, Any], said: Any) -> dict[str, Any]:
+    """A result that says in its `_meta` how the tools change.
+
+    Args:
+        answer: the result.
+        said: what stands there.
+
+    Returns:
+        The result with it.
+    """
+    meta = answer.get("_meta")
+    return {**answer, "_meta": {**(meta if isinstance(meta, Mapping) else {}), CHANGES: said}}
