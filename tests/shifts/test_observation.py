@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from functools import cache
 from itertools import product
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +28,7 @@ from toolshift.worlds.registry import find_world
 
 MINE = (
     *("format_drift", "missing_values", "truncation", "verification_change"),
-    *("transient_error", "permanent_error", "redirect"),
+    *("transient_error", "permanent_error", "redirect", "redirect_header"),
     *("tool_removed_midway", "tool_added", "tool_migrated"),
 )
 WORLDS = ("poi", "medical", "retail")
@@ -311,6 +313,55 @@ def test_units_stand_in_the_keys() -> None:
     before = [s for s in play(scene.clean).steps if s.name == "get_route"]
     km = float(re.findall(r'"distance_km":([\d.]+)', before[0].text)[0])
     assert re.search(rf"length_?M\W[a-z\W]*{km * 1000:.0f}\b", steps[0].text, re.I)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_header_alone_names_the_successor(pool: str) -> None:
+    for number, severity in product(range(4), SEVERITIES):
+        scene = shifted(clean("poi", "route", pool, number), ("redirect_header", severity))
+        assert scene is not None
+        sent = [step for step in play(scene).steps if step.hint == "use"]
+        assert sent
+        for step in sent:
+            told = msgspec.json.decode(step.text)
+            said = str(told.pop("error"))
+            new = max((t.name for t in scene.tools if t.name in str(told)), key=len)
+            assert new != step.name
+            assert new not in said
+
+
+def test_a_header_goes_by_the_names_that_are_shown() -> None:
+    """Above a header, tools may be renamed, and may be replaced midway."""
+    scene = clean("poi", "booking", "dev", 1)
+    for other in ("identity_erasure", "semantic_rename", "tool_removed_midway"):
+        both = compose(scene, [Applied("redirect_header", 3), Applied(other, 3)])
+        told = [step.text for step in check_solved(both).steps if step.hint == "use"]
+        assert any("successor-version" in text for text in told)
+
+
+@pytest.mark.parametrize(("world", "kind"), CASES)
+def test_results_as_csv_keep_keys_and_values(world: str, kind: str) -> None:
+    marks = {"train": "\t", "dev": ",", "test": ";"}
+    for pool in POOLS:
+        before = clean(world, kind, pool)
+        scene = apply(before, "csv_results", 2)
+        told = [step for step in check_solved(scene).steps if step.kind == "call" and step.ok]
+        plain = [step for step in played(before).steps if step.kind == "call" and step.ok]
+        for now, then in zip(told, plain, strict=True):
+            rows = list(csv.reader(now.text.split("\n"), delimiter=marks[pool]))
+            data = msgspec.json.decode(then.text)
+            records = data if isinstance(data, list) else [data]
+            keys = set().union(*records) if isinstance(data, list) else {"field", "value"}
+            assert set(rows[0]) - {"#"} == keys
+            assert len(rows) - 1 == (len(data) if isinstance(data, list) else len(data.keys()))
+            for value in (str(v) for r in records for v in r.values() if isinstance(v, str)):
+                assert value in now.text
+
+
+def test_a_format_is_changed_once() -> None:
+    scene = clean("poi", "listing", "dev")
+    with pytest.raises(NotApplicable, match=r"result\.form is already changed"):
+        compose(scene, [Applied("csv_results", 2), Applied("format_drift", 2)])
 
 
 def test_errors_come_before_the_true_call() -> None:

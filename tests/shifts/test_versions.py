@@ -151,13 +151,20 @@ def test_a_shift_of_one_level_is_not_repeated(worded: None) -> None:
 
 
 def test_each_suite_of_today_stays_selectable_as_a_version() -> None:
-    for name in ("quick", "standard", "paper"):
-        assert find_suite(name) is SUITES[f"{name}@2"]
+    for name, version in (("quick", 2), ("standard", 3), ("paper", 3)):
+        assert find_suite(name) is SUITES[f"{name}@{version}"]
         assert select(Selection(f"{name}@1")).suite == f"{name}@1"
         named = [text.partition(":")[0] for text in find_suite(f"{name}@1").shifts]
         assert all(text.partition("*")[0].endswith("@1") for text in named)
         arms = select(Selection(f"{name}@1")).arms
         assert all(find_shift(each.shift).version == 1 for arm in arms for each in arm.shifts)
     assert len(select(Selection("standard@1")).arms) == 41 * 3
+    for name in ("standard", "paper"):
+        now, before = (select(Selection(each)) for each in (name, f"{name}@2"))
+        assert before.suite == f"{name}@2"
+        assert len({arm.shifts[0].shift for arm in before.arms}) == 49
+        more = {arm.shifts[0].shift for arm in now.arms if arm not in before.arms}
+        assert more == {"csv_results", "redirect_header"}
+        assert select(Selection(f"{name}@2", shifts=("csv_results",))).arms
     with pytest.raises(UsageError, match="did you mean standard"):
         find_suite("standard@9")

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
-from toolshift.runs.families import TRAINING_FAMILIES
+from toolshift.core.scene import Applied
+from toolshift.core.shift import TIERS
+from toolshift.runs.families import HELD_OUT, TRAINING_FAMILIES, stacks_of
 from toolshift.shifts.registry import find_shift, shifts
 from toolshift.train.card import statistics
 from toolshift.train.data import expert_rows, make_rows
@@ -33,6 +35,14 @@ def test_scenes_of_one_block_are_shown_the_same_tools():
             scenes[1].calls
         ):
             assert len({tuple(tool.name for tool in scene.tools) for scene in scenes}) == 1
+
+
+def test_no_family_and_no_tier_trains_on_a_mechanism_held_out():
+    for entry in (*TRAINING_FAMILIES, *TIERS, "all"):
+        stacks = stacks_of(entry, 2)
+        assert stacks
+        assert not {each.shift for stack in stacks for each in stack} & set(HELD_OUT)
+    assert stacks_of("csv_results", 2) == ((Applied("csv_results", 2),),)
 
 
 def test_every_family_names_registered_shifts():

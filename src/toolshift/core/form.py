@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,6 +31,10 @@ FORMS: dict[str, Form] = {
     "yaml": Form(formats.write_yaml, formats.read_yaml),
     "xml": Form(formats.write_xml, formats.read_xml),
     "csv": Form(formats.write_csv, formats.read_csv),
+    **{
+        name: Form(partial(formats.write_csv, mark=mark), partial(formats.read_csv, mark=mark))
+        for name, mark in (("csv_semicolon", ";"), ("csv_tab", "\t"))
+    },
     "pairs": Form(formats.write_pairs, formats.read_pairs),
     "table": Form(formats.write_table, formats.read_table),
     "prose": Form(formats.write_prose, formats.read_prose),

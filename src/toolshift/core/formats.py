@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 from xml.etree import ElementTree
@@ -42,6 +42,15 @@ def texts_in(data: Any) -> list[str]:
         return [data]
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     return [text for each in inner for text in texts_in(each)]
+
+
+def each_text(data: Any, say: Callable[[str], str]) -> Any:
+    """JSON data with each text among its values said in another way, at every depth."""
+    if isinstance(data, str):
+        return say(data)
+    if isinstance(data, dict):
+        return {key: each_text(value, say) for key, value in data.items()}
+    return [each_text(value, say) for value in data] if isinstance(data, list) else data
 
 
 def replaced(data: Any, new: Mapping[Any, Any]) -> Any:
@@ -211,11 +220,17 @@ def _xml_key(element: ElementTree.Element) -> str:
 
 # -- CSV ---------------------------------------------------------------------------------------
 
-_CELL = re.compile(r'(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n|\Z)')
 
+def write_csv(data: Any, mark: str = ",") -> str:
+    """A header and one row a record; a single record as rows of field and value.
 
-def write_csv(data: Any) -> str:
-    """A header and one row a record; a single record as rows of field and value."""
+    Args:
+        data: a record or a list of them.
+        mark: what stands between two cells.
+
+    Returns:
+        The rows, one a line but for line breaks in quoted cells.
+    """
     if isinstance(data, dict):
         rows = [["field", "value"], *([key, value] for key, value in _flat(data).items())]
     else:
@@ -223,31 +238,38 @@ def write_csv(data: Any) -> str:
         header = list(dict.fromkeys(key for row in flat for key in row))
         rows = [["#", *header]]
         rows += [[n, *(row.get(key) for key in header)] for n, row in enumerate(flat, 1)]
-    return "\n".join(",".join(map(_csv_cell, row)) for row in rows)
+    return "\n".join(mark.join(_csv_cell(cell, mark) for cell in row) for row in rows)
 
 
-def _csv_cell(value: Any) -> str:
+def _csv_cell(value: Any, mark: str) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else _json(value)
-    if text == "" or re.search(r'[",\n]', text):
+    if text == "" or any(sign in text for sign in (mark, '"', "\n")):
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
-def read_csv(text: str) -> Any:
-    """Reads what `write_csv` wrote."""
-    header, *rows = _csv_rows(text)
+def read_csv(text: str, mark: str = ",") -> Any:
+    """Reads what `write_csv` wrote with the same mark."""
+    header, *rows = _csv_rows(text, mark)
     if header[0] == "#":
         return [_from_row(header[1:], row[1:]) for row in rows]
     return _deep({row[0]: row[1] for row in rows})
 
 
-def _csv_rows(text: str) -> list[list[Any]]:
+@cache
+def _cell(mark: str) -> re.Pattern[str]:
+    """What finds the next cell of a row, and what ends it."""
+    mark = re.escape(mark)
+    return re.compile(rf'(?:"((?:[^"]|"")*)"|([^"\n{mark}]*))({mark}|\n|\Z)')
+
+
+def _csv_rows(text: str, mark: str) -> list[list[Any]]:
     rows: list[list[Any]] = [[]]
     place = 0
     while True:
-        cell = _CELL.match(text, place)
+        cell = _cell(mark).match(text, place)
         if cell is None:
             raise ValueError(f"not CSV at character {place}: {text[place : place + 40]!r}")
         quoted, plain, end = cell.groups()

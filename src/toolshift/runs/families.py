@@ -49,12 +49,17 @@ that no place in the list stands for a tool; `limits` pairs each unsolvable scen
 one like it; `diverse` leaves names, results and solvability alone. Where a shift has a later
 version, the families keep the one that the studies were trained on."""
 
+HELD_OUT = ("csv_results", "redirect_header")
+"""Mechanisms for evaluation: no family has them, and no tier stands for them in training."""
+
 PAFT = ("EFP", "SBP", "SRP", "limits")
 
 
 @lru_cache(maxsize=256)
 def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     """The stacks of shifts that an entry of a mix stands for, at one severity.
+
+    Those of `HELD_OUT` are among them only where the entry names them.
 
     Args:
         entry: a family, a tier, a shift, or several joined by `+`.
@@ -78,7 +83,9 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
                 )
             if part not in known and ".json" not in part:
                 raise UsageError(unknown("shift or family", part, known))
-        return tuple(arm.shifts for arm in read_arms(entry, (severity,)))
+        stacks = (arm.shifts for arm in read_arms(entry, (severity,)))
+        barred = {name for name in HELD_OUT if name not in entry}
+        return tuple(s for s in stacks if barred.isdisjoint(each.shift for each in s))
     if colon and own not in map(str, SEVERITIES):
         raise UsageError(f"severity {own!r} of {entry}: it goes from 1 to 3")
     given = (int(own) if colon else severity,)

@@ -146,8 +146,8 @@ class ResolvedSelection(msgspec.Struct, frozen=True, omit_defaults=True):
 class Suite(msgspec.Struct, frozen=True):
     """A selection with a name. `shifts` are as on the command line (`read_arms`).
 
-    `name` is `NAME@VERSION`. Versions before the last are frozen: their shifts have versions too.
-    `rotate` is that of `ResolvedSelection`.
+    `name` is `NAME@VERSION`. Versions before the last are frozen: their shifts have versions too,
+    or they leave out what came later (`without`). `rotate` is that of `ResolvedSelection`.
     """
 
     name: str
@@ -157,6 +157,7 @@ class Suite(msgspec.Struct, frozen=True):
     shifts: tuple[str, ...]
     severities: tuple[int, ...] = (1, 2, 3)
     rotate: bool = False
+    without: tuple[str, ...] = ()
 
 
 SHIFTS_1 = """
@@ -170,6 +171,9 @@ fatal_error_lookalike tool_gone tool_gone_lookalike contradictory_request
 contradictory_request_lookalike no_such_entity no_such_entity_lookalike
 """
 """The shifts of the suites `standard@1` and `paper@1`: those of release 0.2.0, in its order."""
+
+_AFTER_2 = ("csv_results", "redirect_header")
+"""The shifts that came after the suites `standard@2` and `paper@2`."""
 
 _QUICK = (
     "identity_erasure:2",
@@ -204,14 +208,14 @@ SUITES: dict[str, Suite] = {
             (2,),
         ),
         Suite(
-            "standard@2",
+            "standard@3",
             "16 tasks of each world, every shift at each of its severities",
             ("poi", "medical", "retail"),
             16,
             ("all",),
         ),
         Suite(
-            "paper@2",
+            "paper@3",
             "220 tasks of poi, each under one shift of each tier: 880 evaluation tasks",
             ("poi",),
             220,
@@ -226,6 +230,23 @@ SUITES: dict[str, Suite] = {
             48,
             _REALISTIC,
             rotate=True,
+        ),
+        Suite(
+            "standard@2",
+            "standard without csv_results and redirect_header",
+            ("poi", "medical", "retail"),
+            16,
+            ("all",),
+            without=_AFTER_2,
+        ),
+        Suite(
+            "paper@2",
+            "paper without csv_results and redirect_header",
+            ("poi",),
+            220,
+            ("all",),
+            rotate=True,
+            without=_AFTER_2,
         ),
         Suite(
             "quick@1",
@@ -297,9 +318,11 @@ def select(asked: Selection) -> ResolvedSelection:
     worlds = tuple(dict.fromkeys(map(stored_name, asked.worlds or base.worlds)))
     _check_worlds(asked, worlds)
     severities = asked.severities or ((2,) if asked.shifts else base.severities)
-    held_out = {find_shift(each).base for name in asked.without for each in _names(name)}
+    later = () if asked.shifts else base.without
+    without = {find_shift(each).base for name in asked.without for each in _names(name)}
+    held_out = without | set(later)
     arms = (arm for text in asked.shifts or base.shifts for arm in read_arms(text, severities))
-    changed = (asked.worlds, asked.kinds, asked.shifts, held_out, asked.severities, asked.tasks)
+    changed = (asked.worlds, asked.kinds, asked.shifts, without, asked.severities, asked.tasks)
     return ResolvedSelection(
         suite=f"{base.name} (changed)" if any(changed) else base.name,
         worlds=worlds,

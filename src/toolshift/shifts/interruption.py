@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
+from toolshift.core.formats import each_text, grow
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.names import short
 from toolshift.core.scene import Scene, Task
@@ -89,6 +90,8 @@ class Moves(Layer):
         keeps: the old tools stay on offer.
         remark: ends the description of a successor.
         authority: how much more the documentation prefers a successor.
+        header: where in an answer the new name stands, and how, if it is not in the text: the keys
+            that lead there, the last one with its value behind a colon.
     """
 
     moves: tuple[Move, ...]
@@ -98,6 +101,7 @@ class Moves(Layer):
     remark: str = ""
     keeps: bool = False
     authority: int = 0
+    header: str = ""
 
     def phase(self, memory: Memory) -> int:
         """How many tools have moved."""
@@ -138,14 +142,22 @@ class Moves(Layer):
         for move in moved.values():
             steps = (move.old, *move.names)
             if name in steps[:-1]:
-                new = steps[steps.index(name) + 1]
-                text = self.text.format(old=name, new=new)
-                return error(self.code, text, Hint("use", tool=new), provoked=True)
+                return self._elsewhere(name, steps[steps.index(name) + 1])
             if name == steps[-1]:
                 own = dict(move.params)
                 inward = {own.get(key, key): value for key, value in arguments.items()}
                 return self._outward(below(move.old, inward), moved, memory)
         return self._outward(below(name, arguments), moved, memory)
+
+    def _elsewhere(self, old: str, new: str) -> Result:
+        """The answer of an old name: in its text, or in a header beside it, stands the next."""
+        text = self.text.format(old=old, new=new)
+        result = error(self.code, text, Hint("use", tool=new), provoked=True)
+        if not self.header:
+            return result
+        *keys, last = self.header.format(old=old, new=new).split(" > ")
+        name, _, value = last.partition(": ")
+        return result.with_(data={**result.data, **grow({(*keys, name): value})})
 
     def _outward(self, result: Result, before: dict[str, Move], memory: Memory) -> Result:
         """The result, with the notices of what moved meanwhile and the names that hold now."""
@@ -161,10 +173,7 @@ class Moves(Layer):
 def _renamed(result: Result, old: str, new: str) -> Result:
     """The result with another tool in its hint and in its text."""
     word = re.compile(rf"(?<![\w-]){re.escape(old)}(?![\w-])")
-    data = result.data
-    if not result.ok:
-        message = word.sub(new, data["error"]["message"])
-        data = {"error": {**data["error"], "message": message}}
+    data = result.data if result.ok else each_text(result.data, lambda text: word.sub(new, text))
     return result.with_(data=data, notice=word.sub(new, result.notice), hint=Hint("use", tool=new))
 
 
@@ -230,6 +239,20 @@ def redirect(scene: Scene, rng: Random, severity: Severity) -> Change:
     moves = _elsewhere(scene, rng, severity, "redirect", hops=2 if severity == 3 else 1)
     code, text, _, _ = wording("redirect", scene, rng)
     return Change(Moves(moves, code, text, keeps=True))
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=2,
+    imitates="HTTP (RFC 9110): a 3xx answer says in its Location header where to go, and its body "
+    "need not",
+)
+def redirect_header(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Redirect as `redirect` does, but name the successor in a header only, and not in the text."""
+    moves = _elsewhere(scene, rng, severity, "redirect_header", hops=2 if severity == 3 else 1)
+    code, text, header, _ = wording("redirect_header", scene, rng)
+    return Change(Moves(moves, code, text, keeps=True, header=header))
 
 
 # -- tools that move midway --------------------------------------------------------------------

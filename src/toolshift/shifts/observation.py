@@ -44,7 +44,7 @@ MAX_PAGES = 1000
 
 @dataclass(frozen=True)
 class Drift(Layer):
-    """Writes results in another way; the facts stay the same.
+    """Writes results in another way; the facts stay the same, and the keys where `style` is "".
 
     Records deeper in the data, and those that stand in a text, are written so as well.
     """
@@ -98,7 +98,7 @@ class Drift(Layer):
             place = above = self.numbers if is_number else self.text
             for depth, own in enumerate(path, 1):
                 spot = (*above, *path[:depth])
-                last = unit and depth == len(path)
+                last = unit and self.style and depth == len(path)
                 key = f"{own.removesuffix(unit)}_{self._unit(fields[path])[0]}" if last else own
                 new = (*place, self._key(key))
                 if spot not in moved:
@@ -110,7 +110,8 @@ class Drift(Layer):
 
     def _key(self, key: str) -> str:
         """A key in the new style; one that is itself data, such as an id or a path, stays."""
-        return restyle(key, self.style, self.pool) if _NAME.fullmatch(key) else key
+        named = self.style and _NAME.fullmatch(key)
+        return restyle(key, self.style, self.pool) if named else key
 
     def _deeper(self, value: Any) -> Any:
         """A value that is no object, with the records inside of it in the new style."""
@@ -190,6 +191,18 @@ def format_drift(scene: Scene, rng: Random, severity: Severity) -> Change:
     text, numbers = (*outer, *shape["text"]), (*outer, *shape["numbers"])
     style, leaf = shape.get("style", style), tuple(shape["leaf"])
     return Change(Drift(style, pool, shape["form"], text, numbers, leaf, units))
+
+
+@shift(
+    tier="interaction",
+    dimension="observation",
+    level=1,
+    one_level=True,
+    imitates="Alpha Vantage: with datatype=csv the same series comes as rows of a CSV file",
+)
+def csv_results(scene: Scene, rng: Random, severity: Severity) -> Change:
+    """Write results as comma-separated values or the like; keys and values stay as they are."""
+    return Change(Drift("", scene.task.pool, TABLES["csv_results"][scene.task.pool]))
 
 
 # -- missing_values ----------------------------------------------------------------------------

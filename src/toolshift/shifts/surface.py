@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from toolshift.core import seed as seeds
+from toolshift.core.formats import each_text
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.tool import JSON, Param, Result, Tool, error
 
@@ -123,7 +124,7 @@ class Surface(Layer):
         if hint is not None:
             _, arguments = self.spoken(hint.tool or tool, hint.arguments)
             hint = replace(hint, tool=self.names.get(hint.tool, hint.tool), arguments=arguments)
-        data = _each_text(result.data, say) if told else result.data
+        data = each_text(result.data, say) if told else result.data
         return result.with_(data=data, notice=say(result.notice), hint=hint)
 
     # -- inside --------------------------------------------------------------------------------
@@ -214,14 +215,6 @@ def _mentions(names: Names, plain: bool) -> re.Pattern[str] | None:
 
 def _rename(text: str, pattern: re.Pattern[str] | None, names: Names) -> str:
     return pattern.sub(lambda match: names[match[0]], text) if pattern and text else text
-
-
-def _each_text(data: Any, say: Any) -> Any:
-    if isinstance(data, str):
-        return say(data)
-    if isinstance(data, dict):
-        return {key: _each_text(value, say) for key, value in data.items()}
-    return [_each_text(value, say) for value in data] if isinstance(data, list) else data
 
 
 # -- the answers of distractors ----------------------------------------------------------------
