@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
-from toolshift.agents.catalog import contestants
+from toolshift.agents.catalog import contestants, describe
+from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge
-from toolshift.api import check_at_once
+from toolshift.api import check_at_once, version_of
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -25,9 +26,12 @@ from toolshift.cli.options import (
 from toolshift.cli.run import new_folder, run_into
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.files import write
 from toolshift.core.terminal import Progress, console, print_json, print_table, say
+from toolshift.measure.bundle import check_bundle_name, make_bundle, passed_in
 from toolshift.measure.compare import shifts_as_they_were
 from toolshift.measure.gate import (
+    MAX_VOID,
     Family,
     Gate,
     certain_to_fail,
@@ -36,9 +40,21 @@ from toolshift.measure.gate import (
     in_points,
     judge,
 )
+from toolshift.measure.sealed import (
+    Rules,
+    SealedPlan,
+    baseline_breaches,
+    candidate_breaches,
+    plan_bytes,
+    read_plan,
+    run_breaches,
+    save_plan,
+    seal,
+    under_plan,
+)
 from toolshift.report.gate_markdown import gate_markdown
 from toolshift.report.junit import junit
-from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.run_folder import SEALED, RunFolder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +64,12 @@ class GateOptions:
     Attributes:
         run: the candidate's run folder; None to run `agent` on the baseline's scenes.
         agent: which agent of `run`, or the spec of the agent to run.
+        margin: points that may be lost; None where the sealed plan says it, and so are `by`,
+            `max_void` and `inconclusive`.
         inconclusive: what an inconclusive gate counts as: pass, fail, or None for neither.
+        seal: a file for the sealed plan of what would be run; nothing is run then.
+        plan: the file of the sealed plan that is gated under.
+        bundle: an archive of the candidate's failures, which can be replayed elsewhere.
         out: the folder of the run that is made; a new one where None.
         judge: a model that reads endings in prose; "" for the shipped reading.
         early: end the run of `agent` as soon as the gate is certain to fail.
@@ -56,14 +77,17 @@ class GateOptions:
 
     run: Path | None
     baseline: Path
-    margin: float
+    margin: float | None
     agent: str
     baseline_agent: str
-    by: str
-    max_void: float
+    by: str | None
+    max_void: float | None
     inconclusive: Literal["pass", "fail"] | None
+    seal: Path | None
+    plan: Path | None
     junit: Path | None
     markdown: Path | None
+    bundle: Path | None
     model: ModelOptions
     early: bool
     out: Path | None
@@ -83,7 +107,9 @@ class GateOptions:
     help="Run folder of what is in use.",
 )
 @click.option(
-    "--margin", required=True, type=float, help="Points of accuracy that a release may lose."
+    "--margin",
+    type=float,
+    help="Points of accuracy that a release may lose; needed unless --plan says it.",
 )
 @click.option(
     "--agent", default="", help="Without RUN: the agent to run. With it: which agent of RUN."
@@ -95,14 +121,13 @@ class GateOptions:
 )
 @click.option(
     "--by",
-    default="tier",
-    show_default=True,
+    show_default="tier",
     help="What is gated beside clean and overall: tier, dimension, shift, or overall for nothing.",
 )
 @click.option(
     "--max-void",
-    default=5.0,
-    show_default=True,
+    type=float,
+    show_default="5",
     help="Percent of the scenes that may be void or missing; above it nothing is decided.",
 )
 @click.option(
@@ -110,8 +135,27 @@ class GateOptions:
     type=click.Choice(["pass", "fail"]),
     help="What an inconclusive gate counts as; exit code 3 where it is not said.",
 )
+@click.option(
+    "--seal",
+    type=PATH,
+    metavar="FILE",
+    help="Write the sealed plan of this gate to FILE, with its hash, and run nothing.",
+)
+@click.option(
+    "--plan",
+    type=PATH,
+    metavar="FILE",
+    help="Gate under this sealed plan: it says agent, scenes, margin and rules, and what is not as "
+    "it was sealed is an error.",
+)
 @click.option("--junit", type=PATH, help="Write JUnit XML to this file.")
 @click.option("--markdown", type=PATH, help="Write a summary to this file.")
+@click.option(
+    "--bundle",
+    type=PATH,
+    metavar="FILE.zip",
+    help="Pack what the candidate failed into this archive; `toolshift replay` plays it elsewhere.",
+)
 @click.option(
     "--early",
     is_flag=True,
@@ -130,31 +174,113 @@ def gate(options: GateOptions) -> None:
     \b
     toolshift gate runs/new --baseline runs/main --margin 5
     toolshift gate --agent mymodule:my_agent --baseline runs/main --margin 5 --out runs/new
+    toolshift gate --agent mymodule:my_agent --baseline runs/main --margin 5 --seal plan.json
+    toolshift gate --agent mymodule:my_agent --baseline runs/main --plan plan.json --out runs/new
 
     Exit codes: 0 not worse by the margin, 1 worse by more, 3 inconclusive, 4 not measured (too many
-    scenes void or missing), 2 a usage error.
+    scenes void or missing, or not the run that was sealed), 2 a usage error.
     """
-    check_options(options.margin, options.by, options.max_void)
+    plan = read_plan(options.plan) if options.plan else None
+    rules = _rules(options, plan)
+    check_options(rules.margin, rules.by, rules.max_void)
+    if options.bundle is not None:
+        check_bundle_name(options.bundle)
     before = RunFolder.read(options.baseline)
-    after = _candidate(before, options)
+    if options.seal is not None:
+        _seal(before, rules, options)
+        return
+    after = _candidate(before, rules, plan, options)
     found = judge(
         before,
         after,
-        options.margin,
-        baseline_agent=options.baseline_agent,
-        candidate_agent=options.agent if options.run is not None else "",
-        by=options.by,
-        max_void=options.max_void,
+        rules.margin,
+        baseline_agent=str(plan.baseline["name"]) if plan else options.baseline_agent,
+        candidate_agent=_candidate_name(plan, options),
+        by=rules.by,
+        max_void=rules.max_void,
     )
-    _write(found, after.path, options)
+    if plan is not None:
+        found = under_plan(found, plan, run_breaches(plan, before, after))
+    _write(found, after, before, rules, options)
     if options.as_json:
         print_json(found)
     else:
         _print(found, after.path)
-    sys.exit(found.exit_code(options.inconclusive or ""))
+    sys.exit(found.exit_code(rules.inconclusive))
 
 
-def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
+def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
+    """How the gate decides; a sealed plan says it, and nothing that is given may differ from it.
+
+    Raises:
+        UsageError: where no margin is known, or a sealed one is contradicted.
+    """
+    given = {
+        "margin": options.margin,
+        "by": options.by,
+        "max_void": options.max_void,
+        "inconclusive": options.inconclusive,
+    }
+    said = {name: value for name, value in given.items() if value is not None}
+    if plan is not None:
+        for name, value in said.items():
+            if value != getattr(plan.rules, name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
+                    f"{getattr(plan.rules, name) or 'none'}. Leave it out, or seal a new plan "
+                    "before the next run"
+                )
+        return plan.rules
+    if options.margin is None:
+        raise UsageError("--margin is needed: points of accuracy that a release may lose")
+    return Rules(
+        margin=options.margin,
+        by="tier" if options.by is None else options.by,
+        max_void=MAX_VOID if options.max_void is None else options.max_void,
+        inconclusive=options.inconclusive or "",
+    )
+
+
+def _described(options: GateOptions) -> tuple[list[Contestant], Judge | None, dict[str, Any]]:
+    """The agent to run, what reads its prose, and how a manifest describes it."""
+    those = contestants([options.agent], options.concurrency, **options.model.given())
+    reader = Judge(options.judge, options.judge_url) if options.judge else None
+    return those, reader, describe(replace(those[0], judge=reader or those[0].judge))
+
+
+def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
+    """Writes the sealed plan.
+
+    Raises:
+        UsageError: where options do not go together, or the file cannot be written.
+    """
+    if options.run is not None or options.plan is not None:
+        raise UsageError("--seal comes before the run: give it --agent, and neither RUN nor --plan")
+    if not options.agent:
+        raise UsageError("name the agent whose gate is sealed with --agent")
+    assert options.seal is not None
+    shifts_as_they_were(before)
+    _, _, agent = _described(options)
+    plan = seal(before, agent, rules, version_of("toolshift"), options.baseline_agent)
+    save_plan(plan, options.seal)
+    if options.as_json:
+        print_json(plan)
+        return
+    go_on = ["--agent", options.agent, "--baseline", options.baseline, "--plan", options.seal]
+    say(f"Sealed {plan.episodes} episodes of {agent['name']}, margin {rules.margin:g} points, as "
+        f"{plan.hash}. Run it: {command('gate', *go_on)}")  # fmt: skip
+
+
+def _candidate_name(plan: SealedPlan | None, options: GateOptions) -> str:
+    """Which agent of a finished run is gated."""
+    if options.run is None:
+        return ""
+    return options.agent or (str(plan.candidate["name"]) if plan else "")
+
+
+def _candidate(
+    before: RunFolder, rules: Rules, plan: SealedPlan | None, options: GateOptions
+) -> RunFolder:
     """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes.
 
     Raises:
@@ -175,9 +301,18 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
     path = options.out or new_folder("gate")
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
-    those = contestants([options.agent], options.concurrency, **options.model.given())
-    reader = Judge(options.judge, options.judge_url) if options.judge else None
-    check = _ending(before, path, options) if options.early else _nothing
+    those, reader, agent = _described(options)
+    checks = []
+    if plan is not None:
+        _check_sealed(plan, before, agent, path)
+        checks.append(_carrying(plan, path))
+    if options.early:
+        checks.append(_ending(before, path, rules, options.baseline_agent))
+
+    def check(done: int, total: int) -> None:
+        for each in checks:
+            each(done, total)
+
     try:
         run_into(path, before.plan, those, options.workers, options.out is not None, reader, check)
     except _CertainError as certain:
@@ -185,15 +320,37 @@ def _candidate(before: RunFolder, options: GateOptions) -> RunFolder:
     return RunFolder.read(path)
 
 
+def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:
+    """Checks, before anything is run, that it would be the run that was sealed.
+
+    Raises:
+        UsageError: where it would not.
+    """
+    found = baseline_breaches(plan, before)
+    found += candidate_breaches(plan, agent, version_of("toolshift"))
+    if not (path / SEALED).exists() and (path / "manifest.json").exists():
+        found.append(f"{path} holds a run that was begun without the plan")
+    elif (path / SEALED).exists() and read_plan(path / SEALED).hash != plan.hash:
+        found.append(f"{path} holds a run of another sealed plan")
+    if found:
+        raise UsageError(f"this is not what was sealed as {plan.name}: {'; '.join(found)}")
+
+
+def _carrying(plan: SealedPlan, path: Path) -> Progress:
+    """Puts the copy of a sealed plan into its run folder before the first episode."""
+
+    def check(done: int, total: int) -> None:
+        if not (path / SEALED).exists():
+            write(path / SEALED, plan_bytes(plan))
+
+    return check
+
+
 class _CertainError(Exception):
     """The gate fails, whatever is left."""
 
 
-def _nothing(done: int, total: int) -> None:
-    """The run goes on."""
-
-
-def _ending(before: RunFolder, path: Path, options: GateOptions) -> Progress:
+def _ending(before: RunFolder, path: Path, rules: Rules, baseline_agent: str) -> Progress:
     """What ends a run whose verdict is certain; looks after each twentieth of it."""
     looked = 0
 
@@ -203,19 +360,22 @@ def _ending(before: RunFolder, path: Path, options: GateOptions) -> Progress:
             return
         looked = done
         after = RunFolder.read(path)
-        if certain_to_fail(
-            before, after, options.margin, baseline_agent=options.baseline_agent, by=options.by
-        ):
+        if certain_to_fail(before, after, rules.margin, baseline_agent=baseline_agent, by=rules.by):
             raise _CertainError(f"{done} of {total} episodes were run")
 
     return check
 
 
-def _write(gate: Gate, run: Path, options: GateOptions) -> None:
+def _write(
+    gate: Gate, after: RunFolder, before: RunFolder, rules: Rules, options: GateOptions
+) -> None:
     if options.junit:
-        _save(options.junit, junit(gate, options.inconclusive or ""))
+        _save(options.junit, junit(gate, rules.inconclusive))
     if options.markdown:
-        _save(options.markdown, gate_markdown(gate, str(run)))
+        _save(options.markdown, gate_markdown(gate, str(after.path)))
+    if options.bundle:
+        kept = make_bundle(after, gate.candidate, options.bundle, passed_in(before, gate.baseline))
+        say(f"Replay bundle: {kept} failures in {options.bundle}", err=True)
 
 
 def _save(file: Path, text: str) -> None:
@@ -239,6 +399,8 @@ def _print(gate: Gate, run: Path) -> None:
             say(f"\n{family.label}: {family.sentence}")
             if family.lost:
                 say(f"  lost: {' '.join(family.examples)} ({command('trace', run, 'EPISODE')})")
+    if gate.plan:
+        say(f"\nSealed plan {gate.plan[:12]}")
     for note in gate.notes:
         console().print(f"\nNote: {note}", style="dim", markup=False)
     say(f"\nGate {gate.sentence}")

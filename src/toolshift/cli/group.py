@@ -64,6 +64,10 @@ SECTIONS = {
             "toolshift.cli.recheck:recheck",
             "Play a sample of a run again, and say whether the stored verdicts hold.",
         ),
+        "replay": Entry(
+            "toolshift.cli.replay:replay",
+            "Play the failures of a gate's bundle again, on any machine.",
+        ),
         "list": Entry(
             "toolshift.cli.listing:list_", "List worlds, shifts, suites, agents or kinds."
         ),

@@ -62,7 +62,7 @@ def _is_struct(kind: object) -> bool:
 HEADINGS = {
     "Tasks": (
         "suite", "worlds", "kinds", "shifts", "without", "severities", "tasks", "trials",
-        "baseline", "margin", "by", "data", "count", "alpha", "slips", "share",
+        "baseline", "margin", "by", "seal", "plan", "data", "count", "alpha", "slips", "share",
     ),
     "Agents": (
         "agent", "agents", "commands", "urls", "agent_timeout", "isolate", "baseline_agent",
@@ -70,7 +70,7 @@ HEADINGS = {
         "model", "adapter", "full", "rank", "layout",
     ),
     "Output": (
-        "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown",
+        "out", "estimate", "only_distinguishable", "inconclusive", "junit", "markdown", "bundle",
         "as_json", "show_mask", "sarif", "fail_on",
     ),
 }  # fmt: skip

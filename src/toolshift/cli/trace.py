@@ -47,6 +47,16 @@ def trace(options: TraceOptions) -> None:
     if options.as_json:
         print_json({"cell": cell, "record": record, "guilty_step": _guilty(record, cell)})
         return
+    print_episode(record, cell)
+
+
+def print_episode(record: Record, cell: Cell) -> None:
+    """Prints an episode step by step, and marks where it went wrong.
+
+    Args:
+        record: the episode.
+        cell: its cell.
+    """
     scene = build(cell)
     say(f"{record.agent} in {cell.lineage}  {cell.stack or 'clean'}  trial {cell.trial}")
     say(visible(f"< system: {scene.system}\n< user: {scene.asks[0].text}"))

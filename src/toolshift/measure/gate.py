@@ -82,6 +82,8 @@ class Gate(msgspec.Struct, frozen=True):
         families: those that were gated.
         shifts: shift by shift, for information, unless they were gated.
         notes: what to know when reading it.
+        plan: the hash of the sealed plan that it was gated under; "" without one.
+        breaches: why the run is not the one that was sealed; then the verdict is an error.
     """
 
     verdict: Verdict
@@ -94,6 +96,8 @@ class Gate(msgspec.Struct, frozen=True):
     families: list[Family]
     shifts: list[Family]
     notes: list[str]
+    plan: str = ""
+    breaches: list[str] = []
 
     def exit_code(self, inconclusive: Inconclusive = "") -> int:
         """0 pass, 1 fail, 3 inconclusive, 4 error.

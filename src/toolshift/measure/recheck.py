@@ -93,7 +93,7 @@ def recheck(
     reasons: Counter[str] = Counter()
     names = []
     for record in folder.records():
-        reason = _not_playable(folder, record)
+        reason = not_playable(folder, record)
         reasons[reason] += 1
         if not reason:
             names.append(record.episode)
@@ -105,7 +105,7 @@ def recheck(
     differ, done = [], 0
     for record in folder.records():
         if record.episode in drawn:
-            found = _play(folder, record)
+            found = played_again(folder, record)
             differ += [found] if found else []
             done += 1
             watch(done, len(drawn))
@@ -113,15 +113,27 @@ def recheck(
     return Recheck(reasons.total(), left_out, len(drawn), seed, differ)
 
 
-def _not_playable(folder: RunFolder, record: Record) -> str:
+def not_playable(folder: RunFolder, record: Record) -> str:
+    """Why an episode cannot be played again; "" where it can."""
     if record.grade.void:
         return VOID
     scene = build(folder.cell(record))
     return LIVE if type(scene).open_live is not Scene.open_live else ""
 
 
-def _play(folder: RunFolder, record: Record) -> Difference | None:
-    """Plays one episode; returns how it differs from what is stored."""
+def played_again(folder: RunFolder, record: Record) -> Difference | None:
+    """Plays one episode again, call by call.
+
+    Args:
+        folder: of its run.
+        record: the episode.
+
+    Returns:
+        How it differs from what is stored; None where it does not.
+
+    Raises:
+        UsageError: where its scene can no longer be made as it was.
+    """
     cell = folder.cell(record)
     again = play_again(build(cell), record.steps, cell.trial, folder.manifest.selection.max_repeats)
     after = grade(again)

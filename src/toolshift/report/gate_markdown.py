@@ -45,6 +45,8 @@ def gate_markdown(gate: Gate, run: str = "") -> str:
         parts.append(
             "\n".join(f"- {_plain(f.label)}: {', '.join(map(_plain, f.examples))}" for f in lost)
         )
+    if gate.plan:
+        parts.append(f"Sealed plan: {gate.plan}")
     parts += [f"Note: {_plain(note)}" for note in gate.notes]
     parts.append(
         f"Changes in points with {gate.confidence:.0%} limits; every task weighs the same."

@@ -8,12 +8,14 @@ from xml.etree import ElementTree as Tree
 from toolshift.core.text import visible
 from toolshift.measure.gate import Family, Gate, Inconclusive
 
+PLAN = "plan"
+
 # All that XML 1.0 does not allow, even as a reference.
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
-    """One test case for each family of the gate, and one for each shift.
+    """One test case for each family of the gate, and one for each shift and for a sealed plan.
 
     A failure is a failed case, and what was not measured an error; what is inconclusive is skipped
     with its reason, or failed if that is how it counts. Shifts that are not gated never fail: one
@@ -27,6 +29,8 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
         XML.
     """
     cases = [_case(family, inconclusive) for family in (*gate.families, *gate.shifts)]
+    if gate.plan:
+        cases.insert(0, _plan_case(gate))
     name = _legal(f"toolshift gate: {gate.candidate} against {gate.baseline}")
     counts = {
         "tests": str(len(cases)),
@@ -53,7 +57,18 @@ def _properties(gate: Gate) -> dict[str, str]:
         "candidate": gate.candidate,
         "margin": f"{gate.margin:g}",
         "confidence": f"{gate.confidence:g}",
+        **({"plan": gate.plan} if gate.plan else {}),
     }
+
+
+def _plan_case(gate: Gate) -> Tree.Element:
+    """A case of its own for the sealed plan: an error where the run is not the one sealed."""
+    about = {"classname": f"toolshift.{PLAN}", "name": "sealed", "time": "0"}
+    case = Tree.Element("testcase", about)
+    if gate.breaches:
+        message = _legal("; ".join(gate.breaches))
+        Tree.SubElement(case, "error", {"message": message, "type": "error"})
+    return case
 
 
 def _case(family: Family, inconclusive: Inconclusive) -> Tree.Element:

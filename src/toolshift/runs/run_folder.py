@@ -7,6 +7,7 @@
                      a finished run may keep these three compressed, with `.gz` at the end
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     judge.jsonl      verdicts of a judge of prose; only where there was one
+    sealed.json      the sealed plan of a gate that it was made under; only where there was one
     report.json      the report, and report.txt, the same for reading
     NAME@HASH.json   a copy of a shift that was made from a file; only where there is one
     .ahead.jsonl     what scripted agents have played before the plan is complete (`ahead`)
@@ -55,11 +56,12 @@ from toolshift.shifts.registry import as_stored, file_contents
 FORMAT = 2
 """Format 1 named two causes otherwise; `Grade` reads them by their names of today."""
 VERDICTS = "judge.jsonl"
+SEALED = "sealed.json"
 SYNC_SECONDS = 1.0
 AHEAD = ".ahead.jsonl"
 BEGINNINGS = frozenset((".lock", AHEAD, "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
 """All that a run killed before its manifest was written can leave; nothing of worth."""
-EMPTY = ("episodes.jsonl", "timings.jsonl", "manifest.json", "plan.jsonl", ".lock")
+EMPTY = ("episodes.jsonl", "timings.jsonl", "manifest.json", "plan.jsonl", ".lock", SEALED)
 """All that is in the folder of a run before its first episode."""
 
 

@@ -1,0 +1,166 @@
+"""`toolshift replay`: play the failures of a bundle again, on any machine."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import click
+import msgspec
+
+from toolshift.agents.catalog import contestants
+from toolshift.cli.options import PATH, ModelOptions, Sectioned, as_json, model, taking
+from toolshift.cli.trace import find_episode, print_episode
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import print_json, print_table, progress, say
+from toolshift.measure.bundle import opened_bundle
+from toolshift.measure.compare import shifts_as_they_were
+from toolshift.measure.recheck import not_playable, played_again
+from toolshift.report.words import outcome_of
+from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.study import play
+
+Outcome = Literal["reproduced", "differs", "left out", "passed", "failed", "void"]
+OUTCOMES: dict[str, Outcome] = {"passed": "passed", "failed": "failed", "void": "void"}
+MAX_LISTED = 60
+"""Episodes that are listed; --json has them all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayOptions:
+    """What `toolshift replay` is asked for.
+
+    Attributes:
+        bundle: an archive of `toolshift gate --bundle`, or a run folder.
+        episodes: beginnings of the ids of episodes; all that failed where there are none.
+        agent: a spec, whose agent meets the scenes afresh; "" to make the recorded calls.
+        trust: whether code in the archive may be run.
+    """
+
+    bundle: Path
+    episodes: tuple[str, ...]
+    agent: str
+    trust: bool
+    model: ModelOptions
+    as_json: bool
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What came of one episode.
+
+    Attributes:
+        said: where it differs, why it was left out, or the cause of a failure.
+    """
+
+    episode: str
+    scene: str
+    shifts: str
+    trial: int
+    outcome: Outcome
+    said: str = ""
+
+
+@click.command(cls=Sectioned)
+@click.argument("bundle", type=PATH)
+@click.argument("episodes", metavar="[EPISODE]...", nargs=-1)
+@click.option("--agent", default="", help="Let this agent meet the scenes, as in `toolshift run`.")
+@click.option("--trust", is_flag=True, help="Run the code that the bundle holds.")
+@model
+@as_json
+@taking(ReplayOptions)
+def replay(options: ReplayOptions) -> None:
+    """Play what failed again: the recorded calls in fresh scenes, or an agent of yours.
+
+    BUNDLE is what `toolshift gate --bundle` wrote, or a run folder. Without --agent no model is
+    asked, and a failure is reproduced where every result and the verdict are as they are stored.
+
+    \b
+    toolshift replay failed.zip
+    toolshift replay failed.zip 3f2a91c0de --agent mymodule:my_agent
+
+    Exit codes: 0 all reproduced (with --agent: all passed), 1 not all, 2 nothing could be played.
+    """
+    with opened_bundle(options.bundle, options.trust) as folder:
+        shifts_as_they_were(folder)
+        those = _chosen(folder, options)
+        found = _with_agent(folder, those, options) if options.agent else _again(folder, those)
+        if options.as_json:
+            print_json(found)
+        else:
+            _print(folder, those, found, bool(options.episodes) and not options.agent)
+    outcomes = {each.outcome for each in found}
+    if outcomes <= {"left out", "void"}:
+        sys.exit(2)
+    sys.exit(0 if outcomes <= {"reproduced", "passed", "left out"} else 1)
+
+
+def _chosen(folder: RunFolder, options: ReplayOptions) -> list[Record]:
+    """The episodes to play.
+
+    Raises:
+        UsageError: where one is not there, or nothing failed.
+    """
+    if options.episodes:
+        return [find_episode(folder, each)[0] for each in options.episodes]
+    found = [each for each in folder.records() if outcome_of(each.grade) == "failed"]
+    if not found:
+        raise UsageError(f"{options.bundle}: nothing in it failed, so there is nothing to replay")
+    return found
+
+
+def _again(folder: RunFolder, those: list[Record]) -> list[Replayed]:
+    found = []
+    with progress("episodes") as watch:
+        for number, record in enumerate(those, 1):
+            found.append(_replayed(folder, record))
+            watch(number, len(those))
+    return found
+
+
+def _replayed(folder: RunFolder, record: Record) -> Replayed:
+    reason = not_playable(folder, record)
+    if reason:
+        return _row(folder, record, "left out", reason)
+    difference = played_again(folder, record)
+    if difference is None:
+        return _row(folder, record, "reproduced", record.grade.cause)
+    place = "the verdict" if difference.step is None else f"step {difference.step}"
+    return _row(folder, record, "differs", f"{place} is another now")
+
+
+def _with_agent(folder: RunFolder, those: list[Record], options: ReplayOptions) -> list[Replayed]:
+    (made,) = contestants([options.agent], **options.model.given())
+    contestant = replace(made, max_repeats=folder.manifest.selection.max_repeats)
+    found: list[Replayed] = []
+    with progress("episodes") as watch:
+        for number, record in enumerate(those, 1):
+            again = play(contestant, folder.cell(record), fresh=number == 1)
+            outcome = OUTCOMES[outcome_of(again.grade)]
+            found.append(_row(folder, record, outcome, again.grade.cause))
+            watch(number, len(those))
+    return found
+
+
+def _row(folder: RunFolder, record: Record, outcome: Outcome, said: str) -> Replayed:
+    cell = folder.cell(record)
+    said = said.replace("_", " ")
+    return Replayed(record.episode, cell.lineage, cell.stack, cell.trial, outcome, said)
+
+
+def _print(folder: RunFolder, those: list[Record], found: list[Replayed], whole: bool) -> None:
+    if whole:
+        for record in those:
+            print_episode(record, folder.cell(record))
+            say()
+    rows = [
+        (each.episode, each.outcome, each.said, each.shifts or "clean", each.scene)
+        for each in found[:MAX_LISTED]
+    ]
+    print_table("", ("episode", "outcome", "", "shifts", "scene"), rows)
+    if len(found) > len(rows):
+        say(f"{len(found) - len(rows)} more: --json lists them all.")
+    names = dict.fromkeys(each.outcome for each in found)
+    counts = ", ".join(f"{sum(e.outcome == name for e in found)} {name}" for name in names)
+    say(f"{len(found)} episodes: {counts}.")

@@ -1,0 +1,317 @@
+"""A replay bundle: what an agent failed, in one archive that needs neither the run nor the machine.
+
+The archive is a run folder of its own, with only the cells that failed: any command that reads runs
+reads it once it is unpacked. Beside it stand the shifts that were read from files, the files of the
+user's own worlds and plugins, and FAILURES.md with the command that replays each. The same failures
+give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from toolshift.core import plugins
+from toolshift.core.command_line import command
+from toolshift.core.errors import UsageError
+from toolshift.core.files import decode, write
+from toolshift.core.text import one_line
+from toolshift.core.tool import JSON
+from toolshift.measure.compare import by_cell
+from toolshift.runs.cell import Cell
+from toolshift.runs.plan import Plan, Planned
+from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.shifts.registry import file_contents
+from toolshift.worlds.names import OWN, is_file
+from toolshift.worlds.own import OwnWorld
+from toolshift.worlds.registry import find_world
+
+FORMAT = 1
+INDEX, PAGE, FILES = "failures.json", "FAILURES.md", "files/"
+MAX_BYTES = 2**30
+"""What an archive may hold when it is unpacked."""
+_SIBLINGS = (".py", ".json", ".jsonl", ".yaml", ".yml", ".toml")
+_CODE = (".py", ".yaml", ".yml")
+"""Files that are run when a bundle is read: a world's file may start programs."""
+_STAMP = (1980, 1, 1, 0, 0, 0)
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """One episode of a bundle, and how it is met again.
+
+    Attributes:
+        cell: the scene: world, kind, index, seed, pool, size, shifts, trial and the task's hash.
+        lost: the baseline passed it.
+        command: what plays it again.
+    """
+
+    episode: str
+    agent: str
+    cell: Cell
+    cause: str
+    lost: bool
+    command: str
+
+
+class Index(msgspec.Struct, frozen=True):
+    """What a bundle holds.
+
+    Attributes:
+        toolshift: the version that ran the episodes.
+        failures: those that were lost first.
+        worlds: files of the user's own worlds, and `plugins` those of plugins, as they lie here.
+        modules: plugins that are installed by name and do not travel.
+    """
+
+    format: int
+    toolshift: str
+    failures: list[Failure]
+    worlds: list[str] = []
+    plugins: list[str] = []
+    modules: list[str] = []
+
+
+def check_bundle_name(path: Path) -> None:
+    """Checks the name of an archive before anything is run.
+
+    Args:
+        path: of the archive.
+
+    Raises:
+        UsageError: where it does not end in .zip.
+    """
+    if path.suffix != ".zip":
+        raise UsageError(
+            f"--bundle {path}: it is an archive, so name it {path.stem or 'failed'}.zip"
+        )
+
+
+def passed_in(run: RunFolder, agent: str) -> frozenset[str]:
+    """The ids of the cells that an agent passed.
+
+    Args:
+        run: the run.
+        agent: its name there.
+
+    Returns:
+        The ids.
+    """
+    return frozenset(cell for cell, record in by_cell(run, agent).items() if record.grade.passed)
+
+
+def make_bundle(
+    run: RunFolder, agent: str, path: Path, passed_before: frozenset[str] = frozenset()
+) -> int:
+    """Packs what an agent failed; void episodes, which are no failures of its, are left out.
+
+    Args:
+        run: the run.
+        agent: its name.
+        path: of the archive, which is written whole or not at all.
+        passed_before: cells that the baseline passed; failures in these are lost ones.
+
+    Returns:
+        How many episodes are in it.
+
+    Raises:
+        UsageError: where it cannot be written.
+    """
+    failed = [
+        record
+        for record in run.records()
+        if record.agent == agent and not record.grade.passed and not record.grade.void
+    ]
+    failed.sort(key=lambda record: record.cell not in passed_before)  # stable: else in run order
+    content = _contents(run, agent, failed, path.name, passed_before)
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, raw in content.items():
+            archive.writestr(zipfile.ZipInfo(name, _STAMP), raw, zipfile.ZIP_DEFLATED)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, packed.getvalue())
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+    return len(failed)
+
+
+def _contents(
+    run: RunFolder, agent: str, failed: list[Record], name: str, passed_before: frozenset[str]
+) -> dict[str, bytes]:
+    """The files of an archive."""
+    cells = [run.cell(record) for record in failed]
+    used = {applied.shift for cell in cells for applied in cell.shifts}
+    versions = {shift: number for shift, number in run.plan.versions.items() if shift in used}
+    plan = Plan(run.plan.selection, versions, tuple(map(Planned, cells)))
+    manifest = msgspec.structs.replace(
+        run.manifest,
+        shifts=versions,
+        plan_hash=plan.hash,
+        agents=[each for each in run.manifest.agents if each["name"] == agent],
+    )
+    worlds, code, modules = _files({cell.world for cell in cells})
+    index = Index(
+        format=FORMAT,
+        toolshift=run.manifest.toolshift,
+        failures=[
+            Failure(
+                record.episode,
+                record.agent,
+                cell,
+                record.grade.cause,
+                record.cell in passed_before,
+                command("replay", name, record.episode, travels=True),
+            )
+            for record, cell in zip(failed, cells, strict=True)
+        ],
+        worlds=[each for each in worlds if is_file(each)],
+        plugins=list(code),
+        modules=modules,
+    )
+    return {
+        PAGE: _page(index, name, agent).encode(),
+        INDEX: msgspec.json.format(JSON.encode(index), indent=1) + b"\n",
+        "manifest.json": msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n",
+        "plan.jsonl": b"".join(JSON.encode(row) + b"\n" for row in plan.rows),
+        "episodes.jsonl": b"".join(JSON.encode(record) + b"\n" for record in failed),
+        **{f"{shift}.json": raw for shift, raw in file_contents(versions).items()},
+        **worlds,
+        **code,
+    }
+
+
+def _files(worlds: set[str]) -> tuple[dict[str, bytes], dict[str, bytes], list[str]]:
+    """Files of own worlds, files of plugins, and the names of plugins that are modules."""
+    found: dict[str, bytes] = {}
+    for name in sorted(worlds):
+        world = find_world(name)
+        if isinstance(world, OwnWorld):
+            folder = f"{FILES}{world.file.name}/"
+            own = world.file.path
+            found |= {f"{folder}{path.name}": path.read_bytes() for path in (own, *_named_in(own))}
+    files = [each for each in plugins.named() if each.endswith(".py")]
+    code = {f"{FILES}{Path(each).name}": Path(each).read_bytes() for each in files}
+    return found, code, [each for each in plugins.named() if each not in files]
+
+
+def _named_in(path: Path) -> list[Path]:
+    """The files beside a file that it names, and those that these name."""
+    beside = {
+        each for each in path.parent.iterdir() if each.suffix in _SIBLINGS and each.is_file()
+    } - {path}
+    found: list[Path] = []
+    open_ = [path]
+    while open_:
+        text = open_.pop().read_text(encoding="utf-8", errors="replace")
+        for each in sorted(beside):
+            word = each.stem if each.suffix == ".py" else each.name
+            if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text):
+                beside.discard(each)
+                found.append(each)
+                open_ += [each] if each.suffix in _CODE else []
+    return found
+
+
+def _page(index: Index, name: str, agent: str) -> str:
+    """What a colleague reads first."""
+    lines = [
+        f"# {len(index.failures)} failures of {one_line(agent)}",
+        "",
+        f"Made by ToolShift {index.toolshift}. Each command makes the scene again, makes the",
+        "recorded calls in it, and says whether the failure is the same; no model is asked.",
+        "With `--agent` your agent meets the scene instead.",
+        "",
+        f"    {command('replay', name)}",
+    ]
+    if index.worlds or index.plugins:
+        lines.append("\nIt holds code: read `files/`, then add `--trust`.")
+    if index.modules:
+        lines.append(f"\nIt needs these modules installed: {', '.join(index.modules)}.")
+    lines += [
+        "",
+        "| scene | shifts | trial | cause | lost | command |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {each.cell.lineage} | {each.cell.stack or 'clean'} | {each.cell.trial} | {each.cause} "
+        f"| {'yes' if each.lost else ''} | `{each.command}` |"
+        for each in index.failures
+    ]
+    return "\n".join(lines) + "\n"
+
+
+# -- opened again ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def opened_bundle(path: Path, trust: bool = False) -> Iterator[RunFolder]:
+    """Opens a bundle, or a run folder, for reading.
+
+    Args:
+        path: an archive, the folder it was unpacked to, or any run folder.
+        trust: whether code of an archive may be run.
+
+    Yields:
+        The run of what failed.
+
+    Raises:
+        UsageError: where it is none, is damaged, or holds code and is not trusted.
+    """
+    if path.is_dir():
+        _know(path, trust)
+        yield RunFolder.read(path)
+        return
+    with TemporaryDirectory(prefix="toolshift-bundle-") as folder:
+        _unpack(path, Path(folder))
+        _know(Path(folder), trust)
+        yield RunFolder.read(Path(folder))
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
+                raise UsageError(f"{path} would unpack to more than {MAX_BYTES:,} bytes")
+            archive.extractall(folder)  # takes no absolute path and no "..": it removes them
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such bundle") from None
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as fault:
+        raise UsageError(f"{path} is no replay bundle, or is damaged ({fault})") from None
+    if not (folder / INDEX).is_file():
+        raise UsageError(f"{path} is no replay bundle: there is no {INDEX} in it")
+
+
+def _know(folder: Path, trust: bool) -> None:
+    """Lets the worlds and plugins of a bundle be found."""
+    if not (folder / INDEX).is_file():
+        return
+    index = decode((folder / INDEX).read_bytes(), Index, INDEX)
+    if index.format != FORMAT:
+        raise UsageError(f"the bundle is of format {index.format}, and this one reads {FORMAT}")
+    code = [*index.worlds, *index.plugins]
+    if code and not trust:
+        raise UsageError(
+            f"this bundle holds code of its maker ({', '.join(code)}), which replaying it runs: "
+            "read it, then add --trust"
+        )
+    for each in index.plugins:
+        plugins.name(str(_inside(folder, each)))
+    own = [str(_inside(folder, each)) for each in index.worlds]
+    known = [each for each in os.environ.get(OWN, "").split(os.pathsep) if each]
+    if own:
+        os.environ[OWN] = os.pathsep.join(dict.fromkeys([*own, *known]))
+
+
+def _inside(folder: Path, name: str) -> Path:
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise UsageError(f"{INDEX} names {name}, which is not in the bundle")
+    return path

@@ -1,0 +1,155 @@
+"""Replay bundles: on another machine, with worlds and shifts of files, and hostile archives."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from running import Run
+
+from toolshift.core.errors import UsageError
+from toolshift.measure import bundle
+from toolshift.measure.bundle import INDEX, PAGE, make_bundle, opened_bundle
+from toolshift.measure.recheck import LIVE
+from toolshift.runs.run_folder import RunFolder
+from toolshift.worlds.names import OWN
+
+ROOT = Path(__file__).parents[2]
+WORDS = ("--shift", "redirect:2", "--shift", "identity_erasure:2", "--tasks", "6", "--trials", "2")
+GATE = ("gate", "--agent", "memorises_names", "--baseline", "old", "--margin", "5")
+
+
+@pytest.fixture
+def failed(toolshift: Run) -> Run:
+    """A bundle `failed.zip` of memorises_names, and nothing else."""
+    assert toolshift("run", "--agent", "oracle", *WORDS, "--out", "old")[0] == 0
+    assert toolshift(*GATE, "--out", "new", "--bundle", "failed.zip")[0] == 1
+    return toolshift
+
+
+def elsewhere(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command line in a process and a folder of its own, with nothing known."""
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("TOOLSHIFT")}
+    return subprocess.run(
+        [sys.executable, "-m", "toolshift", *words],
+        cwd=folder,
+        env=plain,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_failures_are_reproduced_without_the_run(failed: Run, tmp_path: Path) -> None:
+    lost = [r for r in RunFolder.read(Path("new")).records() if not r.grade.passed]
+    shutil.rmtree("old")
+    shutil.rmtree("new")
+    code, out, _ = failed("replay", "failed.zip", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert {each["episode"] for each in found} == {record.episode for record in lost}
+    assert {each["outcome"] for each in found} == {"reproduced"}
+    assert {each["trial"] for each in found} == {0, 1}
+    code, out, _ = failed("replay", "failed.zip", lost[0].episode[:8])
+    assert (code, "Here it goes wrong" in out) == (0, True)
+    code, out, _ = failed("replay", "failed.zip", "--agent", "oracle", "--json")
+    assert (code, {each["outcome"] for each in json.loads(out)}) == (0, {"passed"})
+    assert failed("replay", "failed.zip", "--agent", "memorises_names")[0] == 1
+
+
+def test_the_page_has_a_command_for_each_failure_that_works(failed: Run, tmp_path: Path) -> None:
+    with zipfile.ZipFile("failed.zip") as archive:
+        index = json.loads(archive.read(INDEX))
+        page = archive.read(PAGE).decode()
+    assert all(each["lost"] for each in index["failures"])
+    assert all(f"`{each['command']}`" in page for each in index["failures"])
+    away = tmp_path / "away"
+    away.mkdir()
+    shutil.copy("failed.zip", away)
+    done = elsewhere(away, *index["failures"][0]["command"].split()[1:])
+    assert done.returncode == 0, done.stderr
+    assert "1 reproduced" in done.stdout
+
+
+def test_the_same_failures_give_the_same_bytes(failed: Run) -> None:
+    first = Path("failed.zip").read_bytes()
+    words = ("gate", "new", "--baseline", "old", "--margin", "5", "--bundle", "failed.zip")
+    assert failed(*words)[0] == 1
+    assert Path("failed.zip").read_bytes() == first
+    code, _, err = failed(*words[:-1], "failed.tar")
+    assert (code, "name it failed.zip" in err) == (2, True)
+
+
+def test_a_trace_that_was_altered_is_not_reproduced(failed: Run) -> None:
+    with zipfile.ZipFile("failed.zip") as archive:
+        archive.extractall("open")
+    assert failed("replay", "open")[0] == 0
+    episodes = Path("open/episodes.jsonl")
+    episodes.write_text(episodes.read_text().replace("Unknown tool", "Known tool"))
+    code, out, _ = failed("replay", "open", "--json")
+    assert code == 1
+    assert any(each["outcome"] == "differs" and "step" in each["said"] for each in json.loads(out))
+
+
+def test_nothing_that_failed_is_said(failed: Run) -> None:
+    assert make_bundle(RunFolder.read(Path("old")), "oracle", Path("none.zip")) == 0
+    code, _, err = failed("replay", "none.zip")
+    assert (code, "nothing in it failed" in err) == (2, True)
+
+
+def test_a_world_of_ones_own_travels_and_is_run_only_when_trusted(
+    toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OWN, "")
+    shop = ROOT / "examples" / "own_tools"
+    for file in shop.iterdir():
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    world = next(path.name for path in shop.glob("*.yaml"))
+    words = ("--world", world, "--shift", "identity_erasure:2", "--no-placebo")
+    assert toolshift("run", "--agent", "oracle", *words, "--out", "old")[0] == 0
+    assert toolshift(*GATE, "--out", "new", "--bundle", "failed.zip")[0] in (1, 3)
+    code, _, err = toolshift("replay", "failed.zip")
+    assert (code, "--trust" in err) == (2, True)
+    code, out, _ = toolshift("replay", "failed.zip", "--trust", "--json")
+    assert code == 2
+    assert {each["said"] for each in json.loads(out)} == {LIVE}
+    away = tmp_path / "away"
+    away.mkdir()
+    shutil.copy(tmp_path / "failed.zip", away)
+    again = elsewhere(away, "replay", "failed.zip", "--trust", "--agent", "oracle")
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.parametrize("kind", ["missing", "text", "no index", "too large", "outside", "later"])
+def test_what_is_no_bundle_is_said(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "failed.zip"
+    index = {"format": 1, "toolshift": "1", "failures": []}
+    said = {
+        "missing": "no such bundle",
+        "text": "no replay bundle",
+        "no index": "no replay bundle",
+        "too large": "unpack to more than",
+        "outside": "not in the bundle",
+        "later": "of format 2",
+    }[kind]
+    if kind == "text":
+        path.write_text("PK")
+    elif kind != "missing":
+        index |= {"outside": {"plugins": ["../evil.py"]}, "later": {"format": 2}}.get(kind, {})
+        name = "other.json" if kind == "no index" else INDEX
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, json.dumps(index))
+            archive.writestr("../evil.py", "raise SystemExit(9)")
+        monkeypatch.setattr(bundle, "MAX_BYTES", 10 if kind == "too large" else 2**20)
+    with pytest.raises(UsageError, match=said), opened_bundle(path, trust=True):
+        pass
+    assert not (tmp_path.parent / "evil.py").exists()
