@@ -69,6 +69,8 @@ PHASES = (
     "and throttled",
 )
 ARMS = ("alone", "adapt", "retrain", "both")
+SHOWN = "adapt, as known"
+MODEL_ARMS = ("alone", "adapt", SHOWN, "retrain")
 VERSIONS = ("v1", "v2", "v3", "v3")
 LAG, LEARNED, SEED = 4, 400, 7
 Row = dict[str, Any]
@@ -159,8 +161,9 @@ class Scripted:
         self.stream = stream
         self.rows: dict[tuple[int, str, bool], Row] = {}
 
-    def row(self, number: int, version: str, layered: bool) -> Row:
-        """The episode of a task, served by what knows a version, in the layer or not."""
+    def row(self, number: int, version: str, arm: str) -> Row:
+        """The episode of a task, served by what knows a version, in an arm."""
+        layered = arm in ("adapt", "both")
         key = (number, version, layered)
         if key not in self.rows:
             known = self.stream.as_known(number, version)
@@ -192,7 +195,7 @@ class Retrained:
         }
         self.file = file
         lines = file.read_text().splitlines() if file.exists() else []
-        self.rows = {row["cell"]: row for row in map(json.loads, lines)}
+        self.rows = {row["key"]: row for row in map(json.loads, lines)}
         self.agent: Any = None
 
     def __len__(self) -> int:
@@ -202,21 +205,23 @@ class Retrained:
         """The task as it is met."""
         return build(self.cells[number])
 
-    def row(self, number: int, version: str, layered: bool) -> Row:
-        """The episode of a task, served by what knows a version, in the layer or not."""
+    def row(self, number: int, version: str, arm: str) -> Row:
+        """The episode of a task, served by what knows a version, in an arm."""
         cell = self.cells[number]
-        if not layered:
+        if arm not in ("adapt", SHOWN):
             record = self.records[version, cell.id]
             return row_of(record.steps, record.grade, record.usage)
-        if cell.id not in self.rows:
+        key = f"{arm}/{cell.id}"
+        if key not in self.rows:
             self.agent = self.agent or make_agent("smol:static")
             scene = self.scene(number)
-            row = played(adapt(self.agent, lock_shown(scene.clean.tools)), scene)
+            lock = lock_shown(scene.clean.tools)
+            row = played(adapt(self.agent, lock, as_known=arm == SHOWN), scene)
             self.agent.release()
-            self.rows[cell.id] = {"cell": cell.id, **row}
+            self.rows[key] = {"key": key, **row}
             with self.file.open("a") as out:
-                out.write(json.dumps(self.rows[cell.id]) + "\n")
-        return self.rows[cell.id]
+                out.write(json.dumps(self.rows[key]) + "\n")
+        return self.rows[key]
 
 
 def learned(releases: dict[str, str], seed: int) -> Watcher:
@@ -246,7 +251,7 @@ def arm(stream: Any, rows: Any, name: str, watcher: Watcher) -> dict[str, Any]:
             if number in due:
                 version = due[number]
                 found["served"][number] = version
-            row = rows.row(number, version, name in ("adapt", "both"))
+            row = rows.row(number, version, name)
             kinds: Counter[str] = Counter()
             for event in events_of(stream.scene(number), row):
                 kinds.update(alarm.kind for alarm in watcher.observe(event))
@@ -274,7 +279,7 @@ def model(releases: dict[str, str], folder: Path, rows: Path) -> dict[str, Any]:
     """`smol:static`, the layer around it, and what `toolshift retrain` made of it."""
     rows.parent.mkdir(parents=True, exist_ok=True)
     stream = Retrained(folder, rows)
-    found = {name: arm(stream, stream, name, learned(releases, SEED)) for name in ARMS[:3]}
+    found = {name: arm(stream, stream, name, learned(releases, SEED)) for name in MODEL_ARMS}
     return {"each": stream.each, "streams": [found]}
 
 

@@ -393,3 +393,80 @@ def test_what_one_conversation_taught_is_put_before_the_next_and_stands_in_the_t
         noted = interventions([{"role": "assistant", "content": reply.text}])
         assert [each.part for each in noted] == (["lessons"] if told else [])
         assert agent.concurrency == 1
+
+
+# -- tools shown as the lock has them ------------------------------------------------------------
+
+
+def shown_to(now: list[dict[str, Any]], **options: Any) -> list[str]:
+    """The names of tools and parameters that an agent in the layer is shown."""
+    seen: list[str] = []
+
+    def looks(messages: list[Any], tools: list[Any]) -> str:
+        for each in tools:
+            about = each["function"]
+            seen.append(f"{about['name']}({', '.join(about['parameters']['properties'])})")
+        return "done"
+
+    listed = [
+        {
+            "name": each["name"],
+            "description": each["description"],
+            "parameters": each["inputSchema"],
+        }
+        for each in now
+    ]
+    turn = Turn(
+        [{"role": "user", "content": "hello"}],
+        [{"type": "function", "function": each} for each in listed],
+    )
+    toolshift.adapt(looks, lock=lock_tools([RATE, PAY]), **options).reply(turn)
+    return seen[: len(now)]
+
+
+@pytest.mark.parametrize(
+    ("now", "options", "said"),
+    [
+        ([renamed(RATE, "x7"), PAY], {}, ["x7(currency, day)", "pay_bill(bill, account)"]),
+        (
+            [renamed(RATE, "x7"), PAY],
+            {"as_known": True},
+            ["get_rate(currency, day)", "pay_bill(bill, account)"],
+        ),
+        (
+            [renamed(PAY, "settle_bill"), RATE],
+            {"as_known": True},
+            ["pay_bill(bill, account)", "get_rate(currency, day)"],
+        ),
+        (
+            [renamed(RATE, "x7"), PAY],
+            {"as_known": True, "without": ["names"]},
+            ["x7(currency, day)", "pay_bill(bill, account)"],
+        ),
+        (
+            [{**renamed(RATE, "x7"), "description": "Rate of a currency on one day"}, PAY],
+            {"as_known": True},
+            ["x7(currency, day)", "pay_bill(bill, account)"],
+        ),
+    ],
+    ids=["not asked for", "read renamed", "write renamed", "part is off", "description reworded"],
+)
+def test_tools_are_shown_as_known_where_only_names_have_changed(
+    now: list[dict[str, Any]], options: dict[str, Any], said: list[str]
+) -> None:
+    assert shown_to(now, **options) == said
+
+
+@pytest.mark.parametrize("shifts", ["semantic_rename:2", "parameter_rename:2", "semantic_trap:3"])
+def test_an_agent_that_reads_the_list_sees_the_one_it_knows(shifts: str) -> None:
+    scene = build(read_task("poi/booking/1", shifts))
+    seen: list[Any] = []
+
+    def looks(messages: list[Any], tools: list[Any]) -> str:
+        seen.append(tools)
+        return "done"
+
+    agent = toolshift.adapt(looks, lock=lock_shown(scene.clean.tools), as_known=True)
+    agent.reply(Episode(scene).observation)
+    known = {each["function"]["name"]: each for each in Episode(scene.clean).observation.tools}
+    assert {each["function"]["name"]: each for each in seen[0]} == known

@@ -86,6 +86,7 @@ def adapt(
     without: Iterable[str] = (),
     record: Callable[[Intervention], None] = lambda done: None,
     lessons: Lessons | None = None,
+    as_known: bool = False,
 ) -> AdaptedAgent:
     """Puts a layer around an agent that undoes drift where that is certain.
 
@@ -99,6 +100,9 @@ def adapt(
         record: told of each intervention when it is made.
         lessons: a memory across conversations (`adapt.lessons.Lessons`), which this agent reads
             and adds to; none where None. Conversations are then played one after another.
+        as_known: whether the agent is shown a tool as the lock has it, where that tool has other
+            names today and nothing else has changed. For models that read the list of tools and
+            fail where it is not the one that they were trained on.
 
     Returns:
         An agent of the same name with "+adapt" behind it.
@@ -113,7 +117,7 @@ def adapt(
             f"agent {contestant.name} drives its episode itself: adapt takes agents that "
             "answer turns (a function of messages and tools, or an object with reply(turn))"
         )
-    return AdaptedAgent(contestant.agent, lock, frozenset(parts), record, lessons)
+    return AdaptedAgent(contestant.agent, lock, frozenset(parts), record, lessons, as_known)
 
 
 def _chosen(names: Iterable[str]) -> set[str]:
@@ -133,6 +137,7 @@ class AdaptedAgent:
         parts: what the layer does.
         record: told of each intervention.
         lessons: the memory across conversations, if there is one.
+        as_known: whether tools with other names today are shown as the lock has them.
     """
 
     def __init__(
@@ -142,12 +147,16 @@ class AdaptedAgent:
         parts: frozenset[str],
         record: Callable[[Intervention], None],
         lessons: Lessons | None = None,
+        as_known: bool = False,
     ) -> None:
         self.inner, self.lock, self.parts, self.record = inner, lock, parts, record
+        self.as_known = as_known
         self.name = f"{inner.name}+adapt"
         self.lessons = lessons if "lessons" in parts else None
         self.concurrency = 1 if self.lessons else int(getattr(inner, "concurrency", 1))
         self.settings = {"lock": lock.hash, "parts": sorted(parts)}
+        if as_known:
+            self.settings["as_known"] = "yes"
         self._repairer = Repairer(lock, parts)
         self._before = self._repairer.before
         self._forms: dict[tuple[str, str], str] = {}
@@ -184,7 +193,8 @@ class AdaptedAgent:
         return self._repaired(reply, tools, told)
 
     def _asked(self, messages: Sequence[dict[str, Any]], turn: Turn) -> Reply:
-        said = finished(self.inner.reply(Turn(messages, turn.tools)))
+        shown = self._repairer.as_known(turn.tools) if self.as_known else turn.tools
+        said = finished(self.inner.reply(Turn(messages, shown)))
         return said if isinstance(said, Reply) and _is_read(said) else Reply.of(said)
 
     # -- what has been said ------------------------------------------------------------------------

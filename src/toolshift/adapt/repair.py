@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from toolshift.adapt.lock import Lock
 from toolshift.adapt.successors import Today
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES
+from toolshift.core.tool import as_openai
 from toolshift.interop.tools import from_mcp
 
 MAX_LISTS = 256
@@ -74,6 +75,34 @@ class Repairer:
             except UsageError:
                 self._seen[key] = None
         return self._seen[key]
+
+    def as_known(self, shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Today's tools, each as the lock has it where all but names is the same.
+
+        Only what `repair` brings back is shown so: a tool of another name needs the part "names",
+        and one that kept its name the part "parameters".
+
+        Args:
+            shown: as a chat request has them.
+
+        Returns:
+            As many tools, in the same order.
+        """
+        tools = {each["function"]["name"]: each["function"] for each in shown}
+        world = self.today(tools) if self._parts else None
+        if world is None:
+            return list(shown)
+        known: dict[str, dict[str, Any]] = {}
+        for old, source in self.before.sources.items():
+            found = world[0].successor(old)
+            if found is None or not found.exact or (old in tools and found.tool != old):
+                continue
+            needed = {NAMES} if found.tool != old else set[str]()
+            if any(name != now for name, now in found.params.items()):
+                needed |= {PARAMETERS}
+            if needed and needed <= self._parts:
+                known[found.tool] = as_openai(source.tool)
+        return [known.get(each["function"]["name"], each) for each in shown]
 
     def repair(
         self, call: RecordedCall, tools: Mapping[str, Mapping[str, Any]]
