@@ -339,29 +339,39 @@ def share(found: list[float]) -> str:
     return f"{100 * found[0]:.1f} [{100 * found[1]:.1f}, {100 * found[2]:.1f}]"
 
 
+def agents_table(pool: str, part: dict[str, Any], whole: bool) -> list[str]:
+    """What each agent passes in each arm; without single parts where not `whole`."""
+    lines = [
+        f"### Pool {pool}: {part['cells']:,} scenes, {part['episodes']:,} episodes",
+        "",
+        "Passed of the shifted scenes, in percent; `gain` is over the agent alone, in points.",
+        "",
+        "| agent | in | passed | gain | lost | unintended writes | interventions |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for agent, arms in part["agents"].items():
+        for arm, one in arms.items():
+            if not whole and arm.startswith("without"):
+                continue
+            told = ", ".join(f"{k} {n:,}" for k, n in sorted(one["interventions"].items()))
+            gain = share(one["gain"]) if one["gain"] else ""
+            passed = share(one["passed under shifts"])
+            lines.append(
+                f"| {agent} | {arm} | {passed} | {gain} | {one['lost']} "
+                f"| {one['unintended writes']} | {told} |"
+            )
+    return [*lines, ""]
+
+
 def tables(results: dict[str, Any]) -> str:
     """The tables of README.md."""
     lines: list[str] = []
-    for pool, part in list(results["pools"].items())[:1]:  # the first that was opened
+    for pool, part in results["pools"].items():
+        whole = pool == next(iter(results["pools"]))  # the first that was opened
+        lines += agents_table(pool, part, whole)
+        if not whole:
+            continue
         lines += [
-            f"### Pool {pool}: {part['cells']:,} scenes, {part['episodes']:,} episodes",
-            "",
-            "Passed of the shifted scenes, in percent; `gain` is over the agent alone, in points.",
-            "",
-            "| agent | in | passed | gain | lost | unintended writes | interventions |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for agent, arms in part["agents"].items():
-            for arm, one in arms.items():
-                told = ", ".join(f"{k} {n:,}" for k, n in sorted(one["interventions"].items()))
-                gain = share(one["gain"]) if one["gain"] else ""
-                passed = share(one["passed under shifts"])
-                lines.append(
-                    f"| {agent} | {arm} | {passed} | {gain} | {one['lost']} "
-                    f"| {one['unintended writes']} | {told} |"
-                )
-        lines += [
-            "",
             "Harm: `lost` is the share of the scenes that the agent passes alone and fails here.",
             "",
             "| agent | in | scenes | episodes | passed alone | passed | lost, % | wrong tools "

@@ -71,6 +71,7 @@ PHASES = (
 ARMS = ("alone", "adapt", "retrain", "both")
 SHOWN = "adapt, as known"
 MODEL_ARMS = ("alone", "adapt", SHOWN, "retrain")
+NOT_PLAYED = "-"
 VERSIONS = ("v1", "v2", "v3", "v3")
 LAG, LEARNED, SEED = 4, 400, 7
 Row = dict[str, Any]
@@ -180,9 +181,10 @@ class Retrained:
     Args:
         folder: of `toolshift retrain`.
         file: keeps what the layer played, so that a run that was broken off goes on.
+        limits: how many tasks after the change are played in each arm with the layer.
     """
 
-    def __init__(self, folder: Path, file: Path) -> None:
+    def __init__(self, folder: Path, file: Path, limits: dict[str, int]) -> None:
         find_shift(str(folder / "release.json"))
         runs = {"v1": RunFolder.read(folder / "before"), "v2": RunFolder.read(folder / "after")}
         cells = runs["v1"].plan.cells
@@ -193,7 +195,7 @@ class Retrained:
             for version, run in runs.items()
             for record in run.records()
         }
-        self.file = file
+        self.file, self.limits = file, limits
         lines = file.read_text().splitlines() if file.exists() else []
         self.rows = {row["key"]: row for row in map(json.loads, lines)}
         self.agent: Any = None
@@ -205,13 +207,15 @@ class Retrained:
         """The task as it is met."""
         return build(self.cells[number])
 
-    def row(self, number: int, version: str, arm: str) -> Row:
-        """The episode of a task, served by what knows a version, in an arm."""
+    def row(self, number: int, version: str, arm: str) -> Row | None:
+        """The episode of a task, served by what knows a version, in an arm; None for none."""
         cell = self.cells[number]
-        if arm not in ("adapt", SHOWN):
+        if arm not in self.limits:
             record = self.records[version, cell.id]
             return row_of(record.steps, record.grade, record.usage)
         key = f"{arm}/{cell.id}"
+        if not 0 <= number - self.each < self.limits[arm]:
+            return None
         if key not in self.rows:
             self.agent = self.agent or make_agent("smol:static")
             scene = self.scene(number)
@@ -252,6 +256,9 @@ def arm(stream: Any, rows: Any, name: str, watcher: Watcher) -> dict[str, Any]:
                 version = due[number]
                 found["served"][number] = version
             row = rows.row(number, version, name)
+            if row is None:
+                found["passed"] += NOT_PLAYED
+                continue
             kinds: Counter[str] = Counter()
             for event in events_of(stream.scene(number), row):
                 kinds.update(alarm.kind for alarm in watcher.observe(event))
@@ -275,10 +282,12 @@ def scripted(releases: dict[str, str], each: int, streams: int) -> dict[str, Any
     return {"each": each, "streams": found}
 
 
-def model(releases: dict[str, str], folder: Path, rows: Path) -> dict[str, Any]:
+def model(
+    releases: dict[str, str], folder: Path, rows: Path, limits: dict[str, int]
+) -> dict[str, Any]:
     """`smol:static`, the layer around it, and what `toolshift retrain` made of it."""
     rows.parent.mkdir(parents=True, exist_ok=True)
-    stream = Retrained(folder, rows)
+    stream = Retrained(folder, rows, limits)
     found = {name: arm(stream, stream, name, learned(releases, SEED)) for name in MODEL_ARMS}
     return {"each": stream.each, "streams": [found]}
 
@@ -286,11 +295,15 @@ def model(releases: dict[str, str], folder: Path, rows: Path) -> dict[str, Any]:
 # -- figures ---------------------------------------------------------------------------------------
 
 
-def share(hits: int, count: int) -> str:
-    """A share with its interval, in percent."""
-    found = wilson(hits, count)
+def share(passed: str) -> str:
+    """The share of what was passed, with its interval, in percent."""
+    count = len(passed) - passed.count(NOT_PLAYED)
+    if not count:
+        return ""
+    found = wilson(passed.count("1"), count)
     low, high = (100 * end for end in (found.low, found.high))
-    return f"{100 * found.estimate:.0f} [{low:.0f}, {high:.0f}]"
+    few = f" ({count})" if count < len(passed) else ""
+    return f"{100 * found.estimate:.0f} [{low:.0f}, {high:.0f}]{few}"
 
 
 def first_alarms(part: dict[str, Any], name: str) -> list[str]:
@@ -327,22 +340,23 @@ def table_of(title: str, part: dict[str, Any]) -> list[str]:
     lines = [
         f"### {title}: {len(streams)} stream{many} of {each * len(names)} tasks",
         "",
-        "Passed in percent with 95% Wilson intervals; calls, tokens read and written, and CPU "
-        "seconds where they were taken, of one stream.",
+        "Passed in percent with 95% Wilson intervals, and in brackets how many tasks were played "
+        "where not all; for each task its calls, tokens read and written, and CPU ms where they "
+        "were taken.",
         "",
-        f"| arm | {' | '.join(names)} | calls | tokens | CPU s |",
+        f"| arm | {' | '.join(names)} | calls | tokens | CPU ms |",
         "|---" * (len(names) + 4) + "|",
     ]
     for name in streams[0]:
         cells = []
         for phase in phases(part):
             some = [one[name]["passed"][phase * each : (phase + 1) * each] for one in streams]
-            cells.append(share("".join(some).count("1"), each * len(streams)))
+            cells.append(share("".join(some)))
+        tasks = sum(len(one[name]["passed"].replace(NOT_PLAYED, "")) for one in streams)
         calls, tokens, spent = (
-            sum(one[name][key] for one in streams) / len(streams)
-            for key in ("calls", "tokens", "ms")
+            sum(one[name][key] for one in streams) / tasks for key in ("calls", "tokens", "ms")
         )
-        cells += [f"{calls:,.0f}", f"{tokens:,.0f}", f"{spent / 1000:.1f}" if spent else ""]
+        cells += [f"{calls:.1f}", f"{tokens:,.0f}", f"{spent:,.0f}" if spent else ""]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     after = ", median (and in how many streams)" if many else ""
     lines += [
@@ -379,17 +393,14 @@ def panel(title: str, part: dict[str, Any]) -> dict[str, Any]:
     each, streams = part["each"], part["streams"]
     arms, total = [*streams[0]], each * len(phases(part))
     block = len(KINDS) * (3 if each % 12 == 0 else 2)
-    points = [
-        {
-            "task": at + block / 2,
-            "arm": name,
-            "passed": 100
-            * sum(one[name]["passed"][at : at + block].count("1") for one in streams)
-            / (block * len(streams)),
-        }
-        for name in arms
-        for at in range(0, total, block)
-    ]
+    points = []
+    for name in arms:
+        for at in range(0, total, block):
+            some = "".join(one[name]["passed"][at : at + block] for one in streams)
+            played = some.replace(NOT_PLAYED, "")
+            if played:
+                rate = 100 * played.count("1") / len(played)
+                points.append({"task": at + block / 2, "arm": name, "passed": rate})
     told = [
         {"task": number, "arm": name, "what": "tools_changed" if told else "another alarm"}
         for name in arms
@@ -417,17 +428,22 @@ def panel(title: str, part: dict[str, Any]) -> dict[str, Any]:
         },
     }
     changes = [{"task": phase * each} for phase in phases(part)[1:]]
+    bare = {**x, "axis": None}
+    x = {**x, "axis": {"tickCount": 5}}
     rules = {
         "data": {"values": changes},
         "mark": {"type": "rule", "strokeDash": [3, 3], "color": "grey"},
-        "encoding": {"x": x},
     }
     y = {"field": "passed", "type": "quantitative", "title": "passed, %", "axis": {"tickCount": 3}}
     over_time = {
         "data": {"values": points},
-        "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step"},
+        "mark": {
+            "type": "line",
+            "strokeWidth": 2,
+            "interpolate": "step",
+        },
         "encoding": {
-            "x": x,
+            "x": bare,
             "y": y,
             "color": colour,
             "strokeDash": {
@@ -436,6 +452,12 @@ def panel(title: str, part: dict[str, Any]) -> dict[str, Any]:
                 "scale": {"range": [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2]]},
             },
         },
+    }
+    blocks = Counter(point["arm"] for point in points)
+    few = {  # an arm of which few tasks were played is no line
+        "data": {"values": [point for point in points if blocks[point["arm"]] == 1]},
+        "mark": {"type": "point", "filled": True, "opacity": 1},
+        "encoding": {"x": bare, "y": y, "color": colour},
     }
     alarms = {
         "data": {"values": told},
@@ -449,8 +471,17 @@ def panel(title: str, part: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         "vconcat": [
-            {"title": title, "width": 480, "height": 130, "layer": [rules, over_time]},
-            {"width": 480, "height": {"step": 14}, "layer": [rules, alarms]},
+            {
+                "title": title,
+                "width": 480,
+                "height": 130,
+                "layer": [{**rules, "encoding": {"x": bare}}, over_time, few],
+            },
+            {
+                "width": 480,
+                "height": {"step": 14},
+                "layer": [{**rules, "encoding": {"x": x}}, alarms],
+            },
         ]
     }
 
@@ -479,6 +510,14 @@ def main() -> None:
     )
     parser.add_argument("--scripted", action="store_true")
     parser.add_argument("--model", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--layered",
+        type=int,
+        nargs=2,
+        default=(40, 40),
+        metavar="N",
+        help="tasks of the model after the change in the layer, and with the tools as known",
+    )
     parser.add_argument("--each", type=int, default=60, help="scripted tasks in each phase")
     parser.add_argument("--streams", type=int, default=5)
     parser.add_argument("--rows", type=Path, default=Path("build/stream.jsonl"))
@@ -490,7 +529,8 @@ def main() -> None:
         if options.scripted:
             results["scripted reader"] = scripted(releases, options.each, options.streams)
         if options.model:
-            results["smol:static"] = model(releases, options.model, options.rows)
+            limits = dict(zip(("adapt", SHOWN), options.layered, strict=True))
+            results["smol:static"] = model(releases, options.model, options.rows, limits)
     write_pages(results)
 
 
