@@ -2,9 +2,11 @@
 
     python benchmarks/chaos.py --kills 200
 
-The kills are spread over scripted agents with 1 and 8 workers, a function, a program, and
-`augment`. Each command is started again after each kill, at a moment drawn by seed. What it leaves
-must be what an undisturbed one leaves: the same episodes, as many timings, the same rows.
+The kills are spread over scripted agents with 1 and 8 workers, a function, a program, `augment`,
+`train` and `watch`. Each command is started again after each kill, at a moment drawn by seed. What
+it leaves must be what an undisturbed one leaves: the same episodes, as many timings, the same rows,
+the same losses and weights. A `watch` keeps nothing: what it had printed must be the beginning of
+what an undisturbed one prints.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 
 AGENT = """
@@ -32,26 +36,61 @@ def refuses(messages, tools):
 """
 PROGRAM = "print('I cannot do that: there is no such place.')\n"
 SMALL = ["--tasks", "6", "--no-placebo", "--shift", "identity_erasure", "--shift", "fatal_error"]
+SAVING = ["--steps", "12", "--save-every", "2"]
 COMMANDS = {
     "1 worker": ["run", "--agent", "oracle", "--agent", "noisy", *SMALL],
     "8 workers": ["run", "--agent", "oracle", "--agent", "noisy", *SMALL, "--workers", "8"],
     "a function": ["run", "--agent", "slow:refuses", *SMALL, "--concurrency", "3"],
     "a program": ["run", "--agent-command", f"{sys.executable} program.py", *SMALL],
     "augment": ["augment", "rows.jsonl", "--alpha", "0.5", "--shift", "identity_erasure"],
+    "train": ["train", "sft", "--data", "rows.jsonl", "--preset", "smoke", *SAVING],
+    "watch": ["watch", "stream.jsonl", "--json", "--learn", "50", "--every", "2000"],
 }
+ENDINGS = {"augment": ".jsonl", "watch": ".jsonl"}
+"""Of what a command leaves, where that is a file and no folder."""
+ROWS = {"augment": 300, "train": 24}
+"""Of the data that a command reads."""
+DONE = {"watch": 1}
+"""Exit codes, where that is not 0: a watch that has found drift."""
+
+
+def stream(events: int = 40_000, tools: int = 8) -> str:
+    """A trace in which one tool after another begins to fail."""
+    lines = []
+    for number in range(events):
+        tool = number % tools
+        ok = number < events * (tool + 1) // (tools + 1) or number % 3 > 0
+        call = {"tool": f"tool_{tool}", "arguments": {"n": number}, "ok": ok, "ms": 5.0}
+        lines.append(json.dumps(call))
+    return "\n".join(lines) + "\n"
 
 
 def start(folder: Path, words: list[str], out: str) -> subprocess.Popen[bytes]:
-    """Starts a command in a process group of its own."""
-    command = [sys.executable, "-m", "toolshift", *words, "--out", out]
-    with (folder / "log.txt").open("ab") as log:
-        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    """Starts a command in a process group of its own; a watch prints into a file."""
+    command = [sys.executable, "-m", "toolshift", *words]
+    watches = words[0] == "watch"
+    if not watches:
+        command += ["--out", out]
+    if words[0] == "train" and list((folder / out).glob("checkpoint-*/spent.json")):
+        command.append("--resume")
+    with (folder / "log.txt").open("ab") as log, ExitStack() as open_:
+        told = open_.enter_context((folder / out).open("wb")) if watches else log
+        return subprocess.Popen(
+            command, cwd=folder, stdout=told, stderr=log, start_new_session=True
+        )
 
 
 def left(path: Path) -> dict[str, list[str]]:
     """What a command has left: the lines of what it wrote, in any order that clocks decide."""
     if path.is_file():
         return {path.name[3:]: path.read_text().splitlines()}
+    if (path / "curves.jsonl").exists():
+        weights = (path / "model.safetensors").read_bytes()
+        curves = map(json.loads, (path / "curves.jsonl").open())
+        return {
+            "losses": [f"{row['step']}: {row['loss']}" for row in curves],
+            "weights": [sha256(weights).hexdigest()],
+        }
     times = [json.loads(line)["episode"] for line in (path / "timings.jsonl").open()]
     return {
         "episodes": (path / "episodes.jsonl").read_text().splitlines(),
@@ -60,31 +99,41 @@ def left(path: Path) -> dict[str, list[str]]:
     }
 
 
+def is_beginning(part: Path, whole: Path) -> bool:
+    """Whether what a killed watch has printed is the beginning of what it would have."""
+    return whole.read_bytes().startswith(part.read_bytes())
+
+
 def disturb(folder: Path, name: str, kills: int, draw: random.Random) -> int:
     """Kills one command again and again, at any moment; returns how often it was hit."""
-    words, ending = COMMANDS[name], ".jsonl" if name == "augment" else ""
+    words, ending = COMMANDS[name], ENDINGS.get(name, "")
+    one, two = folder / f"one{ending}", folder / f"two{ending}"
+    done = DONE.get(name, 0)
     before = time.monotonic()
-    code = start(folder, words, f"one{ending}").wait()
+    code = start(folder, words, one.name).wait()
     took = time.monotonic() - before
-    assert code == 0, f"{name}: exit code {code}: {(folder / 'log.txt').read_text()[-2000:]}"
+    assert code == done, f"{name}: exit code {code}: {(folder / 'log.txt').read_text()[-2000:]}"
     hit = 0
     for number in range(kills):
-        running = start(folder, words, f"two{ending}")
+        running = start(folder, words, two.name)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            running.wait(draw.uniform(0.1, 1.0) * took)
+            running.wait(draw.uniform(0.1, 0.9) * took)
         hit += running.poll() is None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)
-        if running.wait() == 0 and number < kills - 1:  # it has come to its end: begin again
-            assert left(folder / f"two{ending}") == left(folder / f"one{ending}"), name
-            subprocess.run(["rm", "-r", str(folder / f"two{ending}")], check=True)
+        if name == "watch":
+            running.wait()
+            assert is_beginning(two, one), name
+        if running.wait() == done and number < kills - 1:  # it has come to its end: begin again
+            assert left(two) == left(one), name
+            subprocess.run(["rm", "-r", str(two)], check=True)
     for _ in range(5):  # its last killer may have left a lock for a moment
-        code = start(folder, words, f"two{ending}").wait()
-        if code == 0:
+        code = start(folder, words, two.name).wait()
+        if code == done:
             break
         time.sleep(1)
-    assert code == 0, f"{name}: exit code {code}: {(folder / 'log.txt').read_text()[-2000:]}"
-    assert left(folder / f"two{ending}") == left(folder / f"one{ending}"), name
+    assert code == done, f"{name}: exit code {code}: {(folder / 'log.txt').read_text()[-2000:]}"
+    assert left(two) == left(one), name
     return hit
 
 
@@ -104,8 +153,10 @@ def main() -> None:
             (folder / "slow.py").write_text(AGENT)
             (folder / "program.py").write_text(PROGRAM)
             count = max(1, options.kills // len(names))
-            data = ["data", "--count", "300"]
-            assert start(folder, data, "rows.jsonl").wait() == 0
+            (folder / "stream.jsonl").write_text(stream())
+            if name in ROWS:
+                data = ["data", "--count", str(ROWS[name])]
+                assert start(folder, data, "rows.jsonl").wait() == 0
             hit = disturb(folder, name, count, draw)
         total += hit
         print(

@@ -21,6 +21,7 @@ from fuzz.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.filterwarnings("ignore:m read far fewer tokens")
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "2"))
 """For each target under Hypothesis."""
 CASES = 12

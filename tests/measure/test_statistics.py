@@ -1,6 +1,7 @@
 """Statistics against textbook values, scipy, and their own invariants."""
 
 from math import inf, isnan, nan
+from time import process_time
 
 import numpy as np
 import pytest
@@ -111,6 +112,27 @@ def test_pass_hat_k_matches_hand_counts():
     assert isnan(s.pass_hat_k([], 1))
     with pytest.raises(ValueError, match="k must"):
         s.pass_hat_k([[1]], 0)
+
+
+def test_all_pass_hats_at_once_are_those_one_by_one_to_the_bit():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        count = int(rng.integers(1, 9))
+        tasks = [list(rng.integers(0, 2, count + int(rng.integers(0, 3)))) for _ in range(17)]
+        fewest = min(map(len, tasks))
+        assert s.pass_hat(tasks) == [s.pass_hat_k(tasks, k) for k in range(1, fewest + 1)]
+    assert s.pass_hat([]) == []
+
+
+def test_the_time_of_pass_hats_grows_with_the_trials():
+    def seconds(trials):
+        tasks = [[1.0] * (trials - n) + [0.0] * n for n in range(20)]
+        begun = process_time()
+        s.pass_hat(tasks)
+        return process_time() - begun
+
+    seconds(100)
+    assert seconds(1600) < 16 * min(seconds(200) for _ in range(3))  # with the square 64 times
 
 
 @given(st.lists(st.lists(st.sampled_from([0, 1]), min_size=4, max_size=4), min_size=1, max_size=9))

@@ -94,3 +94,12 @@ def test_a_notice_does_not_get_into_the_data(name: str) -> None:
 def test_errors_stay_json() -> None:
     failed = Result(False, {"error": {"code": "x", "message": "y"}}, form="yaml")
     assert form.show(failed) == '{"error":{"code":"x","message":"y"}}'
+
+
+def test_xml_with_entities_of_its_own_is_not_read() -> None:
+    bomb = '<!DOCTYPE a [<!ENTITY b "bbbb">]><record><a>&b;&b;</a></record>'
+    with pytest.raises(ValueError, match="no XML of records"):
+        formats.read_xml(bomb)
+    said = {"a": "<!DOCTYPE a>", "<!DOCTYPE": "b"}
+    assert formats.read_xml(formats.write_xml(said)) == said
+    assert formats.read_xml('<?xml version="1.0"?><order><a>b</a></order>') == {"a": "b"}

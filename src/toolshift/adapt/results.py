@@ -88,7 +88,7 @@ def _readings(body: str) -> Iterator[Any]:
     for name in ("json",) if is_json else _FORMS:
         try:
             yield FORMS[name].read(body)
-        except Exception:  # readers of text that is of another form may fail anyhow
+        except Exception:  # noqa: S112 - readers of text that is of another form may fail anyhow
             continue
 
 

@@ -235,7 +235,7 @@ def parts(found: list[str]) -> list[str]:
     marks, start, asked = [], 0, 0
     for end, token in enumerate([*found, "."]):
         if token in _STOPS:
-            asks = token == "?"
+            asks = token == "?"  # noqa: S105 - a word of a question
             asked += asks
             marks += [f"asks {min(asked, 2)}" if asks else _ASIDE] * (end + 1 - start)
             start = end + 1

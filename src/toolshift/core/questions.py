@@ -18,6 +18,8 @@ from toolshift.core.question_classifier import CONFIRMS, GIVEN, read_weights
 LEAD = 0.8
 """By how much a classifier's slot must lead, in log probability; below it the rule decides."""
 
+LONGEST = 2000
+"""Characters of a question that are read, half of them at its end: reading is not linear."""
 _MARKUP = re.compile(r"[*`#>]+|(?<!\w)_+|_+(?!\w)")
 _BULLET = re.compile(r"^\s*(?:[-•–]|\(?(?:\d{1,2}|[a-h])[.)])\s+", re.MULTILINE)
 _INLINE = re.compile(r"(?<=\s)\((?:\d|[a-h])\)\s+")
@@ -178,7 +180,7 @@ def asked_about(
     """The slots that a question asks about, in order; none where it is not understood.
 
     Args:
-        question: the question.
+        question: the question; of one longer than `LONGEST` the beginning and the end are read.
         goal: what the user knows, a tuple where he has stated two values.
         vocabulary: every slot there is a word for.
         said: the user's request: between slots that fit equally well, one that the request
@@ -187,6 +189,8 @@ def asked_about(
     Returns:
         The slots; those outside the goal are ones that the user does not know.
     """
+    if len(question) > LONGEST:
+        question = f"{question[: LONGEST // 2]}\n{question[-LONGEST // 2 :]}"
     plain = _label_of(question, goal, vocabulary)
     if plain:
         return (plain,)

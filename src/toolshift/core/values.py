@@ -378,7 +378,8 @@ def _in_words(text: str) -> Iterator[Value]:
 
 def _is_pronoun(text: str, start: int, end: int) -> bool:
     """Whether `one` stands for a thing, as in "the one you asked for"."""
-    return bool(_PRONOUN.search(text[:start]) or _GENERAL.match(text[end:]))
+    before, after = text[max(0, start - 12) : start], text[end : end + 12]  # longer than any word
+    return bool(_PRONOUN.search(before) or _GENERAL.match(after))
 
 
 def _spelt(words: list[str]) -> float | None:

@@ -304,7 +304,7 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Score
         retention=st.retention(partner, mine) if partner else NOTHING,
         detectable=nan,
         flip_rate=st.flip_rate(_by_scene(kept)),
-        pass_hat=_pass_hat(_by_scene(kept)),
+        pass_hat=st.pass_hat(_by_scene(kept)),
         **_behaviour(kept),
         **_refusals(kept),
         **_failures(kept),
@@ -387,11 +387,6 @@ def _by_scene(rows: Iterable[Scored]) -> list[list[float]]:
     for row in rows:
         found[row.cell.lineage, row.cell.stack].append(float(row.grade.passed))
     return list(found.values())
-
-
-def _pass_hat(scenes: list[list[float]]) -> list[float]:
-    trials = min(map(len, scenes), default=0)
-    return [st.pass_hat_k(scenes, k) for k in range(1, trials + 1)]
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -140,6 +140,32 @@ def pass_hat_k(per_task: Sequence[Sequence[float]], k: int) -> float:
     return float(np.mean([comb(passed, k) / comb(trials, k) for passed, trials in counts]))
 
 
+def pass_hat(per_task: Sequence[Sequence[float]]) -> list[float]:
+    """`pass_hat_k` for every k from 1 up to the fewest trials of a task.
+
+    Trials are counted once and binomials follow from those before, so that the time grows with
+    the number of trials of all tasks together.
+
+    Args:
+        per_task: for each task, whether its trials passed.
+
+    Returns:
+        The chances, for k = 1, 2, ...; none without tasks.
+    """
+    counts = [(_passes(trials), len(trials)) for trials in per_task]
+    pairs = {pair: place for place, pair in enumerate(dict.fromkeys(counts))}
+    places = np.array([pairs[pair] for pair in counts], dtype=np.intp)
+    ways = [(1, 1)] * len(pairs)
+    found = []
+    for k in range(1, min((trials for _, trials in counts), default=0) + 1):
+        ways = [
+            (chosen * (passed - k + 1) // k, all_ * (trials - k + 1) // k)
+            for (chosen, all_), (passed, trials) in zip(ways, pairs, strict=True)
+        ]
+        found.append(float(np.mean(np.array([part / whole for part, whole in ways])[places])))
+    return found
+
+
 def flip_rate(per_task: Sequence[Sequence[float]]) -> float:
     """Chance that two trials of one task disagree: mean of 2c(n-c) / n(n-1).
 

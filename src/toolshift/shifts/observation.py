@@ -441,7 +441,7 @@ def verification_change(scene: Scene, rng: Random, severity: Severity) -> Change
     """Reissue an id or code obtained earlier: one once (1), two (2), every one and again (3)."""
     plays = replay(scene)
     users, pool = _ids(scene, plays), scene.task.pool
-    able = [old for old in users if _reissued(old, users[old], pool, Random(0))]
+    able = [old for old in users if _reissued(old, users[old], pool, Random(0))]  # noqa: S311 - no secret
     wanted = spread(shuffled(able, rng), {1: 1, 2: 2, 3: max(4, len(able))}[severity])
     # The first reissue costs one call; after a further one, each later use may take a detour.
     runs = {old: list(dict.fromkeys(play.run for play in users[old])) for old in able}

@@ -104,7 +104,7 @@ def _template(name: str, words: dict[str, str]) -> bytes:
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
-        autoescape=False,  # Python, TOML and Markdown, of words that are made safe
+        autoescape=False,  # noqa: S701 - Python, TOML and Markdown, of words that are made safe
     )
     return made.get_template(name).render(words).encode()
 
