@@ -10,7 +10,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Param
-from toolshift.interop.schema import choices_of, sample
+from toolshift.interop.schema import checkable, choices_of, sample
 from toolshift.interop.tools import Source, from_mcp
 
 _MOST_TRIES = 60
@@ -85,7 +85,7 @@ def _compiled(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return None
     try:
-        return jsonschema_rs.validator_for(dict(schema), validate_formats=False)
+        return jsonschema_rs.validator_for(checkable(schema), validate_formats=False)
     except (ValueError, jsonschema_rs.ReferencingError):
         return None
 

@@ -20,6 +20,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Call, Conversation, Message, RowFault
 from toolshift.data.play import played
 from toolshift.data.prepared import Prepared
+from toolshift.interop.schema import checkable
 
 # -- whether calls fit -------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ def validator_of(schema: Any) -> Any:
 @lru_cache(maxsize=8192)
 def _validator(schema: bytes) -> Any:
     try:
-        return jsonschema_rs.validator_for(msgspec.json.decode(schema))
+        return jsonschema_rs.validator_for(checkable(msgspec.json.decode(schema)))
     except (ValueError, jsonschema_rs.ReferencingError):
         return None
 

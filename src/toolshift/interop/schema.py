@@ -17,6 +17,8 @@ from toolshift.core.text import is_count
 
 JSONSchema = dict[str, Any]
 MAX_NODES = 4000
+MAX_CHECKED = 200_000
+"""Nodes that references may stand for where a validator follows them."""
 DEEPEST = 32
 _MANY = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
 _LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
@@ -58,6 +60,18 @@ def _anchored(root: Any, reference: Any) -> Any:
             ):
                 return defined
     return None
+
+
+class _Left:
+    """How many nodes may still be written out: a few references can stand for billions."""
+
+    def __init__(self) -> None:
+        self._nodes = MAX_NODES
+
+    def take(self) -> bool:
+        """Takes one; whether there was one left."""
+        self._nodes -= 1
+        return self._nodes >= 0
 
 
 class _Inliner:
@@ -113,6 +127,46 @@ def inlined(node: object, root: object) -> JSONSchema:
     return written
 
 
+def checkable(schema: Any) -> Any:
+    """The schema, as a validator comes to an end with it.
+
+    Args:
+        schema: of a server or a file, its references inside.
+
+    Returns:
+        The schema as it is; written out within bounds where its references stand for more than
+        `MAX_CHECKED` nodes, as one kilobyte of `allOf` can.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    whole = dict(schema)
+    try:
+        large = _weight(whole, whole, {}) > MAX_CHECKED
+    except RecursionError:  # a chain of hundreds of references
+        large = True
+    return inlined(whole, whole) if large else whole
+
+
+def _weight(node: Any, root: Any, known: dict[str, int]) -> int:
+    """How many nodes a schema stands for; a reference that leads back to itself is one."""
+    if isinstance(node, list):
+        return 1 + sum(_weight(each, root, known) for each in node)
+    if not isinstance(node, Mapping):
+        return 1
+    own = 1 + sum(
+        _weight(each, root, known)
+        for key, each in node.items()
+        if key not in ("$defs", "definitions")
+    )
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        if reference not in known:
+            known[reference] = 1  # while it is looked into
+            known[reference] = _weight(look_up(root, reference), root, known)
+        own += known[reference]
+    return own
+
+
 # -- the parameters of a tool ------------------------------------------------------------------
 
 
@@ -130,10 +184,12 @@ def flattened(root: Mapping[str, Any]) -> JSONSchema:
 
     Definitions stay, and so do the references inside the properties.
     """
-    return _flat(root, root, ())
+    return _flat(root, root, (), _Left())
 
 
-def _flat(node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ...]) -> JSONSchema:
+def _flat(
+    node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ...], left: _Left
+) -> JSONSchema:
     flat: JSONSchema = {k: v for k, v in node.items() if k not in ("$ref", "allOf")}
     parts = list(_listed(node.get("allOf")))
     reference = node.get("$ref")
@@ -142,9 +198,9 @@ def _flat(node: Mapping[str, Any], root: Mapping[str, Any], trail: tuple[str, ..
         trail = (*trail, reference)
     rest = []
     for part in parts:
-        if not isinstance(part, Mapping) or part is node:
+        if not isinstance(part, Mapping) or part is node or not left.take():
             continue
-        inner = _flat(part, root, trail)
+        inner = _flat(part, root, trail, left)
         if isinstance(inner.get("properties"), Mapping):
             flat["properties"] = {**inner["properties"], **_mapped(flat.get("properties"))}
         if isinstance(inner.get("required"), list):
@@ -178,36 +234,40 @@ def renamed(root: Mapping[str, Any], names: Mapping[str, str]) -> JSONSchema:
     follow.
     """
     flat = flattened(root)
-    shown = _in_place(flat, root, names, ())
+    shown = _in_place(flat, root, names, (), _Left())
     moved: JSONSchema = _pointing(shown, names)
     return moved
 
 
 def _in_place(
-    node: Any, root: Mapping[str, Any], names: Mapping[str, str], trail: tuple[str, ...]
+    node: Any,
+    root: Mapping[str, Any],
+    names: Mapping[str, str],
+    trail: tuple[str, ...],
+    left: _Left,
 ) -> Any:
     """Renames in everything that speaks of the arguments as a whole."""
-    if not isinstance(node, Mapping):
-        return node
+    if not isinstance(node, Mapping) or not left.take():
+        return {} if isinstance(node, Mapping) else node
     reference = node.get("$ref")
     if isinstance(reference, str):
         if reference in trail or len(trail) > DEEPEST:
             return {}
         trail = (*trail, reference)
-        node = _flat(node, root, ())
+        node = _flat(node, root, (), left)
     out = _renamed(node, names)
     for key in ("dependentRequired", "dependentSchemas", "dependencies"):
         if isinstance(node.get(key), Mapping):
             out[key] = {
-                names.get(name, name): _depending(value, root, names, trail)
+                names.get(name, name): _depending(value, root, names, trail, left)
                 for name, value in node[key].items()
             }
     for key in _IN_PLACE:
         if isinstance(node.get(key), list):
-            out[key] = [_in_place(one, root, names, trail) for one in node[key]]
+            out[key] = [_in_place(one, root, names, trail, left) for one in node[key]]
     for key in _IN_PLACE_ONE:
         if key in node:
-            out[key] = _in_place(node[key], root, names, trail)
+            out[key] = _in_place(node[key], root, names, trail, left)
     return out
 
 
@@ -222,12 +282,16 @@ def _renamed(node: Mapping[str, Any], names: Mapping[str, str]) -> JSONSchema:
 
 
 def _depending(
-    value: Any, root: Mapping[str, Any], names: Mapping[str, str], trail: tuple[str, ...]
+    value: Any,
+    root: Mapping[str, Any],
+    names: Mapping[str, str],
+    trail: tuple[str, ...],
+    left: _Left,
 ) -> Any:
     """What a parameter brings with it: further parameters by name, or a schema."""
     if isinstance(value, list):
         return [names.get(one, one) for one in value if _is_name(one)]
-    return _in_place(value, root, names, trail)
+    return _in_place(value, root, names, trail, left)
 
 
 def _is_name(value: Any) -> bool:

@@ -36,7 +36,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
 from toolshift.core.tool import Result, Tool, error
 from toolshift.core.world import Truth, World
-from toolshift.interop.schema import sample
+from toolshift.interop.schema import checkable, sample
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.registry import apply, find_shift
 from toolshift.shifts.watching import Changes, Watched, noting
@@ -420,7 +420,7 @@ class Live:
         if source is not None and tool.params == source.tool.params:
             return None
         try:
-            check = jsonschema_rs.validator_for(self.toolbox.schema(tool))
+            check = jsonschema_rs.validator_for(checkable(self.toolbox.schema(tool)))
         except (ValueError, jsonschema_rs.ReferencingError):
             return None
         fault = next(iter(check.iter_errors(arguments)), None)

@@ -26,7 +26,7 @@ from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
 from toolshift.core.tool import Field, Param, Result, Tool, error
 from toolshift.core.user import Ask
-from toolshift.interop.schema import usual
+from toolshift.interop.schema import checkable, usual
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
@@ -304,7 +304,7 @@ def _taken(route: Route, arguments: Mapping[str, Any]) -> bool:
 def _wrong(source: Source, arguments: dict[str, Any]) -> str:
     """What is wrong with a call of a new tool; "" where nothing is."""
     try:
-        check = jsonschema_rs.validator_for(source.inputs)
+        check = jsonschema_rs.validator_for(checkable(source.inputs))
     except (ValueError, jsonschema_rs.ReferencingError):
         return ""
     fault = next(iter(check.iter_errors(arguments)), None)

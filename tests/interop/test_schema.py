@@ -1,0 +1,51 @@
+"""Schemas of a kilobyte whose references stand for billions of nodes are read in no time."""
+
+from __future__ import annotations
+
+from time import process_time
+from typing import Any
+
+import pytest
+
+from toolshift.adapt.events import drift_report
+from toolshift.adapt.lock import lock_tools
+from toolshift.interop.schema import checkable, flattened, renamed
+from toolshift.interop.tools import from_mcp
+
+
+def doubling(levels: int, key: str) -> dict[str, Any]:
+    """A schema in which each level speaks of the next one twice."""
+    known: dict[str, Any] = {
+        f"d{n}": {key: [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]}
+        for n in range(levels)
+    }
+    known[f"d{levels}"] = {"type": "object", "properties": {"a": {"type": "string"}}}
+    first = {"$ref": "#/$defs/d0"}
+    return {"type": "object", "properties": {"q": first}, key: [first], "$defs": known}
+
+
+@pytest.mark.parametrize("key", ["allOf", "anyOf", "oneOf"])
+def test_references_that_double_end(key: str) -> None:
+    begun = process_time()
+    schema = doubling(30, key)
+    assert "q" in flattened(schema)["properties"]
+    assert "z" in renamed(schema, {"q": "z"})["properties"]
+    tool = {"name": "t", "inputSchema": schema, "outputSchema": schema}
+    assert "q" in {param.name for param in from_mcp([tool]).tools[0].params}
+    now = {**tool, "description": "Other.", "inputSchema": doubling(29, key)}
+    assert drift_report(lock_tools([tool]), [now]).events
+    assert process_time() - begun < 5
+
+
+def test_a_schema_of_usual_size_is_checked_as_it_is() -> None:
+    schema = doubling(6, "allOf")
+    assert checkable(schema) == schema
+    assert checkable(True) is True
+    tree = {"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"n": {"$ref": "#/$defs/n"}}}}}
+    assert checkable(tree) == tree
+
+
+def test_a_long_chain_of_references_ends() -> None:
+    known = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(3000)}
+    schema = {"$ref": "#/$defs/d0", "$defs": known}
+    assert "$ref" not in checkable(schema)
