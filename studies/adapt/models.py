@@ -2,9 +2,9 @@
 
     python studies/adapt/models.py [--minutes 20]
 
-Eight tasks of `poi` (two of each kind that the model was trained on) under `semantic_rename:2`, which
-keeps descriptions, of a seed that no rule was tried on. The plan was fixed before the first episode;
-rows are kept as they come.
+Eight tasks of `poi` (two of each kind that the model was trained on) under `semantic_rename:2`,
+which keeps descriptions, of a seed that no rule was tried on. The plan was fixed before the first
+episode; rows are kept as they come.
 """
 
 from __future__ import annotations
