@@ -20,15 +20,15 @@ import torch
 from machine import machine
 from transformers import AutoModelForCausalLM
 
+from toolshift.lm.bases import base_directory
 from toolshift.lm.decode import Decoder
 from toolshift.lm.dtype import computes_in
-from toolshift.lm.smol import smol_directory
 
 ROWS = 4
 
 
 def loaded(dtype: torch.dtype) -> Any:
-    model = AutoModelForCausalLM.from_pretrained(smol_directory(), dtype=torch.bfloat16)
+    model = AutoModelForCausalLM.from_pretrained(base_directory(), dtype=torch.bfloat16)
     return model.to(dtype).eval()
 
 

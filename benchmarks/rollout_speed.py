@@ -21,9 +21,9 @@ from machine import machine
 
 from toolshift.agents.local_kind import ADAPTERS
 from toolshift.episode.grade import grade
+from toolshift.lm.bases import SMOL, base_directory
 from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.inference import load_model, stop_tokens
-from toolshift.lm.smol import smol_directory
 from toolshift.train.generation import Sampler
 from toolshift.train.rollout import Backend, Limits, Play, Said, Scribe, roll_out
 from toolshift.train.scenes import Mix, draws
@@ -67,8 +67,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    directory, adapter = smol_directory(), ADAPTERS / "static"
-    tokenizer = load_tokenizer(directory, compact=True)
+    directory, adapter = base_directory(), ADAPTERS / "static"
+    tokenizer = load_tokenizer(directory, SMOL)
     layout = trained_layout(adapter) or "description-first"
     mix = Mix(kinds=KINDS, pool="dev", size=200)
     plays = [Play(scene, 0) for scene in draws(mix, options.episodes)]

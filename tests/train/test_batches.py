@@ -12,9 +12,9 @@ from train import tiny  # noqa: E402
 
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.core.message import Turn  # noqa: E402
+from toolshift.lm.bases import chat_template  # noqa: E402
 from toolshift.lm.checkpoint import tool_role  # noqa: E402
 from toolshift.lm.prompt import to_plain_messages  # noqa: E402
-from toolshift.lm.smol import chat_template  # noqa: E402
 from toolshift.train.batches import (  # noqa: E402
     Batches,
     Encoder,

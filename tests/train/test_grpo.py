@@ -34,7 +34,8 @@ from toolshift.train.grpo_settings import check, preset  # noqa: E402
 from toolshift.train.grpo_trainer import GrpoTrainer, _config  # noqa: E402
 from toolshift.train.model import find_base  # noqa: E402
 from toolshift.train.presets import Settings  # noqa: E402
-from toolshift.train.reward import Weights  # noqa: E402
+from toolshift.train.reward import Earned, Weights  # noqa: E402
+from toolshift.train.rollout import Rollout, View  # noqa: E402
 from toolshift.train.scenes import Mix, dev_arms, draws  # noqa: E402
 from toolshift.train.sft import train as train_sft  # noqa: E402
 
@@ -100,6 +101,92 @@ def test_where_all_earn_alike_nothing_is_changed(model, tmp_path):
     train(MIX, settings(model), tmp_path / "run")
     assert [line["flat_groups"] for line in steps_of(tmp_path / "run")] == [1.0, 1.0]
     assert same(tmp_path / "run", model)
+
+
+# --- groups without gradient, and every list of tools ----------------------------------------
+
+
+def test_flat_groups_are_drawn_again_and_it_is_said(model, tmp_path):
+    seen = []
+
+    def pay(episode):
+        seen.append(episode.scene.task.id)
+        return 1.0
+
+    asked = settings(model, groups=2, group=2, redraw=2, save_every=0)
+    train(MIX, asked, tmp_path / "run", pay=pay)
+    assert [line["drawn_again"] for line in steps_of(tmp_path / "run")] == [4.0, 4.0]
+    assert len(seen) == 2 * (1 + 2) * 4
+    drawn = [seen[at : at + 2] for at in range(0, len(seen), 2)]
+    assert all(one == other for one, other in drawn), "a group is of one scene"
+    assert len({one for one, _ in drawn}) > 8, "others, and not the same ones again"
+
+
+def test_a_group_keeps_its_scene_where_it_has_gradient_and_headroom(model, tmp_path):
+    asked = settings(model, group=4, batch=4, redraw=1, headroom=(0.25, 0.75))
+    player = build(MIX, asked, tmp_path, find_base(asked), Spent()).player
+    verdict = {True: SimpleNamespace(passed=True), False: SimpleNamespace(passed=False)}
+
+    def group(*earned):
+        return [(None, Earned(total, {}, verdict[passed])) for total, passed in earned]
+
+    spread = ((1.0, True), (0.0, False), (0.2, False), (0.0, False))
+    alike = ((0.5, True), (0.5, False), (0.5, True), (0.5, False))
+    easy = ((1.0, True), (0.9, True), (1.0, True), (1.0, True))
+    hard = ((0.1, False), (0.0, False), (0.0, False), (0.0, False))
+    void = ((None, False), (1.0, True), (None, False), (1.0, True))
+    player.played = [*group(*spread), *group(*alike), *group(*easy), *group(*hard), *group(*void)]
+    assert player._without_gradient() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"redraw": -1}, "redraw must be at least 0"),
+        ({"headroom": (0.2, 0.8)}, "give --redraw as well"),
+        ({"redraw": 1, "headroom": (0.8, 0.2)}, "the lesser first"),
+        ({"redraw": 1, "headroom": (0.2, 1.8)}, "from 0 to 1"),
+    ],
+)
+def test_what_cannot_be_drawn_again_is_said(changes, said):
+    with pytest.raises(UsageError, match=said):
+        preset("smoke", **changes)
+
+
+def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path):
+    asked = settings(model, every_view=True)
+    trainer = build(MIX, asked, tmp_path, find_base(asked), Spent())
+    first = View([5, 6, 7], [8, 9, 10], [-1.0, 0.0, -1.0], [1, 0, 1])
+    second = View([11, 12, 13, 14], [15, 16], [-1.0, -1.0], [1, 1])
+    changed = Rollout(*second, None, 2, (first,))
+    other = Rollout([5, 6, 7], [8], [-1.0], [1], None, 1)
+    rows = [trainer.player._row(each) for each in (changed, other)]
+    assert rows[0].completion_ids == [8, 9, 10, 11, 12, 13, 14, 15, 16]
+    assert rows[0].env_mask == [1, 0, 1, 0, 0, 0, 0, 1, 1]
+    width = len(rows[0].completion_ids)
+    pads = [width - len(row.completion_ids) for row in rows]
+    ids = torch.tensor(
+        [r.prompt_ids + r.completion_ids + [0] * pad for r, pad in zip(rows, pads, strict=True)]
+    )
+    real = torch.tensor([[1] * (3 + width - pad) + [0] * pad for pad in pads])
+    trainer._own = own = torch.tensor(
+        [row.env_mask + [0] * pad for row, pad in zip(rows, pads, strict=True)]
+    ).bool()
+    logps, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, real, width)
+    logps.sum().backward()
+    plain = load_model(model, "float32").train()
+    wanted = []
+    for view in (first, second, rows[1]):
+        tokens = [*view.prompt_ids, *view.completion_ids]
+        likely = plain(torch.tensor([tokens])).logits[0].log_softmax(-1)
+        for place, (token, said) in enumerate(zip(view.completion_ids, view.env_mask, strict=True)):
+            if said:
+                wanted.append(likely[len(view.prompt_ids) + place - 1, token])
+    assert torch.allclose(logps[own], torch.stack(wanted), atol=1e-5)
+    torch.stack(wanted).sum().backward()
+    for name, weight in plain.named_parameters():
+        grad = trainer.model.get_parameter(name).grad
+        assert torch.allclose(grad, weight.grad, atol=1e-5), name
 
 
 # --- batches, processes, resuming ------------------------------------------------------------

@@ -45,11 +45,11 @@ def llama(tmp_path_factory):
 
 def sampler(directory, memory_tokens=80_000):
     model = load_model(directory, "float32")
-    return Sampler(model, stop_tokens(load_tokenizer(directory, False), model), memory_tokens)
+    return Sampler(model, stop_tokens(load_tokenizer(directory), model), memory_tokens)
 
 
 def scribe_for(directory):
-    tokenizer = load_tokenizer(directory, False)
+    tokenizer = load_tokenizer(directory)
     stop = (tokenizer.eos_token_id,)
     return Scribe(tokenizer, "description-first", tool_role(tokenizer), stop)
 
@@ -133,6 +133,15 @@ def test_another_list_of_tools_begins_the_sequence_anew(llama):
     # What was said under the first list is context; only the refusal is the model's own here.
     own = [t for t, own in zip(rollout.completion_ids, rollout.env_mask, strict=True) if own]
     assert scribe.tokenizer.decode(own).startswith("refuse(")
+    # Under the first list it made calls, which stand in a sequence of their own.
+    (first,) = rollout.earlier
+    said = [t for t, own in zip(first.completion_ids, first.env_mask, strict=True) if own]
+    assert scribe.tokenizer.decode(said).startswith("find_place(")
+    whole, (border,) = rollout.whole()
+    tokens = [*whole.prompt_ids, *whole.completion_ids]
+    assert tokens[border : border + len(rollout.prompt_ids)] == rollout.prompt_ids
+    assert sum(whole.env_mask) == len(said) + len(own)
+    assert len(whole.completion_ids) == len(whole.env_mask) == len(whole.logprobs)
     assert "find_place(" in scribe.tokenizer.decode(rollout.prompt_ids).rpartition("assistant")[0]
 
 

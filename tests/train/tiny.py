@@ -20,7 +20,7 @@ from transformers import (
     set_seed,
 )
 
-from toolshift.lm.smol import chat_template
+from toolshift.lm.bases import chat_template
 from toolshift.train.curves import read_curves
 from toolshift.train.data import make_rows
 from toolshift.train.presets import Settings

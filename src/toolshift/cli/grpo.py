@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from toolshift.cli.data import MixOptions, mix, warn
-from toolshift.cli.options import PATH, Sectioned, as_json, taking
+from toolshift.cli.options import PATH, Sectioned, as_json, machine, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
@@ -44,6 +44,9 @@ class GrpoOptions(MixOptions, RunOptions):
     episode_tokens: int | None = None
     precision: str | None = None
     vllm: bool | None = None
+    redraw: int | None = None
+    headroom: tuple[float, float] | None = None
+    every_view: bool | None = None
 
     def settings(self) -> GrpoSettings:
         """The preset, changed by what is asked for, and checked.
@@ -105,7 +108,10 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 @click.option("--preset", default="small", show_default=True, help="smoke, small or paper.")
 @click.option("--alpha", default=0.0, show_default=True, help="Share of shifted scenes, 0 to 1.")
 @mix
-@click.option("--model", help="smol, scratch, a model directory or a hub name.")
+@click.option(
+    "--model",
+    help="A base model of `toolshift list models`, scratch, a model directory or a hub name.",
+)
 @click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft.")
 @click.option("--full/--lora", default=None, help="Train all weights, or a LoRA adapter.")
 @click.option("--rank", type=int, help="Of a new LoRA adapter.")
@@ -131,6 +137,22 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 @click.option(
     "--reward", "rewards", multiple=True, metavar="TERM=WEIGHT", help="docs/grpo.md; repeat."
 )
+@click.option(
+    "--redraw",
+    type=int,
+    help="How often a scene all of whose episodes earned alike is replaced by another.",
+)
+@click.option(
+    "--headroom",
+    type=(float, float),
+    metavar="LEAST MOST",
+    help="Replace also where fewer, or more, of a scene's episodes pass: 0.2 0.8, for example.",
+)
+@click.option(
+    "--every-view/--last-view",
+    default=None,
+    help="Train on what was said under each list of tools, or under the last one only.",
+)
 @click.option("--precision", help="bfloat16 or float32.")
 @click.option("--layout", help="How tools are listed. Default: as --adapter was trained.")
 @click.option("--checkpointing/--no-checkpointing", default=None, help="Less memory, slower.")
@@ -143,6 +165,7 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 @click.option(
     "--resume", is_flag=False, flag_value="last", help="Go on, from the last checkpoint or STEP."
 )
+@machine
 @as_json
 @taking(GrpoOptions)
 def grpo(options: GrpoOptions) -> None:

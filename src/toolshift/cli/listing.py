@@ -12,13 +12,17 @@ from toolshift.cli.options import as_json, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
+from toolshift.lm.bases import BASES, is_there
 from toolshift.runs.suite import SUITES
 from toolshift.shifts.real_drift import real_drift
 from toolshift.shifts.registry import shifts
 from toolshift.worlds.registry import find_world, world_names
 
 Table = list[dict[str, Any]]
-ONLY_JSON = ("version", "severities", "level", "preserves", "imitates", "real_drift")
+ONLY_JSON = (
+    *("version", "severities", "level", "preserves", "imitates", "real_drift"),
+    *("packages", "file", "template"),
+)
 """Columns for which a terminal has no room."""
 
 
@@ -35,7 +39,7 @@ class ListOptions:
 @as_json
 @taking(ListOptions)
 def list_(options: ListOptions) -> None:
-    """List worlds, shifts, suites, agents or kinds."""
+    """List worlds, shifts, suites, agents, kinds or base models."""
     what = options.what
     makers = {
         "suites": _suites,
@@ -43,6 +47,7 @@ def list_(options: ListOptions) -> None:
         "kinds": _kinds,
         "shifts": _shifts,
         "agents": _agents,
+        "models": _models,
     }
     if what != "all" and what not in makers:
         raise UsageError(unknown("list", what, makers))
@@ -105,6 +110,22 @@ def _shifts() -> Table:
             "what": s.summary,
         }
         for s in shifts().values()
+    ]
+
+
+def _models() -> Table:
+    return [
+        {
+            "model": base.name,
+            "there": "yes" if is_there(base) else "no",
+            "what": base.what,
+            "licence": base.licence,
+            "install": base.install,
+            "packages": list(base.modules),
+            "file": base.file,
+            "template": base.template,
+        }
+        for base in BASES.values()
     ]
 
 

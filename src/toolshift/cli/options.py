@@ -14,6 +14,8 @@ import click
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.lm.bases import WHEELS
+from toolshift.lm.device import DEVICE, DEVICES
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 Options = TypeVar("Options")
@@ -92,6 +94,16 @@ class Sectioned(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def _to_children(variable: str) -> Callable[..., None]:
+    """Hands an option on by the environment, which processes that are started have too."""
+
+    def hand_on(_context: click.Context, _param: click.Parameter, value: object) -> None:
+        if value:
+            os.environ[variable] = str(value)
+
+    return hand_on
 
 
 def header_of(text: str, option: str) -> tuple[str, str]:
@@ -215,6 +227,24 @@ selection = options(
     ),
 )
 """The options that make a `toolshift.runs.suite.Selection`."""
+
+machine = options(
+    click.option(
+        "--device",
+        type=click.Choice(DEVICES),
+        expose_value=False,
+        callback=_to_children(DEVICE),
+        help=f"What local models compute on. Default: ${DEVICE}, or a GPU where there is one.",
+    ),
+    click.option(
+        "--wheels",
+        metavar="FOLDER",
+        expose_value=False,
+        callback=_to_children(WHEELS),
+        help=f"Folder of wheels and weights, for a machine without network. Default: ${WHEELS}.",
+    ),
+)
+"""The options of commands that load base models."""
 
 at_once = options(
     click.option("--workers", default=1, show_default=True, help="Processes for scripted agents."),

@@ -9,17 +9,24 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, machine, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
 from toolshift.reproduce.endpoints import Endpoints, as_markdown, endpoints_of
-from toolshift.reproduce.experiments import STUDIES, Study, find_scale, find_study
+from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale, find_study
 from toolshift.reproduce.findings import Findings, find
 from toolshift.reproduce.page import page
-from toolshift.reproduce.planned import PlanFile, check_fixed, read_plan, take_up
+from toolshift.reproduce.planned import (
+    PlanFile,
+    check_fixed,
+    read_plan,
+    scale_with,
+    study_of,
+    take_up,
+)
 from toolshift.reproduce.plots import accuracy_by_shift
 from toolshift.reproduce.reproduce import Stage, chosen_arms, run, seeds_there, stages
 from toolshift.train.model import require_training
@@ -44,6 +51,7 @@ class ReproduceOptions:
         only_page: run nothing, and write the page from what is there.
         plan: of the study `decisive`; its own where None.
         minutes: after which no further stage is begun; 0 for no limit.
+        model: a base model instead of the preset's; "" for that.
     """
 
     study: str
@@ -58,6 +66,7 @@ class ReproduceOptions:
     only_page: bool
     plan: Path
     minutes: float
+    model: str
     as_json: bool
 
 
@@ -104,6 +113,13 @@ class ReproduceOptions:
 @click.option(
     "--minutes", type=float, default=0.0, help="Begin no further stage after so many; go on later."
 )
+@click.option(
+    "--model",
+    default="",
+    help="A base model of `toolshift list models` instead of the preset's; its stages and its page "
+    "(studies/STUDY/MODEL) are its own.",
+)
+@machine
 @as_json
 @taking(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
@@ -118,17 +134,18 @@ def reproduce(options: ReproduceOptions) -> None:
     """
     if not options.study:
         if options.arms or options.only_page or options.seeds or options.out:
-            raise UsageError(f"name a study: {', '.join(STUDIES)}")
-        _list(options.as_json)
+            raise UsageError(f"name a study: {', '.join((*STUDIES, PLANNED))}")
+        _list(options)
         return
     require_training()
     _check(options)
     if options.study == PLANNED:
         _reproduce_plan(options)
         return
-    out = options.out or place(options.study, options.pool)
-    _keep_others(out, options.study, options.preset, options.pool)
-    found = _run(options, out)
+    scale = scale_with(options.preset, options.model)
+    out = options.out or place(options.study, options.pool) / options.model
+    _keep_others(out, options.study, scale, options.pool)
+    found = _run(options, out, scale)
     if found is None:
         return
     _write(out, found)
@@ -148,11 +165,12 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
         raise UsageError(f"--seeds: {options.plan} says how many seeds each arm has")
     plan = read_plan(options.plan)
     check_fixed(plan, options.plan)
-    study, out = take_up(plan), options.out or Path("studies") / plan.name
+    study, scale = take_up(plan, options.model)
+    out = options.out or Path("studies") / plan.name / options.model
     names = chosen_arms(study, options.arms)
     made = {
         (each.arm.name, each.seed): each
-        for each in stages(study, plan.name, study.seeds, options.work, pool=plan.pool)
+        for each in stages(study, scale, study.seeds, options.work, pool=plan.pool)
     }
     everything = [made[name] for name in plan.order]
     todo = [each for each in everything if each.arm.name in names]
@@ -181,7 +199,8 @@ def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]
     write(out / ENDPOINTS, msgspec.json.format(JSON.encode(told)) + b"\n")
     if found.arms:
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
-    words = command("reproduce", plan.name, travels=True)
+    model = next((SCALES[each.scale].model for each in everything), "")
+    words = command("reproduce", plan.name, *(("--model", model) if model else ()), travels=True)
     write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())
     return told
 
@@ -210,13 +229,13 @@ def _check(options: ReproduceOptions) -> None:
         )
 
 
-def _run(options: ReproduceOptions, out: Path) -> Findings | None:
+def _run(options: ReproduceOptions, out: Path, scale: str) -> Findings | None:
     """Runs what is left; None where only the plan of the test pool was written.
 
     Raises:
         UsageError: where nothing is there to show.
     """
-    study, scale, pool = find_study(options.study), options.preset, options.pool
+    study, pool = find_study(options.study), options.pool
     seeds = study.seeds if options.seeds is None else options.seeds
     names = chosen_arms(study, options.arms)
     most = max(seeds, study.seeds, seeds_there(study, scale, options.work))
@@ -335,10 +354,12 @@ def _plan(out: Path) -> dict[str, str]:
 def _write(out: Path, found: Findings) -> None:
     """The page as it stands, with all arms and seeds that are there, whatever was asked to run."""
     out.mkdir(parents=True, exist_ok=True)
-    words = ["reproduce", found.study, "--preset", found.scale]
+    scale = SCALES[found.scale]
+    words = ["reproduce", found.study, "--preset", scale.preset or found.scale]
+    words += ["--model", scale.model] if scale.model else []
     if found.pool == "test":
         words += ["--pool", "test", *(word for arm in found.arms for word in ("--arm", arm.arm))]
-    if out != place(found.study, found.pool):
+    if out != place(found.study, found.pool) / scale.model:
         words += ["--out", str(out)]
     write(out / RESULTS, JSON.encode(found) + b"\n")
     if found.arms:
@@ -346,11 +367,16 @@ def _write(out: Path, found: Findings) -> None:
     write(out / "README.md", page(found, command(*words, travels=True)).encode())
 
 
-def _list(as_json: bool) -> None:
-    if as_json:
-        print_json(list(STUDIES.values()))
+def _list(options: ReproduceOptions) -> None:
+    """All studies; that of a plan with what the plan says, where there is one."""
+    planned = [study_of(read_plan(options.plan))] if options.plan.is_file() else []
+    studies = [*STUDIES.values(), *planned]
+    if options.as_json:
+        print_json(studies)
         return
-    rows = [(s.name, s.question, ", ".join(a.name for a in s.arms)) for s in STUDIES.values()]
+    rows = [(s.name, s.question, ", ".join(a.name for a in s.arms)) for s in studies]
+    if not planned:
+        rows.append((PLANNED, f"what {options.plan} plans, in a clone of the repository", ""))
     print_table("studies", ("study", "question", "arms"), rows)
 
 

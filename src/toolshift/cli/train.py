@@ -15,7 +15,7 @@ import msgspec
 from toolshift.cli.data import MixOptions, mix, trajectories, warn
 from toolshift.cli.group import Group
 from toolshift.cli.grpo import grpo
-from toolshift.cli.options import PATH, Option, Sectioned, as_json, options, taking
+from toolshift.cli.options import PATH, Option, Sectioned, as_json, machine, options, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
@@ -54,7 +54,11 @@ training = options(
         "Qwen2.5-7B-Instruct in full on GPUs.",
     ),
     click.option("--out", type=PATH, help="Folder for the result."),
-    click.option("--model", help="smol, a model directory or a hub name. Default: the preset's."),
+    click.option(
+        "--model",
+        help="A base model of `toolshift list models`, a model directory or a hub name. Default: "
+        "the preset's.",
+    ),
     click.option("--adapter", help="LoRA adapter to start from: a folder, or smol:paft."),
     click.option("--full/--lora", default=None, help="Train all weights, or an adapter."),
     _number("--rank", int, "Rank of the LoRA matrices."),
@@ -88,6 +92,7 @@ training = options(
         help="Go on from the last checkpoint in --out, or from that of a step.",
     ),
     click.option("--show-mask", is_flag=True, help="Print a row with what is learned, and stop."),
+    machine,
     as_json,
 )
 

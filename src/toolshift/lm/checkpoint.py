@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.lm.bases import BASES, chat_template, weights_hash
 from toolshift.lm.prompt import LAYOUTS, Layout
-from toolshift.lm.smol import chat_template, weights_hash
 from toolshift.lm.weights import readable
 
 RECORD = "training.json"
@@ -56,12 +56,12 @@ def training_record(folder: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) and "base_sha256" in found else {}
 
 
-def load_tokenizer(directory: Path, compact: bool) -> Any:
-    """Loads a model's tokenizer; `compact` gives it the bundled model's chat template.
+def load_tokenizer(directory: Path, base: str = "") -> Any:
+    """Loads a model's tokenizer; a base model of ours has the chat template that ships with us.
 
     Args:
         directory: of the model.
-        compact: whether it is the bundled model, whose template is ours.
+        base: its name in `toolshift.lm.bases`; any other, or "", leaves the template as it is.
 
     Returns:
         A transformers tokenizer with a chat template.
@@ -73,8 +73,8 @@ def load_tokenizer(directory: Path, compact: bool) -> Any:
 
     with readable(directory):
         tokenizer: Any = AutoTokenizer.from_pretrained(directory)
-    if compact:  # the one shipped now, whatever the cache folder was written with
-        tokenizer.chat_template = chat_template()
+    if base in BASES:  # the one shipped now, whatever the cache folder was written with
+        tokenizer.chat_template = chat_template(base)
     if not tokenizer.chat_template:
         raise UsageError(
             f"the tokenizer in {directory} has no chat template; choose an instruction-tuned model"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolshift.lm.device import device
+
 if TYPE_CHECKING:
     import torch
 
@@ -28,7 +30,7 @@ def _has_bfloat16() -> bool:
     """Whether torch multiplies matrices of bfloat16 here by instructions made for it."""
     import torch  # noqa: PLC0415 - heavy, and an extra
 
-    if torch.cuda.is_available():
+    if device() == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     try:  # what torch itself asks before it hands a product to oneDNN
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -10,12 +10,13 @@ import torch
 
 from toolshift.lm.checkpoint import check_base
 from toolshift.lm.decode import Decoder, Generator
+from toolshift.lm.device import device
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import load_weights, quiet
 
 
 def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | None = None) -> Any:
-    """Loads a transformers model for inference, on a GPU where there is one.
+    """Loads a transformers model for inference, on the device of `toolshift.lm.device`.
 
     An adapter is merged into the weights in float32, before they are rounded to `dtype`. On a
     machine that only emulates this type the rounded weights are float32 again.
@@ -32,6 +33,7 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
         UsageError: where the weights do not fit the config, there is no adapter, or it was
             trained on another base.
     """
+    place = device()
     model = load_weights(directory, torch.float32 if adapter else getattr(torch, dtype))
     if adapter:
         from peft import PeftModel  # noqa: PLC0415 - heavy, and an extra
@@ -39,8 +41,7 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
         check_base(Path(adapter), directory)
         with quiet():
             model = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return model.to(device, getattr(torch, dtype)).to(computes_in(dtype)).eval()
+    return model.to(place, getattr(torch, dtype)).to(computes_in(dtype)).eval()
 
 
 def stop_tokens(tokenizer: Any, model: Any) -> list[int]:

@@ -12,7 +12,7 @@ from toolshift.lm.prompt import Layout
 from toolshift.runs.families import stacks_of
 from toolshift.train.scenes import Mix
 
-Method = Literal["none", "sft", "grpo"]
+Method = Literal["none", "sft", "grpo", "dagger"]
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 
@@ -31,6 +31,7 @@ class Scale(msgspec.Struct, frozen=True):
         preset: whose model and settings these are; "" for that of the scale's own name.
         max_repeats: of the plans that arms are measured by.
         today: whether shifts are measured as they are today; else as in release 0.2.0.
+        model: a base model instead of the preset's; "" for that.
     """
 
     kinds: tuple[str, ...]
@@ -43,6 +44,7 @@ class Scale(msgspec.Struct, frozen=True):
     preset: str = ""
     max_repeats: int = 0
     today: bool = False
+    model: str = ""
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -51,7 +53,8 @@ class Arm(msgspec.Struct, frozen=True):
     Attributes:
         name: short, of letters, digits and hyphens.
         summary: what it is, in a few words.
-        method: "sft", "grpo", or "none" for the model that it starts from, as it is.
+        method: "sft", "grpo", "dagger" (SFT with rounds), or "none" for the model that it starts
+            from, as it is.
         mix: what of `Mix` differs from the study's: alpha, shifts, severities.
         init: the arm whose adapter this one starts from; "" for the base model.
         settings: what of the method's settings differs from the preset's.
@@ -59,6 +62,7 @@ class Arm(msgspec.Struct, frozen=True):
         passes: how many times the preset's passes over the trajectories.
         probes: what it is measured under; () for the study's.
         decoding: "constrained" where it is measured so that only valid calls can be made.
+        rounds: of DAgger.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Arm(msgspec.Struct, frozen=True):
     passes: int = 1
     probes: tuple[str, ...] = ()
     decoding: Literal["free", "constrained"] = "free"
+    rounds: int = 0
 
     def amount(self, scale: Scale) -> int:
         """How many trajectories it is trained on, or for how many GRPO steps."""

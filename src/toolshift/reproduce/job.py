@@ -25,7 +25,7 @@ from toolshift.train.data import make_rows
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix
-from toolshift.train.settings import GRPO, SFT
+from toolshift.train.settings import DAGGER, GRPO, SFT
 
 FILE = "job.json"
 
@@ -34,16 +34,18 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What decides a run.
 
     Attributes:
-        method: "sft", or "grpo".
+        method: "sft", "grpo", or "dagger" for SFT with rounds.
         mix: the scenes that it is trained on.
         count: how many trajectories are drawn from the mix; GRPO draws as many as it needs.
         settings: of the method, `Settings` or `GrpoSettings`, by name.
+        rounds: of DAgger.
     """
 
-    method: Literal["sft", "grpo"]
+    method: Literal["sft", "grpo", "dagger"]
     mix: Mix
     count: int
     settings: dict[str, Any]
+    rounds: int = 0
 
     def run(self, folder: Path, launch: str = "") -> None:
         """Trains into `folder/model`, and goes on where a run there was broken off.
@@ -82,6 +84,10 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.method == "grpo":
             settings = msgspec.convert(self.settings, GrpoSettings)
             load(GRPO)(self.mix, settings, out, resume=resume)
+            return
+        if self.method == "dagger":
+            asked = msgspec.convert(self.settings, Settings)
+            load(DAGGER)(self.mix, self.count, self.rounds, asked, out)
             return
         told = {"mix": msgspec.to_builtins(self.mix), "count": self.count}
         rows = make_rows(self.mix, self.count)

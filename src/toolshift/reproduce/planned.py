@@ -17,17 +17,17 @@ from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_bytes
 from toolshift.core.names import unknown
+from toolshift.lm.bases import find_base_model
 from toolshift.lm.checkpoint import load_tokenizer
 from toolshift.lm.layout_rule import derived_layout
 from toolshift.lm.prompt import Layout
-from toolshift.lm.smol import SMOL
 from toolshift.reproduce.arm import SHORT, Arm, Scale
-from toolshift.reproduce.experiments import SCALES, STUDIES, Study
+from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale
 from toolshift.runs.suite import read_stack
 from toolshift.train.model import find_base
 from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import Mix, check
-from toolshift.train.settings import SCRATCH
+from toolshift.train.settings import base_of, with_model
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,12 +51,14 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seeds: training seeds, counted from 0.
         doses: trajectories by entry of the mix; a shift reaches those it can be applied to.
         slips: the share of trajectories in which the expert errs first.
+        rounds: of DAgger, which take their share of the trajectories.
     """
 
     name: str
     summary: str
     seeds: int
-    method: Literal["none", "sft"] = "sft"
+    method: Literal["none", "sft", "dagger"] = "sft"
+    rounds: int = 0
     doses: dict[str, int] = {}
     slips: float = 0.0
 
@@ -162,21 +164,46 @@ def check_fixed(plan: PlanFile, file: Path) -> None:
         )
 
 
-def take_up(plan: PlanFile) -> Study:
+def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:
     """Makes a plan known as a study and a scale of its name, for `stages` and `run`.
 
     Args:
         plan: as `read_plan` returns it.
+        model: a base model instead of the preset's; "" for that.
 
     Returns:
-        The study.
+        The study, and the name of the scale.
 
     Raises:
         UsageError: where the base model or the packages for training are missing.
     """
-    study, scale = study_of(plan), scale_of(plan)
-    STUDIES[plan.name], SCALES[plan.name] = study, scale
-    return study
+    if model:
+        find_base_model(model)
+    study, name = study_of(plan), f"{plan.name}-{model}" if model else plan.name
+    STUDIES[plan.name], SCALES[name] = study, scale_of(plan, model)
+    return study, name
+
+
+def scale_with(preset: str, model: str) -> str:
+    """The scale of a preset with another base model, and the layout that its tokenizer asks for.
+
+    Args:
+        preset: the name of the scale.
+        model: the name of a base model; "" for the preset's.
+
+    Returns:
+        The name of the scale, which is known from now on.
+
+    Raises:
+        UsageError: where there is no such scale or model.
+    """
+    scale = find_scale(preset)
+    if not model:
+        return preset
+    find_base_model(model)
+    name, layout = f"{preset}-{model}", layout_for(preset, model)
+    SCALES[name] = msgspec.structs.replace(scale, preset=preset, model=model, layout=layout)
+    return name
 
 
 def study_of(plan: PlanFile) -> Study:
@@ -191,16 +218,32 @@ def study_of(plan: PlanFile) -> Study:
     )
 
 
-def scale_of(plan: PlanFile) -> Scale:
+def layout_for(preset: str, model: str) -> Layout:
+    """The layout that the tokenizer of a base model asks for.
+
+    Args:
+        preset: whose model it is.
+        model: another one instead; "" for that.
+
+    Returns:
+        One of `toolshift.lm.layout_rule.CANDIDATES`.
+
+    Raises:
+        UsageError: where the model is missing.
+    """
+    settings = with_model(PRESETS[preset], model)
+    directory = find_base(settings).directory
+    return derived_layout(load_tokenizer(directory, base_of(settings.model)))
+
+
+def scale_of(plan: PlanFile, model: str = "") -> Scale:
     """How large the plan is, with its layout, which may ask for the tokenizer."""
     layout = plan.layout
     if layout == "derived":
-        base = find_base(PRESETS[plan.preset])
-        compact = PRESETS[plan.preset].model in {SMOL, SCRATCH}
-        layout = derived_layout(load_tokenizer(base.directory, compact))
+        layout = layout_for(plan.preset, model)
     return Scale(
         plan.kinds, plan.trajectories, 0, plan.tasks, PRESETS[plan.preset].evidence,
-        layout=layout, preset=plan.preset, max_repeats=plan.max_repeats, today=True,
+        layout=layout, preset=plan.preset, max_repeats=plan.max_repeats, today=True, model=model,
     )  # fmt: skip
 
 
@@ -225,7 +268,7 @@ def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
     }
     if arm.slips:
         mix["slips"] = arm.slips
-    return Arm(arm.name, arm.summary, arm.method, mix)
+    return Arm(arm.name, arm.summary, arm.method, mix, rounds=arm.rounds)
 
 
 def _check(plan: PlanFile, file: Path) -> None:

@@ -27,10 +27,10 @@ from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
+from toolshift.lm.bases import BASES
 from toolshift.lm.checkpoint import training_record
 from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
-from toolshift.lm.smol import SMOL
 from toolshift.measure.report import AgentReport
 from toolshift.reproduce.arm import Arm, Scale
 from toolshift.reproduce.artifacts import check_weights
@@ -48,7 +48,7 @@ from toolshift.train.fingerprint import fingerprint
 from toolshift.train.model import find_base
 from toolshift.train.record import alone_in
 from toolshift.train.scenes import Mix, check
-from toolshift.train.settings import TrainSettings
+from toolshift.train.settings import TrainSettings, with_model
 
 Say = Callable[[str], None]
 WORLD_SEED = 1000
@@ -234,7 +234,8 @@ def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
     mix = arm.mixed(SCALES[scale], seed)
     settings = _in_order(msgspec.to_builtins(_settings(arm, scale, seed)))
     decides = (arm.method, mix, settings, arm.amount(SCALES[scale]), parent)
-    decoded = () if arm.decoding == "free" else (arm.decoding,)
+    decoded: tuple[str, ...] = () if arm.decoding == "free" else (arm.decoding,)
+    decoded += (f"rounds {arm.rounds}",) if arm.rounds else ()
     return _hash(*decides, *decoded, *_code(mix, arm, scale))
 
 
@@ -248,7 +249,8 @@ def _recipe(arm: Arm, scale: str, seed: int, parent: str) -> str:
     shifts = tuple(map(without_versions, mixed.shifts))
     mix = _declared(msgspec.structs.replace(mixed, shifts=shifts))
     settings = _in_order(_declared(_settings(arm, scale, seed)))
-    return _hash(arm.method, mix, settings, arm.amount(SCALES[scale]), arm.decoding, parent)
+    more = (arm.rounds,) if arm.rounds else ()
+    return _hash(arm.method, mix, settings, arm.amount(SCALES[scale]), arm.decoding, parent, *more)
 
 
 def _in_order(settings: dict[str, Any]) -> dict[str, Any]:
@@ -285,6 +287,8 @@ def _parents(stage: Stage, study: Study) -> list[Stage]:
 def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> TrainSettings:
     """The settings of an arm's training run."""
     asked = {"seed": seed, "layout": _layout(arm, scale), **arm.settings, **changes}
+    if SCALES[scale].model:
+        asked["model"] = _preset(scale).model
     if arm.method == "grpo":
         return grpo_settings.preset(_preset_name(scale), steps=arm.amount(SCALES[scale]), **asked)
     batch = min(arm.together, _preset(scale).batch)
@@ -299,7 +303,8 @@ def _preset_name(scale: str) -> str:
 
 
 def _preset(scale: str) -> presets.Settings:
-    return presets.PRESETS[_preset_name(scale)]
+    """The preset of a scale, with the scale's base model where it names one."""
+    return with_model(presets.PRESETS[_preset_name(scale)], SCALES[scale].model)
 
 
 def _layout(arm: Arm, scale: str) -> Layout:
@@ -321,7 +326,9 @@ def _behaviour(settings: TrainSettings) -> str:
     The base model of the preset paper is on training machines only, so there the tokens are those
     of the tiny model.
     """
-    here = presets.PRESETS["smoke" if settings.preset == "paper" else settings.preset]
+    paper = settings.preset == "paper"
+    here = presets.PRESETS["smoke" if paper else settings.preset]
+    here = with_model(here, "" if paper else settings.model)
     return _hash(fingerprint(settings, find_base(here)))
 
 
@@ -329,7 +336,7 @@ def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
     """A hash of a sample of the data, and that of the weights it starts from."""
     if arm.method == "none":
         return (_base_hash(scale),)
-    drawn = arm.amount(SCALES[scale]) if arm.method == "sft" else SAMPLE
+    drawn = SAMPLE if arm.method == "grpo" else arm.amount(SCALES[scale])
     numbers = range(0, drawn, max(1, drawn // SAMPLE))
     sample = [make_rows(mix, 1, begin=number) for number in numbers]
     return (_hash(sample), _base_hash(scale))
@@ -338,7 +345,7 @@ def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _base_hash(scale: str) -> str:
     """Of the base model's weights; "" for those that only a training machine has."""
-    return find_base(_preset(scale)).sha256 if scale != "paper" else ""
+    return find_base(_preset(scale)).sha256 if _preset_name(scale) != "paper" else ""
 
 
 @lru_cache(maxsize=16)
@@ -397,7 +404,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     if not checkpoints(out) and out.exists():
         shutil.rmtree(out)  # it was broken off before its first checkpoint
     method: Any = arm.method
-    job = Job(method, mix, arm.amount(scale), msgspec.to_builtins(settings))
+    job = Job(method, mix, arm.amount(scale), msgspec.to_builtins(settings), arm.rounds)
     job.run(stage.folder, launch)
 
 
@@ -423,7 +430,7 @@ def _measure(stage: Stage, study: Study) -> None:
     adapter = None
     if not model or not settings.full:
         adapter = model
-        model = SMOL if settings.model == SMOL else find_base(settings).directory
+        model = settings.model if settings.model in BASES else find_base(settings).directory
     agent = LocalAgent(
         model,
         adapter=adapter,

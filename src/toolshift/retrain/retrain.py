@@ -26,8 +26,8 @@ from toolshift.core.files import write
 from toolshift.core.importing import load
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
+from toolshift.lm.bases import BASES
 from toolshift.lm.checkpoint import training_record
-from toolshift.lm.smol import SMOL
 from toolshift.retrain.decision import Decision, cost_of, decide, not_needed
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
@@ -199,7 +199,7 @@ def _measured(
 
 def _agent(settings: Settings, made: Path | None, name: str) -> LocalAgent:
     """The model as it was, or as training has made it."""
-    model: str | Path = SMOL if settings.model == SMOL else find_base(settings).directory
+    model: str | Path = settings.model if settings.model in BASES else find_base(settings).directory
     adapter = made or (Path(settings.adapter) if settings.adapter else None)
     if settings.full and made is not None:
         model, adapter = made, None

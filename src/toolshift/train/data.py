@@ -83,8 +83,31 @@ def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:
             f"the oracle fails in {scene.task.lineage} under [{write_stack(scene.shifts)}], so "
             "there is no example to learn from: `toolshift check` says what is wrong with a shift"
         )
-    said = _weighed(messages(scene, episode.steps), episode.steps, slip.turns)
-    return [_row(scene, said, episode.views, part) for part in _parts(episode.views, said)]
+    said = messages(scene, episode.steps)
+    return rows_of(scene, said, episode.steps, episode.views, slip.turns)
+
+
+def rows_of(
+    scene: Scene,
+    said: list[dict[str, Any]],
+    steps: list[Step],
+    views: list[tuple[Tool, ...]],
+    context: set[int],
+) -> list[Row]:
+    """An episode as one row for each list of tools that it showed.
+
+    Args:
+        scene: that was played.
+        said: its messages.
+        steps: its steps, of which each turn has one.
+        views: the tools on offer at each turn.
+        context: turns that are not learned, beside those that the interface made fail.
+
+    Returns:
+        At least one row, the last of which ends the conversation.
+    """
+    said = _weighed(said, steps, context)
+    return [_row(scene, said, views, part) for part in _parts(views, said)]
 
 
 class VariedOracle(OracleAgent):

@@ -20,7 +20,7 @@ from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.logprobs import add_scores
 from toolshift.train.loss import add_loss
 from toolshift.train.model import Base, find_base, load
-from toolshift.train.settings import SCRATCH, TrainSettings
+from toolshift.train.settings import TrainSettings, scratch_of
 
 LIBRARIES = ("torch", "transformers", "trl", "peft", "accelerate")
 DIGITS = 3
@@ -82,7 +82,12 @@ def _row(place: str, weight: int) -> dict[str, Any]:
 def _on_tiny_model(settings: TrainSettings, batch: dict[str, Any]) -> tuple[str, str]:
     """The loss, or the mean log-probability, and the norm of its gradient, as text."""
     tiny = msgspec.structs.replace(
-        settings, model=SCRATCH, adapter="", precision="float32", checkpointing=False, seed=0
+        settings,
+        model=scratch_of(settings.model),
+        adapter="",
+        precision="float32",
+        checkpointing=False,
+        seed=0,
     )
     with torch.random.fork_rng(devices=[]):
         model = load(tiny, find_base(tiny))

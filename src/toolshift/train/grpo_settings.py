@@ -21,7 +21,14 @@ from toolshift.train.settings import (
 
 Objective = Literal["dapo", "grpo", "bnpo", "dr_grpo"]
 Divisor = Literal["group", "batch", "none"]
-_LEAST = {"groups": 1, "turn_tokens": 1, "episode_tokens": 1, "rollout_batch": 1, "steps": 1}
+_LEAST = {
+    "groups": 1,
+    "turn_tokens": 1,
+    "episode_tokens": 1,
+    "rollout_batch": 1,
+    "steps": 1,
+    "redraw": 0,
+}
 
 
 class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,6 +53,11 @@ class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fiel
         rollout_batch: episodes decoded together.
         reward: the terms of the reward.
         vllm: roll out with vLLM instead of torch.
+        redraw: how often, within a step, another scene replaces one whose group has no gradient:
+            all its episodes earned alike, or the share that passed is outside `headroom`.
+        headroom: the least and the greatest share of a group's episodes that may pass.
+        every_view: where tools change in mid-episode, train on what was said under each list of
+            tools, and not under the last one only.
     """
 
     groups: int = 8
@@ -60,6 +72,9 @@ class GrpoSettings(TrainSettings, frozen=True, kw_only=True, forbid_unknown_fiel
     rollout_batch: int = 32
     reward: Weights = Weights()
     vllm: bool = False
+    redraw: int = 0
+    headroom: tuple[float, float] = (0.0, 1.0)
+    every_view: bool = False
 
     @property
     def passes(self) -> int:
@@ -137,6 +152,7 @@ def check(settings: GrpoSettings) -> None:
             raise UsageError(unknown(name, getattr(settings, name), get_args(kind)))
     reward.check(settings.reward)
     _check_batches(settings)
+    _check_redraw(settings)
     if settings.beta and settings.full and settings.adapter:
         raise UsageError(
             "beta above 0 needs the first model as a reference, which full training from an "
@@ -152,6 +168,20 @@ def _check_batches(settings: GrpoSettings) -> None:
             f"{settings.groups} groups of {settings.group} are {rows} episodes, which batches of "
             f"{settings.batch}{many} do not divide: choose another batch, or other groups"
         )
+
+
+def _check_redraw(settings: GrpoSettings) -> None:
+    least, most = settings.headroom
+    if not 0 <= least <= most <= 1:
+        raise UsageError(
+            f"headroom is two shares from 0 to 1, the lesser first, not {least:g} and {most:g}"
+        )
+    if settings.headroom != (0.0, 1.0) and not settings.redraw:
+        raise UsageError(
+            "headroom says which groups are drawn again, and redraw is 0: give --redraw as well"
+        )
+    if settings.redraw and processes() > 1:
+        raise UsageError("redraw looks at whole groups, and they are spread over processes here")
 
 
 def require_vllm() -> None:

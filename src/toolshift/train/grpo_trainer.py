@@ -7,13 +7,17 @@ clipped objective, the KL penalty, devices and checkpoints are TRL's.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
+from array import array
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
+from torch.nn.utils.rnn import pad_sequence
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PrinterCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.trainer.grpo_config import GRPOConfig
@@ -27,11 +31,11 @@ from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent
 from toolshift.train.curves import read_curves
 from toolshift.train.generation import VllmVoice, Voice
 from toolshift.train.grpo_settings import GrpoSettings
-from toolshift.train.logprobs import add_scores, pack
+from toolshift.train.logprobs import Packed, add_scores, pack
 from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import rounded
 from toolshift.train.reward import Earned, Pay, paid
-from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, roll_out
+from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, View, roll_out
 from toolshift.train.running import Careful, shared_arguments
 from toolshift.train.scenes import Mix, draw
 
@@ -39,6 +43,7 @@ _LOGGED = {
     "reward": "reward",
     "reward_std": "reward_std",
     "flat_groups": "flat_groups",
+    "drawn_again": "drawn_again",
     "entropy": "entropy",
     "kl": "kl",
     "clipped": "clip_ratio/region_mean",
@@ -129,23 +134,52 @@ class Player:
     Attributes:
         clock: what the rollouts' time went into.
         played: the last batch, for whoever wants to look.
+        borders: where further sequences begin in a row, by its tokens; of the last batch.
     """
 
     def __init__(self, mix: Mix, settings: GrpoSettings, scribe: Scribe, pay: Pay) -> None:
         self.mix, self.settings, self.scribe, self.pay = mix, settings, scribe, pay
         self.clock = Clock()
         self.played: list[tuple[Rollout, Earned]] = []
+        self.borders: dict[bytes, list[int]] = {}
 
     def __call__(self, prompts: Sequence[str], trainer: GrpoTrainer) -> dict[str, list[Any]]:
         """Plays one episode for each prompt; see `rollout_func` in TRL."""
-        settings, step = self.settings, trainer.state.global_step
+        self.borders = {}
+        settings = self.settings
         numbers = [number_of(prompt) for prompt in prompts]
         self.clock.begin()
+        self.played = self._play(numbers, trainer)
+        again = 0
+        for attempt in range(settings.redraw):
+            poor = self._without_gradient()
+            if not poor:
+                break
+            again += len(poor)
+            wanted = [self._instead(numbers[at * settings.group], attempt) for at in poor]
+            fresh = self._play([n for n in wanted for _ in range(settings.group)], trainer)
+            for place, at in enumerate(poor):
+                some = slice(place * settings.group, (place + 1) * settings.group)
+                self.played[at * settings.group : (at + 1) * settings.group] = fresh[some]
+        if settings.redraw:
+            trainer._metrics["train"]["drawn_again"].append(float(again))
+        rows = [self._row(rollout) for rollout, _ in self.played]
+        return {
+            "prompt_ids": [row.prompt_ids for row in rows],
+            "completion_ids": [row.completion_ids for row in rows],
+            "logprobs": [row.logprobs for row in rows],
+            "env_mask": [row.env_mask for row in rows],
+            "earned": [earned for _, earned in self.played],
+        }
+
+    def _play(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[tuple[Rollout, Earned]]:
+        """Plays one episode of each scene that is named by its number."""
+        settings, step = self.settings, trainer.state.global_step
         scenes = {number: draw(self.mix, number) for number in sorted(set(numbers))}
         self.clock.on("sandbox")
         backend = trainer.voice()
         # Which sample of its group a row is, in the order of all processes together.
-        first = trainer.accelerator.process_index * len(prompts)
+        first = trainer.accelerator.process_index * len(numbers)
         plays = [
             Play(
                 scenes[number],
@@ -158,14 +192,37 @@ class Player:
         )
         earned = [paid(self.pay, rollout.episode) for rollout in found]
         self.clock.on("sandbox")
-        self.played = list(zip(found, earned, strict=True))
-        return {
-            "prompt_ids": [rollout.prompt_ids for rollout in found],
-            "completion_ids": [rollout.completion_ids for rollout in found],
-            "logprobs": [rollout.logprobs for rollout in found],
-            "env_mask": [rollout.env_mask for rollout in found],
-            "earned": earned,
-        }
+        return list(zip(found, earned, strict=True))
+
+    def _without_gradient(self) -> list[int]:
+        """The groups that teach nothing, or that too few or too many episodes of have passed."""
+        size, (least, most) = self.settings.group, self.settings.headroom
+        poor = []
+        for at in range(len(self.played) // size):
+            those = [earned for _, earned in self.played[at * size : (at + 1) * size]]
+            totals = {each.total for each in those if each.total is not None}
+            passed = sum(each.grade.passed for each in those) / size
+            if len(totals) < 2 or not least <= passed <= most:
+                poor.append(at)
+        return poor
+
+    def _instead(self, number: int, attempt: int) -> int:
+        """The scene that replaces another: of those that no step draws first, each is used once."""
+        settings = self.settings
+        return settings.steps * settings.groups + number * settings.redraw + attempt
+
+    def _row(self, rollout: Rollout) -> View:
+        """What is trained on of an episode, noted by its tokens where it has several sequences."""
+        last = View(rollout.prompt_ids, rollout.completion_ids, rollout.logprobs, rollout.env_mask)
+        row, borders = rollout.whole() if self.settings.every_view else (last, [])
+        if borders:
+            self.borders[key_of([*row.prompt_ids, *row.completion_ids])] = borders
+        return row
+
+
+def key_of(tokens: Sequence[int]) -> bytes:
+    """What a row is found again by."""
+    return hashlib.sha256(array("q", tokens).tobytes()).digest()
 
 
 def prompt_of(number: int) -> str:
@@ -367,11 +424,33 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     def _scores(
         self, model: Any, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        rows = pack(ids, real, own)
+        rows = self._apart(ids, real, own)
         with self.accelerator.autocast():
             logps, entropies = model(input_ids=rows.ids, scored=rows.scored, shared=rows.shared)
         empty = torch.zeros(own.shape, device=ids.device)
         return empty.masked_scatter(own, logps), empty.masked_scatter(own, entropies)
+
+    def _apart(self, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Packed:
+        """Rows as the model reads them: a row of several sequences is one row for each.
+
+        The wanted tokens keep their order.
+        """
+        rows = pack(ids, real, own)
+        known = self.player.borders
+        if not known:
+            return rows
+        pieces = []
+        for row, length in enumerate(real.sum(dim=1).tolist()):
+            tokens, wanted = rows.ids[row, :length], rows.scored[row, :length]
+            cuts = [0, *known.get(key_of(tokens.tolist()), ()), length]
+            pieces += [(tokens[a:b], wanted[a:b]) for a, b in pairwise(cuts)]
+        if len(pieces) == len(ids):
+            return rows
+        return Packed(
+            pad_sequence([tokens for tokens, _ in pieces], batch_first=True),
+            pad_sequence([wanted for _, wanted in pieces], batch_first=True),
+            0,
+        )
 
     def calmer(self) -> str:
         """What may keep the loss a number."""

@@ -16,11 +16,11 @@ from jinja2 import TemplateSyntaxError
 
 from toolshift.agents.local_kind import shipped_adapter
 from toolshift.core.errors import UsageError
+from toolshift.lm.bases import BASES, SMOL, base_directory, cache_folder, weights_hash
 from toolshift.lm.checkpoint import check_base, load_tokenizer, tool_role, trained_layout
 from toolshift.lm.dtype import computes_in
-from toolshift.lm.smol import SMOL, cache_folder, smol_directory, weights_hash
 from toolshift.lm.weights import check_model, load_weights, quiet, readable, skeleton
-from toolshift.train.settings import SCRATCH, TrainSettings, processes
+from toolshift.train.settings import SCRATCH, TrainSettings, base_of, processes
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -91,7 +91,7 @@ def find_base(settings: TrainSettings) -> Base:
     directory = _directory(settings.model)
     check_model(directory)
     with quiet():
-        tokenizer = load_tokenizer(directory, compact=settings.model in {SMOL, SCRATCH})
+        tokenizer = load_tokenizer(directory, base_of(settings.model))
     if not tokenizer.is_fast:
         raise UsageError(f"the tokenizer in {directory} is not a fast one: it cannot mark spans")
     if settings.adapter:
@@ -302,16 +302,16 @@ def rounded(linear: Any, precision: str) -> Any:
 
 def _directory(model: str) -> Path:
     """The directory of a model that is named as `TrainSettings.model` is."""
-    if model == SMOL:
-        return smol_directory()
-    if model == SCRATCH:
-        return scratch_directory()
+    if model in BASES:
+        return base_directory(model)
+    if model.partition(":")[0] == SCRATCH and base_of(model):
+        return scratch_directory(base_of(model))
     if (Path(model) / "config.json").exists():
         return Path(model)
     if Path(model).exists() or not _HUB_NAME.fullmatch(model):
         raise UsageError(
             f"no model in {model}: config.json is missing; give a model directory, a hub name "
-            f"(organisation/model), '{SMOL}' or '{SCRATCH}'"
+            f"(organisation/model), {', '.join(BASES)} or {SCRATCH}"
         )
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - an extra
 
@@ -324,19 +324,28 @@ def _directory(model: str) -> Path:
         ) from None
 
 
-def scratch_directory() -> Path:
-    """A tiny model of SmolLM2's classes and tokenizer with random weights, made on the first call.
+def scratch_directory(like: str = SMOL) -> Path:
+    """A tiny model of a base model's classes and tokenizer with random weights, made once.
 
     It learns nothing of use: it is there to run the code path in seconds.
+
+    Args:
+        like: the name of the base model.
+
+    Returns:
+        A folder in the user's cache.
+
+    Raises:
+        UsageError: where the weights of the base model are missing.
     """
-    target = cache_folder() / "scratch-1"
+    target = cache_folder() / ("scratch-1" if like == SMOL else f"scratch-1-{like}")
     if (target / "model.safetensors").exists():
         return target
-    smol = smol_directory()
+    base = base_directory(like)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         made = Path(folder) / target.name
-        write_scratch(smol, made)
+        write_scratch(base, made)
         try:
             made.rename(target)
         except OSError:  # another process was faster
@@ -356,12 +365,15 @@ def write_scratch(like: Path, target: Path, **changes: Any) -> None:
     import torch  # noqa: PLC0415 - heavy, and an extra
     from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
 
-    small = {
+    small: dict[str, Any] = {
         "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
     }  # fmt: skip
     with quiet():
         config = AutoConfig.from_pretrained(like)
+        if getattr(config, "layer_types", None):  # one of each kind
+            small["layer_types"] = sorted(set(config.layer_types), reverse=True)
+            small["num_hidden_layers"] = len(small["layer_types"])
         for name, value in {**small, **changes}.items():
             setattr(config, name, value)
         with torch.random.fork_rng(devices=[]):

@@ -4,8 +4,8 @@ A policy-gradient step needs the tokens as they were sampled, so a conversation 
 sequence: the first prompt, the model's tokens word for word, what the environment adds, and so on.
 Where the tools on offer change in mid-episode, the system message that lists them changes too, and
 the sequence begins anew with the conversation written out under the new list. Only the last such
-sequence is trained on: what was said under an earlier list is context there, as it is in the rows
-of `toolshift.train.data`.
+sequence is trained on, or each of them (`GrpoSettings.every_view`): what was said under an earlier
+list is context in a later one, as it is in the rows of `toolshift.train.data`.
 """
 
 from __future__ import annotations
@@ -85,6 +85,15 @@ class Limits:
     batch: int = 32
 
 
+class View(NamedTuple):
+    """What was said under one list of tools, as in `Rollout`."""
+
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    logprobs: list[float]
+    env_mask: list[int]
+
+
 @dataclass(frozen=True)
 class Rollout:
     """One finished episode with its tokens, as GRPO needs them.
@@ -96,6 +105,8 @@ class Rollout:
         env_mask: 1 where a token is the model's, 0 where it is the environment's.
         episode: as it was played.
         views: how many lists of tools the episode showed.
+        earlier: the sequences under earlier lists in which the model spoke, in the order of the
+            episode.
     """
 
     prompt_ids: list[int]
@@ -104,6 +115,28 @@ class Rollout:
     env_mask: list[int]
     episode: Episode
     views: int
+    earlier: tuple[View, ...] = ()
+
+    def whole(self) -> tuple[View, list[int]]:
+        """All sequences one behind the other, and where each but the first begins.
+
+        Returns:
+            The first prompt and all that follows, later prompts among it, and places in the whole.
+        """
+        first, *others = (*self.earlier, View(self.prompt_ids, *self._own))
+        tokens, logprobs = list(first.completion_ids), list(first.logprobs)
+        mask, borders = list(first.env_mask), []
+        for view in others:
+            borders.append(len(first.prompt_ids) + len(tokens))
+            silent = len(view.prompt_ids)
+            tokens += [*view.prompt_ids, *view.completion_ids]
+            logprobs += [*[0.0] * silent, *view.logprobs]
+            mask += [*[0] * silent, *view.env_mask]
+        return View(first.prompt_ids, tokens, logprobs, mask), borders
+
+    @property
+    def _own(self) -> tuple[list[int], list[float], list[int]]:
+        return self.completion_ids, self.logprobs, self.env_mask
 
 
 @dataclass
@@ -268,6 +301,7 @@ class _Track:
         self.first = self.episode.observation
         self.views = 0
         self.before = 0  # tokens under earlier lists of tools
+        self.earlier: list[View] = []
 
     def begin(self, scribe: Scribe) -> None:
         self._open(scribe, scribe.messages(self.first))
@@ -287,6 +321,7 @@ class _Track:
         added = scribe.following(messages) if messages[0] == self.head else None
         if added is None:
             self.before += len(self.tokens) - self.given
+            self.earlier.append(self._view())
             self._open(scribe, messages)
             return
         closed = added if ended else [scribe.stop[0], *added]
@@ -294,15 +329,11 @@ class _Track:
 
     def finished(self) -> Rollout:
         """The tokens up to the last one that is the model's."""
+        return Rollout(*self._view(), self.episode, self.views, tuple(self.earlier))
+
+    def _view(self) -> View:
         given = self.given
-        return Rollout(
-            self.tokens[:given],
-            self.tokens[given:],
-            self.logprobs,
-            self.mask,
-            self.episode,
-            self.views,
-        )
+        return View(self.tokens[:given], self.tokens[given:], self.logprobs, self.mask)
 
     def _open(self, scribe: Scribe, messages: list[dict[str, str]]) -> None:
         self.views += 1

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from toolshift.core.errors import UsageError
+from toolshift.lm.device import device
 from toolshift.lm.dtype import computes_in
 from toolshift.lm.weights import quiet
 from toolshift.train import record
@@ -80,7 +81,7 @@ def shared_arguments(settings: TrainSettings, out: Path) -> dict[str, Any]:
     Returns:
         Keywords of transformers' `TrainingArguments`.
     """
-    on_cpu = not torch.cuda.is_available()
+    on_cpu = device() == "cpu"
     return {
         "output_dir": str(out),
         "use_cpu": on_cpu,

@@ -11,13 +11,37 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
+from toolshift.lm.bases import BASES, SMOL
 from toolshift.lm.prompt import LAYOUTS, Layout
 
 SCRATCH = "scratch"
-"""The name of a tiny untrained model of SmolLM2's own classes and tokenizer."""
+"""The name of a tiny untrained model of SmolLM2's own classes and tokenizer; behind a colon may
+stand another base model whose classes and tokenizer it has."""
+
+
+def base_of(model: str) -> str:
+    """The name of the base model of ours that a setting names, by itself or as a tiny one.
+
+    Args:
+        model: as in `TrainSettings.model`.
+
+    Returns:
+        A name of `toolshift.lm.bases.BASES`; "" for a model of others.
+    """
+    name, _, like = model.partition(":")
+    name = (like or SMOL) if name == SCRATCH else model
+    return name if name in BASES else ""
+
+
+def scratch_of(model: str) -> str:
+    """The tiny model of the classes and the tokenizer of another; SmolLM2's for one of others."""
+    base = base_of(model)
+    return SCRATCH if base in ("", SMOL) else f"{SCRATCH}:{base}"
+
 
 NO_EVIDENCE = "no evidence: a tiny untrained model, to run the code path only"
 SFT, GRPO = "toolshift.train.sft:train", "toolshift.train.grpo:train"
+DAGGER = "toolshift.train.dagger:train"
 """What trains, imported when it does (`core.importing.load`): TRL takes seconds to import."""
 
 Precision = Literal["bfloat16", "float32"]
@@ -33,8 +57,9 @@ class TrainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Attributes:
         preset: the preset that it was made from.
         evidence: whether its result says anything; False for a model too small to learn.
-        model: "smol" for the bundled model, "scratch" for a tiny untrained one, a transformers
-            model directory, or a hub name such as "Qwen/Qwen2.5-7B-Instruct".
+        model: "smol" for the bundled model or another name of `toolshift.lm.bases`, "scratch" for a
+            tiny untrained one, a transformers model directory, or a hub name such as
+            "Qwen/Qwen2.5-7B-Instruct".
         adapter: a LoRA adapter to start from; with `full` it is merged into the weights first.
         full: train all weights instead of a LoRA adapter.
         rank: of the LoRA matrices, which stand on every linear layer but the head.
@@ -102,6 +127,22 @@ def changed(presets: Mapping[str, S], name: str, changes: Mapping[str, Any]) -> 
     if name not in presets:
         raise UsageError(unknown("preset", name, presets))
     return msgspec.structs.replace(presets[name], **changes)
+
+
+def with_model(settings: S, model: str) -> S:
+    """Settings with another base model; a preset whose model is tiny has a tiny one of its kind.
+
+    Args:
+        settings: of a preset.
+        model: the name of a base model, or as in `TrainSettings.model`; "" changes nothing.
+
+    Returns:
+        The settings.
+    """
+    if not model:
+        return settings
+    tiny = settings.model == SCRATCH and base_of(model)
+    return msgspec.structs.replace(settings, model=scratch_of(model) if tiny else model)
 
 
 def check_common(settings: TrainSettings) -> None:
