@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Callable
 from functools import cache
 
 import pytest
 
+from toolshift.adapt.errors_said import failure_of, named_tool, says_again
 from toolshift.adapt.schemas import wording
+from toolshift.adapt.stream import Reader
 from toolshift.connect.trace import Redactor
 from toolshift.core.calls import read_arguments
+from toolshift.core.documents import read_json, read_toml, read_yaml
+from toolshift.core.errors import UsageError
 from toolshift.core.reading import codes_in, fold
 from toolshift.core.scene import Scene
 from toolshift.core.statement import says
 from toolshift.core.text import one_line, visible
-from toolshift.data.formats import hermes, toolace
+from toolshift.data.formats import hermes, read_as, recognised, toolace
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.episode.prose import read_prose
@@ -37,6 +42,25 @@ QUICK = 0.15
 def _hermes(text: str) -> object:
     turns = [{"from": "system", "value": text}, {"from": "gpt", "value": text}]
     return hermes.Hermes().read({"conversations": turns})
+
+
+def _span(text: str) -> object:
+    said = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.tool.definitions")
+    more = dict.fromkeys((*said, "gen_ai.input.messages"), text)
+    name = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "a"}
+    line = {"attributes": {**name, **more, "gen_ai.response.finish_reasons": ["stop"]}}
+    return Reader().read(json.dumps(line).encode())
+
+
+def _sharegpt(text: str) -> object:
+    turns = [{"from": who, "value": text} for who in ("human", "function_call", "observation")]
+    row = {"conversations": turns, "tools": "[]"}
+    return read_as(recognised(row), row)
+
+
+def _error(text: str) -> object:
+    failure = failure_of(json.dumps({"error": text}))
+    return says_again(failure), named_tool(failure, ["a", "get_order"])
 
 
 def _question(text: str) -> object:
@@ -64,6 +88,12 @@ READERS: dict[str, Callable[[str], object]] = {
     "the terminal": lambda text: (visible(text), one_line(text)),
     "the page": shown,
     "two descriptions": lambda text: wording(text, text[::-1] + " so"),
+    "a span": _span,
+    "ShareGPT turns": _sharegpt,
+    "the words of an error": _error,
+    "YAML": lambda text: read_yaml(text.encode(), ""),
+    "TOML": lambda text: read_toml(text.encode(), ""),
+    "JSON": lambda text: read_json(text.encode(), ""),
     "two names": lambda text: alike_names(text, text[::-1]),
 }
 UNITS = [
@@ -120,7 +150,7 @@ FILLERS = [" ", "a", "(", "\\", "<", "-"]
 
 def _seconds(read: Callable[[str], object], text: str) -> float:
     start = time.process_time()
-    with contextlib.suppress(ValueError, RecursionError, Over):
+    with contextlib.suppress(ValueError, RecursionError, Over, UsageError):
         read(text)
     return time.process_time() - start
 

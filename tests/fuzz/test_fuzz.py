@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 pytestmark = pytest.mark.filterwarnings("ignore:m read far fewer tokens")
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "2"))
 """For each target under Hypothesis."""
-CASES = 12
+CASES = 8
 """For each target by number, or a few times its share where that is less: these are quick."""
 FOUND = [
     json.loads(line) for line in Path(__file__).with_name("found.jsonl").read_text().splitlines()
