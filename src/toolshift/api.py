@@ -34,6 +34,7 @@ from toolshift.runs.ahead import Ahead
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
+from toolshift.runs.spans import emitter, flush
 from toolshift.runs.study import episode_id, play, run_cells
 from toolshift.runs.suite import ResolvedSelection, Selection, read_task, select
 from toolshift.runs.used_plugins import used_plugins
@@ -265,6 +266,7 @@ def run_plan(
         store = RunFolder.start(out, manifest(plan, about), plan)
         _take_up_spending(those, store)
         _hide(those, out)
+    store.told = emitter(plan.cells)
     if ahead is not None:
         ahead.hand_over(plan, store)
     order = [episode_id(each.name, cell) for each in those for cell in plan.cells]
@@ -289,6 +291,7 @@ def run_plan(
     finally:
         if isinstance(store, RunFolder):
             store.close()
+        flush()
     report = _shown(make_report(plan, store.records(), about))
     if isinstance(store, RunFolder):
         save_report(store, report)

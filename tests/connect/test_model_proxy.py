@@ -450,9 +450,12 @@ def answer_of(stream: bool) -> dict[str, Any]:
     return {"id": "1", "object": "x", "choices": [choice], "usage": {"prompt_tokens": 1}}
 
 
-async def exchanged(request: bytes, answer: bytes, stream: bool) -> httpx.Response:
+async def exchanged(
+    request: bytes, answer: bytes, stream: bool, raw: bytes | None = None
+) -> httpx.Response:
     def upstream(_: httpx.Request) -> httpx.Response:
         content = b"data: " + answer + b"\n\ndata: [DONE]\n\n" if stream else answer
+        content = content if raw is None else raw
         return httpx.Response(200, content=content)
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(upstream))
@@ -474,7 +477,7 @@ def test_no_form_of_a_request_or_an_answer_is_an_error_of_the_proxy(
         holder, key = found[data.draw(st.integers(0, len(found) - 1))]
         holder[key] = data.draw(JSON)
     got = asyncio.run(exchanged(json.dumps(request).encode(), json.dumps(answer).encode(), stream))
-    assert got.status_code in ((200,) if of_the_model else (200, 400)), got.text
+    assert got.status_code in ((200, 502) if of_the_model else (200, 400)), got.text
 
 
 @pytest.mark.parametrize(
@@ -482,3 +485,98 @@ def test_no_form_of_a_request_or_an_answer_is_an_error_of_the_proxy(
 )
 def test_bytes_that_are_no_request_are_refused(raw: bytes) -> None:
     assert asyncio.run(exchanged(raw, b"{}", stream=False)).status_code == 400
+
+
+SURROGATE = b'{"messages": [{"role": "user", "content": "\\ud800"}], "tools": []}'
+LONG = b"9" * 5000
+DEEP = b'{"choices": ' + b"[" * 50_000
+LEAK = b"orders_of_the_model"
+ODD_ANSWERS = {
+    "no JSON": b"<html>Bad gateway</html>",
+    "no UTF-8": b'{"choices": [{"message": {"content": "\xff\xfe"}}]}',
+    "a list": b"[]",
+    "null": b"null",
+    "nothing": b"",
+    "no choices": b'{"id": "1"}',
+    "empty choices": b'{"choices": []}',
+    "null message": b'{"choices": [{"message": null}]}',
+    "no message": b'{"choices": [{"text": "old"}]}',
+    "message as text": b'{"choices": [{"message": "hello"}]}',
+    "calls as text": b'{"choices": [{"message": {"tool_calls": "x"}}]}',
+    "name as number": b'{"choices": [{"message": {"tool_calls": [{"function": {"name": 5}}]}}]}',
+    "nested": DEEP,
+    "5,000 digits": b'{"choices": [{"message": {"content": "x"}}], "usage": {"n": ' + LONG + b"}}",
+    "reason as list": b'{"choices": [{"message": {"content": "x"}, "finish_reason": []}]}',
+}
+
+
+def asking(stream: bool) -> bytes:
+    return json.dumps(request_of(open_seat(TASK).tools()[:2], stream)).encode()
+
+
+@pytest.mark.parametrize("kind", ODD_ANSWERS)
+def test_an_answer_that_is_no_completion_is_a_bad_gateway(kind: str) -> None:
+    said = asyncio.run(exchanged(asking(False), ODD_ANSWERS[kind], stream=False))
+    assert said.status_code == 502
+    assert "the model's answer is no chat completion" in said.json()["error"]["message"]
+
+
+def test_an_error_that_comes_as_an_answer_passes() -> None:
+    wrong = b'{"error": {"message": "overloaded"}}'
+    said = asyncio.run(exchanged(asking(False), wrong, stream=False))
+    assert (said.status_code, said.content) == (200, wrong)
+
+
+def chunk(**delta: Any) -> bytes:
+    return b"data: " + json.dumps({"id": "1", "choices": [{"delta": delta}]}).encode() + b"\n\n"
+
+
+CUT_STREAMS = {
+    "nothing": b"",
+    "JSON that is no stream": b'{"choices": [{"message": {"content": "x"}}]}',
+    "no JSON": chunk(content="Well") + b"data: {\n\n",
+    "a list": b"data: []\n\n",
+    "nested": b"data: " + DEEP + b"\n\n",
+    "5,000 digits": b'data: {"choices": [], "n": ' + LONG + b"}\n\n",
+    "in mid-text": chunk(content="Well"),
+    "in mid-call": chunk(
+        tool_calls=[{"index": 0, "id": "1", "function": {"name": LEAK.decode(), "arguments": "{"}}]
+    ),
+    "in mid-line": chunk(content="Well") + b'data: {"id": "1", "cho',
+}
+
+
+@pytest.mark.parametrize("kind", CUT_STREAMS)
+def test_a_stream_that_is_cut_or_odd_ends_in_an_error(kind: str) -> None:
+    said = asyncio.run(exchanged(asking(True), b"", stream=True, raw=CUT_STREAMS[kind]))
+    events = [json.loads(one[6:]) for one in said.text.split("\n\n") if one]
+    assert "the model's stream broke" in events[-1]["error"]["message"]
+    assert LEAK not in said.content
+    reasons = [choice["finish_reason"] for one in events for choice in one.get("choices", ())]
+    assert not any(reasons)
+
+
+@pytest.mark.parametrize("end", [b"data: [DONE]\n\n", b"data: [DONE]", b""])
+def test_a_stream_may_end_by_a_reason_or_a_mark(end: bytes) -> None:
+    last = b'data: {"id": "1", "choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
+    for raw in (chunk(content="Well") + last + end, *([chunk(content="Well") + end] * bool(end))):
+        said = asyncio.run(exchanged(asking(True), b"", stream=True, raw=raw))
+        assert "error" not in said.text
+        assert said.text.endswith("data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        SURROGATE[:-12] + b'"tools": [{"type": "function", "function": {"name": "\\ud800"}}]}',
+        b'{"messages": [], "tools": [null]}',
+        b'{"messages": [], "tools": [{"type": "function"}]}',
+        b'{"messages": {"a": 1}, "tools": []}',
+        b'{"messages": [], "n": ' + LONG + b"}",
+        b'{"messages": [{"role": "user", "content": "\xc3\x28"}]}',
+    ],
+    ids=["surrogate", "null tool", "no function", "messages as object", "digits", "no UTF-8"],
+)
+def test_a_request_of_odd_types_is_refused_or_passes(raw: bytes) -> None:
+    said = asyncio.run(exchanged(raw, b'{"choices": [{"message": {}}]}', stream=False))
+    assert said.status_code in (200, 400)

@@ -39,6 +39,7 @@ from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.terminal import Progress, console, print_json, progress, say
 from toolshift.core.text import visible
 from toolshift.report.terminal import print_report
+from toolshift.runs import spans
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.estimate import estimate_run
 from toolshift.runs.plan import Plan, make_plan
@@ -58,6 +59,7 @@ class RunOptions:
         estimate: say what the run would cost, and run nothing.
         only_distinguishable: print only what is significant.
         judge: a model that reads endings in prose; "" for the shipped reading.
+        otel: emit OpenTelemetry spans, as the `OTEL_*` variables say.
     """
 
     agents: tuple[str, ...]
@@ -72,6 +74,7 @@ class RunOptions:
     only_distinguishable: bool
     judge: str
     judge_url: str | None
+    otel: bool
     as_json: bool
 
     @property
@@ -111,6 +114,11 @@ class RunOptions:
 @at_once
 @click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
 @click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
+@click.option(
+    "--otel",
+    is_flag=True,
+    help="Emit OpenTelemetry spans of the episodes, as the OTEL_* variables say.",
+)
 @as_json
 @taking(RunOptions)
 def run(options: RunOptions) -> None:
@@ -128,6 +136,8 @@ def run(options: RunOptions) -> None:
             plan = make_plan(chosen, lambda cells: watch(cells, 0))
         _estimate(plan, options)
         return
+    if options.otel:
+        spans.set_up()
     those = contestants(list(specs), options.concurrency, **options.model.given())
     path = options.out or new_folder(chosen.suite)
     judge = Judge(options.judge, options.judge_url) if options.judge else None

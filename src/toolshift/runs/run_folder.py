@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -85,6 +85,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     reading: Reading = Reading()
 
 
+Told = Callable[[Sequence[Record], Sequence[float]], None]
+"""Told of finished episodes and their seconds as they are added to a run."""
+
+
 class Timing(msgspec.Struct, frozen=True):
     """How long an episode took, in seconds."""
 
@@ -131,6 +135,7 @@ class RunFolder:
     def __init__(self, path: Path, manifest: Manifest, plan: Plan) -> None:
         self.path, self.manifest, self.plan = path, manifest, plan
         self.done: set[str] = set()
+        self.told: Told | None = None
         self._made = self._made_directory = False
         self._spent: dict[str, float] = {}
         self._cells: dict[str, Cell] = {}
@@ -225,11 +230,15 @@ class RunFolder:
             [JSON.encode(record) for record in records],
             [round(took, 6) for took in seconds],
         )
+        if self.told is not None:
+            self.told(records, seconds)
 
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
         """Appends finished episodes that are written as JSON already."""
         names = [msgspec.json.decode(record, type=_Named).episode for record in records]
         self._append(names, [bytes(record) for record in records], seconds)
+        if self.told is not None:
+            self.told([msgspec.json.decode(record, type=Record) for record in records], seconds)
 
     def _append(self, names: list[str], lines: list[bytes], seconds: Sequence[float]) -> None:
         assert self._episodes
@@ -470,11 +479,14 @@ class InMemoryStore:
     def __init__(self) -> None:
         self.done: set[str] = set()
         self.kept: list[Record] = []
+        self.told: Told | None = None
 
     def add(self, records: Sequence[Record], seconds: Sequence[float]) -> None:
         """Keeps finished episodes."""
         self.kept.extend(records)
         self.done.update(record.episode for record in records)
+        if self.told is not None:
+            self.told(records, seconds)
 
     def add_written(self, records: Sequence[msgspec.Raw], seconds: Sequence[float]) -> None:
         """Keeps finished episodes that are written as JSON already."""

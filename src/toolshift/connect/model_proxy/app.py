@@ -36,6 +36,10 @@ from toolshift.shifts.live import LiveScene
 MAX_ROUNDS = 8
 """How often in a row a model is answered by the layers alone, before its turn is ended."""
 MAX_TOOL_LISTS = 256
+NO_COMPLETION = (
+    "the model's answer is no chat completion: an object with `choices`, of which the first has a "
+    "`message`. Does --upstream end before /chat/completions?"
+)
 _HOP = frozenset(
     (
         "host", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade",
@@ -166,7 +170,10 @@ class ModelProxy:
                 self._note(exchange, got.status_code)
                 return Response(got.content, got.status_code, _back(got))
             reply = _completion(got.content)
-            if reply is None:
+            if reply is None:  # it may hold the names that are shown, so it does not pass
+                self._note(exchange, 502)
+                return _refusal(502, NO_COMPLETION)
+            if "choices" not in reply:  # an error, as some servers send it with 200
                 self._note(exchange, 200)
                 return Response(got.content, 200, _back(got))
             choice = reply["choices"][0]
@@ -361,9 +368,11 @@ async def _all_of(got: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _completion(content: bytes) -> dict[str, Any] | None:
-    """A chat completion with a message; None for anything else that a server may have sent."""
+    """A chat completion with a message, or an error; None for anything else."""
     try:
         reply = msgspec.json.decode(content, type=dict[str, Any])
+        if "error" in reply and "choices" not in reply:
+            return reply
         check_completion(reply)
         return reply if isinstance(reply["choices"][0]["message"], dict) else None
     except (ValueError, RecursionError, LookupError, TypeError):

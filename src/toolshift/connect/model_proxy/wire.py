@@ -20,9 +20,11 @@ async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
         lines: of the answer, as they arrive.
 
     Raises:
-        ValueError: for a line of data that is no JSON object.
+        ValueError: for a line of data that is no JSON object, and where the stream is cut: it ends
+            without `[DONE]`, and no chunk has said why the message ended.
     """
     data: list[str] = []
+    whole = False
     async for line in lines:
         if line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
@@ -30,13 +32,29 @@ async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
             text, data = "\n".join(data), []
             if text.strip() == "[DONE]":
                 return
-            yield _chunk(text)
-    if data and "".join(data).strip() != "[DONE]":
-        yield _chunk("\n".join(data))
+            chunk = _chunk(text)
+            whole = whole or _ends(chunk)
+            yield chunk
+    rest = "\n".join(data)
+    if rest.strip() == "[DONE]":
+        return
+    if rest:
+        chunk = _chunk(rest)
+        whole = whole or _ends(chunk)
+        yield chunk
+    if not whole:
+        raise ValueError("the stream ended before the message did")
+
+
+def _ends(chunk: Chunk) -> bool:
+    return any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
 
 
 def _chunk(text: str) -> Chunk:
-    found = msgspec.json.decode(text)
+    try:
+        found = msgspec.json.decode(text)
+    except RecursionError:
+        raise ValueError("a chunk of the stream is nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("a chunk of the stream is no JSON object")
     check_completion(found)
