@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided docs adapters frameworks clean
+.PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided docs adapters frameworks conformance clean
 
 setup: .venv/.ready
 
@@ -79,6 +79,9 @@ adapters: setup  ## trains the shipped adapters again, where their stage is not 
 frameworks: setup  ## agent frameworks, Inspect and trainers, each in an environment of its own
 	$(BIN)/python tests/connect/frameworks/run.py --out studies/frameworks/results.json
 	$(BIN)/python tests/train/export/run.py --out studies/exports/results.json
+
+conformance: setup  ## the official conformance tests of MCP on serve and through the proxy; needs npm
+	$(BIN)/python tests/connect/conformance/run.py --out studies/conformance/results.json
 
 clean:  ## what the other targets made; runs of your own stay
 	rm -rf .venv runs/demo build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -13,9 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from connect.serve_site import open_one, running
 from connect.shop_server import TOOLS, Shop, shop_server
+from connect.test_proxy_wire import served
 from connect.test_serve import midway
 from mcp import Client
 from mcp.client._memory import InMemoryTransport
@@ -215,3 +218,53 @@ def test_every_episode_says_alike_that_its_tools_may_change() -> None:
     assert clean["_meta"][CHANGES] == moving["_meta"][CHANGES]
     assert "calls" in clean["_meta"][CHANGES]
     assert (clean["ttlMs"], clean["cacheScope"]) == (0, "private")
+
+
+NEWER = "2026-07-28"
+
+
+def request(method: str, **params: Any) -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": NEWER,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+
+
+async def posted(url: str, body: dict[str, Any], **headers: str) -> httpx.Response:
+    base = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": NEWER,
+        "mcp-method": body["method"],
+    }
+    async with httpx.AsyncClient(timeout=60) as client:
+        return await client.post(url, json=body, headers=base | headers)
+
+
+@pytest.mark.parametrize("stack", [(), (Applied("parameter_rename", 3),)], ids=["plain", "shifted"])
+def test_headers_that_repeat_arguments_are_checked_as_the_tools_are_shown(stack: Any) -> None:
+    async def work(url: str) -> list[int]:
+        await posted(url, request("server/discover"))
+        listed = (await posted(url, request("tools/list"))).text
+        assert "Region" in listed
+        found = next(t for t in tools_in(listed) if "Region" in json.dumps(t))
+        (name,) = found["inputSchema"]["properties"]
+        call = request("tools/call", name=found["name"], arguments={name: "west"})
+        named = {"mcp-name": found["name"]}
+        answers = [
+            await posted(url, call, **named, **{"mcp-param-region": "west"}),
+            await posted(url, call, **named, **{"mcp-param-region": "east"}),
+            await posted(url, call, **named),
+            await posted(url, request("initialize")),
+        ]
+        return [answer.status_code for answer in answers]
+
+    target = Target(command=(sys.executable, str(Path(__file__).parent / "conformance/server.py")))
+    with served(target, *stack) as url:
+        assert asyncio.run(work(url)) == [200, 400, 400, 404]
+
+
+def tools_in(answer: str) -> list[dict[str, Any]]:
+    line = next((one[5:] for one in answer.splitlines() if one.startswith("data:")), answer)
+    found: list[dict[str, Any]] = json.loads(line)["result"]["tools"]
+    return found

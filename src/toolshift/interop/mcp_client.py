@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -241,11 +241,19 @@ class Upstream:
             tools += [tool for tool in page.get("tools") or () if isinstance(tool, dict)]
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or cursor == params.get("cursor"):
-                self._schemas = {tool.get("name", ""): tool.get("inputSchema") for tool in tools}
+                self._schemas = schemas_of(tools)
                 more = {k: v for k, v in first.items() if k not in ("tools", "nextCursor")}
                 return tools, more
             params = {**params, "cursor": cursor}
         raise MCPError(UNREADABLE, f"the pages of tools/list do not end after {MAX_PAGES}")
+
+    def note_tools(self, tools: Iterable[Any]) -> None:
+        """Keeps the schemas of listed tools, by which arguments are repeated in headers.
+
+        Args:
+            tools: as listed, on one page or on several.
+        """
+        self._schemas |= schemas_of(tools)
 
     def _headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
         given = params or {}
@@ -260,6 +268,19 @@ class Upstream:
         if isinstance(schema, Mapping):
             headers |= mcp_param_headers(x_mcp_header_map(schema), given.get("arguments") or {})
         return headers
+
+
+def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
+    """The schemas of the arguments of tools.
+
+    Args:
+        tools: as listed; what is no tool is left out.
+
+    Returns:
+        By the name of the tool.
+    """
+    listed = (tool for tool in tools if isinstance(tool, Mapping))
+    return {str(tool.get("name", "")): tool.get("inputSchema") for tool in listed}
 
 
 async def list_tools(

@@ -22,7 +22,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from toolshift.connect.mcp.deployment import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
-from toolshift.interop.mcp_client import Streams, Target, Upstream
+from toolshift.interop.mcp_client import Streams, Target, Upstream, schemas_of
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 CHANGED = "notifications/tools/list_changed"
@@ -42,12 +42,22 @@ class Caller(Protocol):
 
 
 class Wire:
-    """One client's connection to one real server."""
+    """One client's connection to one real server.
+
+    Args:
+        upstream: the real server.
+        how: the shifts.
+        trace: told of each exchange, where there is one.
+
+    Attributes:
+        offered: the schemas of the tools as the client was last shown them.
+    """
 
     def __init__(self, upstream: Upstream, how: ShiftOptions, trace: Trace | None = None) -> None:
         self.upstream, self.how = upstream, how
         self.tools = ShiftedTools(upstream, how, trace)
         self.front: Caller | None = None
+        self.offered: dict[str, Any] = {}
         self._newer = False
         self._callers: list[Caller] = []
         self._tokens: dict[str | int, tuple[Caller, str | int]] = {}
@@ -85,15 +95,24 @@ class Wire:
                 return answer
             if method == "tools/list" and self.how.stack:
                 answer = await self.tools.list(params or {})
+                self.offered = schemas_of(answer["tools"])
                 self.tools.note_tools(answer, params)
                 return answer
             answer = await self.upstream.ask(method, params)
             if method == "tools/list":
+                self._pass_tools(answer)
                 self.tools.note_tools(answer, params)
         finally:
             self._callers.remove(caller)
             self._tokens.pop(token, None)
         return self._capable(answer) if self.how.stack else answer
+
+    def _pass_tools(self, answer: Mapping[str, Any]) -> None:
+        """Keeps the schemas of a page that passes: headers repeat arguments, on both sides."""
+        tools = answer.get("tools")
+        if isinstance(tools, list):
+            self.upstream.note_tools(tools)
+            self.offered |= schemas_of(tools)
 
     async def heard(self, context: Any, method: str, params: Mapping[str, Any] | None) -> None:
         """Passes on a notice of the client; a cancellation has cancelled the call already."""

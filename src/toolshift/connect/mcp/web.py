@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from toolshift.connect.mcp.proxy import Wire, serve
+from toolshift.connect.mcp.proxy import METHOD_NOT_FOUND, Wire, serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
@@ -63,7 +63,7 @@ class Front:
         self._group: Any = None
         self._shared: Wire | None = None
         self._opening = anyio.Lock()
-        server: Server[Any] = Server("toolshift")
+        server: Server[Any] = Server("toolshift", get_tool_input_schema=self._schema)
         server.middleware.append(self._relay)
         self._newer = StreamableHTTPSessionManager(server, security_settings=SECURITY)
         self._limited = RequestBodyLimitMiddleware(self._older, MAX_BODY)
@@ -154,8 +154,14 @@ class Front:
     ) -> HandlerResult:
         if ctx.request_id is None:
             return await call_next(ctx)
+        if ctx.method == "initialize":  # which a server behind that speaks both eras would answer
+            raise MCPError(METHOD_NOT_FOUND, "initialize is not of this protocol era")
         wire = await self._connected()
         return await wire.request(Post(ctx), ctx.method, ctx.params)
+
+    def _schema(self, name: str) -> Any:
+        """The schema of a tool as clients were shown it; by it their headers are checked."""
+        return self._shared.offered.get(name) if self._shared is not None else None
 
     async def _connected(self) -> Wire:
         """The connection that all requests of the newer era share; a new one after it has died."""
