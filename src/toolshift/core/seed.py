@@ -11,12 +11,19 @@ _ALPHABET = "BCDFGHJKLMNPQRSTVWXZ23456789"  # no vowels, 0 or 1: codes spell no 
 
 def derive(*parts: object) -> int:
     """Hashes the parts (by their text) to 64 bits; the same on every machine and run."""
+    return _kept("\x1f".join(map(str, parts)))
+
+
+def derive_once(*parts: object) -> int:
+    """What `derive` gives, for parts that nobody asks for again: nothing is kept."""
     return _hashed("\x1f".join(map(str, parts)))
 
 
-@lru_cache(maxsize=4096)  # one task asks for the same again in each of its episodes
 def _hashed(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+_kept = lru_cache(maxsize=4096)(_hashed)  # one task asks for the same again in each of its episodes
 
 
 def rng(*parts: object) -> Random:

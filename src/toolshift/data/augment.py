@@ -247,19 +247,22 @@ class Pick(NamedTuple):
     way: int
 
 
-def pick(recipe: Recipe, digest: str, place: int, left: Sequence[Sequence[int]]) -> Pick:
+def draw_number(recipe: Recipe, digest: str, place: int) -> int:
+    """The number that decides one try on a row; `place` is that of the try, from 0."""
+    return seeds.derive_once(recipe.seed, "draw", digest, place)
+
+
+def pick(recipe: Recipe, number: int, left: Sequence[Sequence[int]]) -> Pick:
     """Draws one try on a row.
 
     Args:
         recipe: what is done.
-        digest: of the row.
-        place: of the try, from 0.
+        number: which decides.
         left: for each entry that is left, how many stacks it stands for at each severity.
 
     Returns:
         Places in these lists.
     """
-    number = seeds.derive(recipe.seed, "draw", digest, place)
     number, entry = divmod(number, len(left))
     number, severity = divmod(number, len(recipe.severities))
     number, stack = divmod(number, left[entry][severity])
@@ -271,7 +274,8 @@ def draws(recipe: Recipe, digest: str) -> Iterator[Draw]:
     entries, stacks = list(recipe.shifts), list(stacks_by_severity(recipe))
     counts = [[len(each) for each in one] for one in stacks]
     for place in range(min(MAX_TRIES, len(entries))):
-        which, severity, first, way = pick(recipe, digest, place, counts)
+        number = draw_number(recipe, digest, place)
+        which, severity, first, way = pick(recipe, number, counts)
         entry, found = entries.pop(which), stacks.pop(which)[severity]
         counts.pop(which)
         for stack in found[first:] + found[:first]:

@@ -102,10 +102,17 @@ class Prepared:
     def _may_speak(self, text: str) -> bool:
         """Whether a text has a name in it at all, which most have not, and is cheap to see."""
         names, params = self._words
-        if any(name in text for name in names):
-            return True
+        for name in names:
+            if name in text:
+                return True
         marked = "=" in text or "'" in text or '"' in text or "`" in text
         return marked and any(name in text for name in params)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Names that others are shown for; a text without any of them stays as it is."""
+        names, params = self._words
+        return frozenset((*names, *params))
 
     @cached_property
     def _words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,10 +8,11 @@ messages cost. What is not plain (another format, a fault, a shift that must be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -19,9 +20,11 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON
 from toolshift.data.augment import (
     COLUMN,
+    DRAWS,
     Pick,
     Recipe,
     digest_of,
+    draw_number,
     due,
     pick,
     renames,
@@ -48,25 +51,57 @@ class _Call(msgspec.Struct, gc=False):
     function: _Function
 
 
-class _Said(msgspec.Struct, gc=False):
+class _Message(msgspec.Struct, gc=False, tag_field="role"):
     """What of a message decides what it becomes; a message that does not fit it is not plain."""
 
-    role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | None = None
-    tool_calls: list[_Call] | None = None
-    name: str | None = None
     function_call: None = None
+
+
+class _User(_Message, gc=False, tag="user"):
+    """What a user says is never changed."""
+
+    tool_calls: tuple[()] | None = None
+
+
+class _Tool(_Message, gc=False, tag="tool"):
+    """Of a result only the name of its tool may change."""
+
+    tool_calls: tuple[()] | None = None
+    name: str | None = None
+
+
+class _Speaking(_Message, gc=False):
+    """A text that may speak of tools."""
+
     reasoning_content: str | None = None
     reasoning: str | None = None
     thinking: str | None = None
 
 
+class _Assistant(_Speaking, gc=False, tag="assistant"):
+    """Calls, beside what is said."""
+
+    tool_calls: list[_Call] | None = None
+
+
+class _System(_Speaking, gc=False, tag="system"):
+    """What is said before anything else."""
+
+    tool_calls: tuple[()] | None = None
+
+
+class _Developer(_Speaking, gc=False, tag="developer"):
+    """The like."""
+
+    tool_calls: tuple[()] | None = None
+
+
+_Said = _User | _Tool | _Assistant | _System | _Developer
 _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _SAID = msgspec.json.Decoder(list[_Said])
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
-_Made = tuple[str, dict[str, Any]]
-"""The name of a tool that is called, and the arguments."""
 
 
 class _NotPlain(Exception):
@@ -83,32 +118,69 @@ class _Never:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Renamed:
-    """What becomes of the calls of a tool: another name, and other names of some parameters."""
+    """What becomes of the calls of a tool: another name, and other names of some parameters.
+
+    Attributes:
+        name: that is shown.
+        keys: the parameters that are shown by another name.
+        known: all parameters, where the arguments as they are shown are to fit the same schema as
+            before but for names and texts: one check then speaks for both. Else None.
+        before: checks arguments as they were; None where they may be anything. It serves every
+            draw, so it is tried first.
+        check: the like for arguments as they are shown.
+    """
 
     name: str
     keys: Mapping[str, str]
+    known: frozenset[str] | None
+    before: Any
     check: Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Shown:
-    """A list of tools under one draw."""
+    """A list of tools under one draw.
+
+    Attributes:
+        ready: the tools under the shifts.
+        raw: the list as it is written.
+        calls: what becomes of calls, by the name of the tool.
+        names: of tools that are shown by another name.
+        words: a text without any of these stays as it is; mostly the same for every draw.
+        label: of the shifts.
+    """
 
     ready: Prepared
     raw: msgspec.Raw
     calls: Mapping[str, _Renamed]
     names: Mapping[str | None, str]
+    words: tuple[str, ...]
     label: str
 
 
 @dataclass(frozen=True, eq=False)
 class _List:
-    """A list of tools, looked at once; `in_text` where it is JSON in a string."""
+    """A list of tools, looked at once.
+
+    Attributes:
+        number: of the list, which no other has.
+        raws: the tools as they came.
+        schemas: of the arguments of each tool, by name.
+        checks: of the arguments of each tool, by name; None where they may be anything.
+        in_text: whether the list is JSON in a string.
+    """
 
     number: int
     raws: list[Any]
+    schemas: Mapping[str, Any]
     checks: Mapping[str, Any]
     in_text: bool
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All names in the list."""
+        params = (name for schema in self.schemas.values() for name in _parameters(schema))
+        return tuple(sorted({*self.schemas, *params}))
 
     def under(self, stack: Stack, way: int) -> _Shown | None:
         """The tools under shifts; None where they are not applicable, or change nothing."""
@@ -122,23 +194,80 @@ class _List:
             return None
         listed: Any = [rewrapped(tool, self.raws) for tool in ready.shown]
         raw = msgspec.Raw(JSON.encode(encoded(listed) if self.in_text else listed))
-        calls = {name: _renamed(name, ready) for name in self.checks}
+        calls = {name: self._renamed(name, ready) for name in self.checks}
         names: dict[str | None, str] = {
             name: each.name for name, each in calls.items() if name != each.name
         }
-        return _Shown(ready, raw, calls, names, write_stack(stack))
+        words = self.words if ready.words.issubset(self.words) else tuple(sorted(ready.words))
+        return _Shown(ready, raw, calls, names, words, write_stack(stack))
+
+    def _renamed(self, true: str, ready: Prepared) -> _Renamed:
+        """What becomes of the calls of a tool, through all surfaces."""
+        keys: dict[str, str] = {}
+        name = true
+        for surface in ready.surfaces:
+            table = surface.params.get(name, {})
+            keys = {key: table.get(now, now) for key, now in ({k: k for k in table} | keys).items()}
+            name = surface.names.get(name, name)
+        moved = {key: now for key, now in keys.items() if key != now}
+        if name not in ready.schemas:
+            return _Renamed(name, moved, None, None, _Never)
+        schema, shown = self.schemas[true], ready.schemas[name]
+        known = _parameters(schema) if _ask_the_same(schema, shown, moved) else None
+        return _Renamed(name, moved, known, self.checks[true], validator_of(shown))
 
 
-def _renamed(name: str, ready: Prepared) -> _Renamed:
-    """What becomes of the calls of a tool, through all surfaces."""
-    keys: dict[str, str] = {}
-    for surface in ready.surfaces:
-        table = surface.params.get(name, {})
-        keys = {key: table.get(now, now) for key, now in ({k: k for k in table} | keys).items()}
-        name = surface.names.get(name, name)
-    moved = {key: now for key, now in keys.items() if key != now}
-    check = validator_of(ready.schemas[name]) if name in ready.schemas else _Never
-    return _Renamed(name, moved, check)
+def _parameters(schema: Any) -> frozenset[str]:
+    known = schema.get("properties") if isinstance(schema, dict) else None
+    return frozenset(known if isinstance(known, dict) else ())
+
+
+_PLAIN = {"type", "properties", "required", "additionalProperties", "description", "title"}
+"""What a schema of arguments mostly has; of these, two keywords name parameters."""
+
+
+def _ask_the_same(before: Any, shown: Any, keys: Mapping[str, str]) -> bool:
+    """Whether two schemas are one but for the names of parameters, and texts.
+
+    Arguments that are declared and fit the first then fit the second by their new names.
+    """
+    if not (_is_plain(before) and _is_plain(shown)):
+        return False
+    properties, required = before.get("properties", {}), before.get("required", [])
+    renamed = {
+        **before,
+        "properties": {keys.get(key, key): one for key, one in properties.items()},
+        "required": [keys.get(key, key) for key in required],
+    }
+    return len(renamed["properties"]) == len(properties) and _asked(renamed) == _asked(shown)
+
+
+def _is_plain(schema: Any) -> bool:
+    """Whether a schema names parameters in two places alone, and refers to none."""
+    return (
+        isinstance(schema, dict)
+        and schema.keys() <= _PLAIN
+        and isinstance(schema.get("properties", {}), dict)
+        and isinstance(schema.get("required", []), list)
+        and all(isinstance(name, str) for name in schema.get("required", []))
+        and isinstance(schema.get("additionalProperties", True), bool)
+        and b'ef":' not in JSON.encode(schema)
+    )
+
+
+def _asked(schema: Mapping[str, Any]) -> Any:
+    """What a schema asks of arguments: all but its texts, and those of its parameters."""
+    without = {key: value for key, value in schema.items() if key not in _TEXTS}
+    without["properties"] = {
+        name: {key: value for key, value in one.items() if key not in _TEXTS}
+        if isinstance(one, dict)
+        else one
+        for name, one in schema.get("properties", {}).items()
+    }
+    return {**without, "required": sorted(schema.get("required", []))}
+
+
+_TEXTS = ("description", "title")
 
 
 class Quick:
@@ -152,7 +281,9 @@ class Quick:
         self.recipe = recipe
         self.plain = not recipe.format and recipe.to in ("", "openai")
         self._lists: dict[bytes, _List] = {}
-        self._shown: dict[tuple[int, ...], _Shown | None] = {}
+        self._shown: dict[tuple[int, int], _Shown | None] = {}
+        self._draws: dict[Pick, int] = {}
+        self._drawn: dict[int, int] = {}
         self._seen = 0
 
     @property
@@ -173,33 +304,53 @@ class Quick:
             return None
 
     def _line(self, content: bytes) -> tuple[bytes, str]:
-        top = _TOP.decode(content)
+        top: dict[str, Any] = _TOP.decode(content)
         if "tools" not in top or "messages" not in top or "tool_choice" in top:
             raise _NotPlain
         tools = self._list(bytes(top["tools"]))
         raw = top["messages"]
         said = _SAID.decode(raw)
-        checks = tools.checks
-        calls = [_made(call, checks) for each in said for call in each.tool_calls or ()]
         digest = digest_of(content)
-        if not calls or not due(digest, self.recipe):
+        if not due(digest, self.recipe):
+            _check(said, tools.checks)
             return content, ""
-        shown = self._under(tools, pick(self.recipe, digest, 0, self._counts))
+        shown = self._under(tools, digest)
         if shown is None:
             raise _NotPlain
-        note = told(shown.label, self.recipe, digest)
-        messages = _messages(said, _RAWS.decode(raw), iter(calls), shown)
-        row = {**top, "messages": messages, "tools": shown.raw, COLUMN: note}
-        return JSON.encode(row), shown.label
+        messages = _messages(said, _RAWS.decode(raw), shown)
+        if messages is None:
+            return content, ""
+        top["messages"] = messages
+        top["tools"] = shown.raw
+        top[COLUMN] = told(shown.label, self.recipe, digest)
+        return JSON.encode(top), shown.label
 
-    def _under(self, tools: _List, drawn: Pick) -> _Shown | None:
-        key = (tools.number, *drawn)
-        if key not in self._shown:
-            if len(self._shown) >= MOST_SHOWN:
-                self._shown.pop(next(iter(self._shown)))
-            stack = self._stacks[drawn.entry][drawn.severity][drawn.stack]
-            self._shown[key] = tools.under(stack, drawn.way) if renames(stack) else None
-        return self._shown[key]
+    def _under(self, tools: _List, digest: str) -> _Shown | None:
+        left = draw_number(self.recipe, digest, 0) % self._period
+        key = (tools.number, self._drawn.get(left) or self._draw(left))
+        try:
+            return self._shown[key]
+        except KeyError:
+            pass
+        if len(self._shown) >= MOST_SHOWN:
+            self._shown.pop(next(iter(self._shown)))
+        drawn = pick(self.recipe, left, self._counts)
+        stack = self._stacks[drawn.entry][drawn.severity][drawn.stack]
+        found = self._shown[key] = tools.under(stack, drawn.way) if renames(stack) else None
+        return found
+
+    def _draw(self, left: int) -> int:
+        """A number for what is drawn, from 1: the same for the same."""
+        number = self._draws.setdefault(pick(self.recipe, left, self._counts), len(self._draws) + 1)
+        if len(self._drawn) < MOST_SHOWN:
+            self._drawn[left] = number
+        return number
+
+    @cached_property
+    def _period(self) -> int:
+        """Rows whose numbers leave the same remainder by this draw the same."""
+        counts = {count for entry in self._counts for count in entry}
+        return len(self._counts) * len(self.recipe.severities) * math.lcm(*counts) * DRAWS
 
     @cached_property
     def _stacks(self) -> tuple[tuple[tuple[Stack, ...], ...], ...]:
@@ -219,80 +370,100 @@ class Quick:
             if not isinstance(listed, list):
                 raise _NotPlain
             tools = [tool.function for tool in read_tools(listed)]
-            checks = {tool["name"]: validator_of(tool.get("parameters")) for tool in tools}
+            schemas = {tool["name"]: tool.get("parameters") for tool in tools}
+            checks = {name: validator_of(schema) for name, schema in schemas.items()}
             if len(self._lists) >= MOST_LISTS:
                 self._lists.pop(next(iter(self._lists)))
             self._seen += 1
-            found = self._lists[raw] = _List(self._seen, listed, checks, in_text)
+            found = self._lists[raw] = _List(self._seen, listed, schemas, checks, in_text)
         return found
 
 
-def _made(call: _Call, checks: Mapping[str, Any]) -> _Made:
-    """A call that fits its tool.
+def _check(said: list[_Said], checks: Mapping[str, Any]) -> None:
+    """Checks that every call fits its tool.
 
     Raises:
-        _NotPlain: where it does not.
+        _NotPlain: where one does not.
     """
-    inner = call.function
-    given = inner.arguments
-    arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
-    check = checks.get(inner.name, _Never)
-    if check is not None and not check.is_valid(arguments):
-        raise _NotPlain
-    return inner.name, arguments
+    for each in said:
+        for call in each.tool_calls or ():
+            check = checks.get(call.function.name, _Never)
+            given = call.function.arguments
+            arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
+            if check is not None and not check.is_valid(arguments):
+                raise _NotPlain
 
 
-def _messages(
-    said: list[_Said], raws: list[Any], calls: Iterator[_Made], shown: _Shown
-) -> list[Any]:
+def _messages(said: list[_Said], raws: list[Any], shown: _Shown) -> list[Any] | None:
     """The messages by other names; those in which nothing changes are the bytes that they were.
 
+    None where no tool is called, and so nothing is to be learned of tools.
+
     Raises:
-        _NotPlain: where a call would not fit what is shown.
+        _NotPlain: where a call does not fit its tool, or would not fit what is shown.
     """
+    called = False
     for place, each in enumerate(said):
-        if each.role == "user":
+        if isinstance(each, _User):
             continue
-        if each.role == "tool":
-            changed = {} if each.name not in shown.names else {"name": shown.names[each.name]}
-        else:
-            changed = _words(each, shown.ready)
-        if changed or each.tool_calls:
+        if isinstance(each, _Tool):
+            if each.name in shown.names:
+                raws[place] = {**_OBJECT.decode(raws[place]), "name": shown.names[each.name]}
+            continue
+        made = None
+        if each.tool_calls:
+            called = True
             raws[place] = made = _OBJECT.decode(raws[place])
-            made.update(changed)
-            if each.tool_calls:
-                for call in made["tool_calls"]:
-                    _rename(call["function"], *next(calls), shown)
-    return raws
+            _rename(each.tool_calls, made["tool_calls"], shown.calls)
+        if each.content or each.reasoning_content or each.reasoning or each.thinking:
+            changed = _words(each, shown)
+            if changed:
+                raws[place] = {**(made or _OBJECT.decode(raws[place])), **changed}
+    return raws if called else None
 
 
-def _words(said: _Said, ready: Prepared) -> dict[str, str]:
+def _words(said: _Speaking, shown: _Shown) -> dict[str, str]:
     """What is said and thought, where that speaks of the tools by other names now."""
-    found: dict[str, str] = {}
-    if said.content and (now := ready.say(said.content)) != said.content:
-        found["content"] = now
-    if said.reasoning_content or said.reasoning or said.thinking:
-        for key in THOUGHTS:
-            text = getattr(said, key)
-            if text and (now := ready.say(text)) != text:
+    found = {}
+    for key in _SPOKEN:
+        text = getattr(said, key)
+        if text and any(map(text.__contains__, shown.words)):
+            now = shown.ready.say(text)
+            if now != text:
                 found[key] = now
     return found
 
 
-def _rename(inner: dict[str, Any], name: str, arguments: dict[str, Any], shown: _Shown) -> None:
-    """Renames a call in place.
+_SPOKEN = ("content", *THOUGHTS)
+
+
+def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) -> None:
+    """Renames the calls of a message in place.
 
     Raises:
-        _NotPlain: where it would not fit what is shown.
+        _NotPlain: where one does not fit its tool, or would not fit what is shown.
     """
-    to = shown.calls[name]
-    keys = to.keys
-    if keys and not keys.keys().isdisjoint(arguments):
-        given = {keys.get(key, key): value for key, value in arguments.items()}
-        if len(given) < len(arguments):
+    for place, call in enumerate(calls):
+        said = call.function
+        to = shown.get(said.name)
+        if to is None:
             raise _NotPlain
-        inner["arguments"] = given if type(inner["arguments"]) is dict else encoded(given)
-        arguments = given
-    if to.check is not None and not to.check.is_valid(arguments):
-        raise _NotPlain
-    inner["name"] = to.name
+        given = said.arguments
+        arguments = given if isinstance(given, dict) else _OBJECT.decode(given or "{}")
+        if to.before is not None and not to.before.is_valid(arguments):
+            raise _NotPlain
+        proven = to.known is not None and to.known.issuperset(arguments)
+        inner = raws[place]["function"]
+        keys = to.keys
+        if keys and not keys.keys().isdisjoint(arguments):
+            now = {keys.get(key, key): value for key, value in arguments.items()}
+            if len(now) < len(arguments):
+                raise _NotPlain
+            inner["arguments"] = now if arguments is given else _JSON(now).decode()
+            arguments = now
+        if not (proven or to.check is None or to.check.is_valid(arguments)):
+            raise _NotPlain
+        inner["name"] = to.name
+
+
+_JSON = msgspec.json.Encoder().encode
