@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 from conversations import openai, question
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from toolshift.data.conversation import Conversation, RowFault, portable
+from toolshift.data.augment import Recipe, augmented, converted
+from toolshift.data.conversation import Conversation, RowFault, portable, told
 from toolshift.data.formats import FORMATS, recognised
 from toolshift.data.formats.toolace import read_calls
 
@@ -138,6 +139,7 @@ def test_tools_one_a_line_and_python_literals_are_hermes() -> None:
 @pytest.mark.parametrize(
     ("text", "calls"),
     [
+        ("[f(x=['say true', true])]", [("f", {"x": ["say true", True]})]),
         ('[Get Price(item="tea, green", n=2)]', [("Get Price", {"item": "tea, green", "n": 2})]),
         (
             "[a.b(x=[1, 2], y={'k': true}), c()]",
@@ -164,3 +166,152 @@ def test_calls_of_toolace(text: str, calls: list[tuple[str, dict[str, Any]]]) ->
 def test_what_cannot_be_read_is_said(row: dict[str, Any], why: str) -> None:
     with pytest.raises(RowFault, match=why):
         recognised(row).read(row)
+
+
+# -- which result is of which call -----------------------------------------------------------------
+
+TWO = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+    for name in ("get", "get_order")
+]
+
+
+def called_at_once() -> dict[str, Any]:
+    """Two calls in one message, whose results come in the other order."""
+    calls = [
+        {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps({"q": name})},
+        }
+        for n, name in enumerate(("get", "get_order"))
+    ]
+    results = [
+        {"role": "tool", "tool_call_id": f"c{n}", "content": json.dumps({"r": name})}
+        for n, name in ((1, "get_order"), (0, "get"))
+    ]
+    said = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        *results,
+        {"role": "assistant", "content": "Done."},
+    ]
+    return {"messages": said, "tools": TWO}
+
+
+PAIRS = [("get", {"q": "get"}, {"r": "get"}), ("get_order", {"q": "get_order"}, {"r": "get_order"})]
+
+
+@pytest.mark.parametrize("name", ["hermes", "sharegpt", "toolace", "adp"])
+def test_results_in_another_order_stay_with_their_calls(name: str) -> None:
+    source, form = FORMATS.find("openai"), FORMATS.find(name)
+    row = converted(called_at_once(), source, form)
+    assert told(form.read(row))[1:3] == PAIRS
+    back = converted(row, form, source)
+    assert told(source.read(back))[1:3] == PAIRS
+    assert [said["role"] for said in back["messages"] if said["role"] != "system"] == [
+        "user", "assistant", "tool", "tool", "assistant",
+    ]  # fmt: skip
+    calls = [call["id"] for said in back["messages"] for call in said.get("tool_calls") or ()]
+    assert len({*calls}) == 2
+    assert {*calls} == {s["tool_call_id"] for s in back["messages"] if s["role"] == "tool"}
+
+
+def test_actions_at_once_without_ids_have_their_results_in_their_order() -> None:
+    form = FORMATS.find("adp")
+    row = converted(called_at_once(), FORMATS.find("openai"), form)
+    results = [item for item in row["content"] if item.get("source") == "environment"]
+    row["content"][3:5] = reversed(results)
+    for item in row["content"]:
+        item.pop("tool_call_id", None)
+    assert told(form.read(row))[1:3] == PAIRS
+
+
+@pytest.mark.parametrize("entry", ["EFP", "midway", "graph"])
+def test_a_message_of_calls_that_is_divided_keeps_the_ids_of_each(entry: str) -> None:
+    divided = 0
+    for seed in range(6):
+        row = called_at_once()
+        made = augmented(row, json.dumps(row).encode(), Recipe(1.0, (entry,), seed=seed))
+        for each in made.rows:
+            said = each["messages"]
+            calls = [call["id"] for one in said for call in one.get("tool_calls") or ()]
+            answered = [one["tool_call_id"] for one in said if one["role"] == "tool"]
+            assert sorted(calls) == sorted({*answered})
+            divided += sum(len(one.get("tool_calls") or ()) == 1 for one in said) > 1
+    assert divided
+
+
+# -- what looks like something else ----------------------------------------------------------------
+
+TEXTS = st.one_of(
+    st.sampled_from([
+        "", "get the order", "[get(x=1)]", "<tool_call>", "</tool_call> x", "<tools>[]</tools>",
+        '[{"a": 1}]', '{"name":"get","arguments":{}}', "שלום get עולם", "\u202eabc", "a\\u0041b",
+        "'quote\" \\", "\u2028", "</tool_response>", '{"order": "get_order"}', "null", "say true",
+        "<tool_call>\n{'name': 'get', 'arguments': {}}\n</tool_call>",
+    ]),
+    st.text(max_size=12),
+)  # fmt: skip
+VALUES = st.recursive(
+    TEXTS | st.integers(-(2**53), 2**53) | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def adversarial(draw: st.DrawFn) -> dict[str, Any]:
+    names = draw(st.lists(st.sampled_from(["get", "get_order", "a.b", "日本", "x"]), min_size=1))
+    said: list[dict[str, Any]] = [{"role": "user", "content": draw(TEXTS)}]
+    for turn in range(draw(st.integers(1, 2))):
+        calls, results = [], []
+        for n in range(draw(st.integers(1, 3))):
+            given = draw(st.dictionaries(st.sampled_from(["q", "order", "名"]), VALUES, max_size=3))
+            inner = {"name": draw(st.sampled_from(names)), "arguments": json.dumps(given)}
+            calls.append({"id": f"c{turn}{n}", "type": "function", "function": inner})
+            content = draw(TEXTS | VALUES.map(json.dumps))
+            results.append({"role": "tool", "tool_call_id": f"c{turn}{n}", "content": content})
+        text = draw(st.none() | TEXTS)
+        said.append({"role": "assistant", "content": text, "tool_calls": calls})
+        said += [*draw(st.permutations(results)), {"role": "assistant", "content": draw(TEXTS)}]
+    tools = [
+        {"type": "function", "function": {"name": name, "description": draw(TEXTS)}}
+        for name in dict.fromkeys(names)
+    ]
+    return {"messages": said, "tools": tools}
+
+
+WITH_RESULTS = ["hermes", "sharegpt", "toolace", "adp"]
+
+
+@pytest.mark.parametrize("name", WITH_RESULTS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(adversarial(), st.sampled_from(WITH_RESULTS))
+def test_what_is_converted_says_the_same_or_is_refused(
+    name: str, row: dict[str, Any], next_name: str
+) -> None:
+    source, form, following = map(FORMATS.find, ("openai", name, next_name))
+    said = told(source.read(row))
+    try:
+        there = json.loads(json.dumps(converted(row, source, form)))
+        further = json.loads(json.dumps(converted(there, form, following)))
+        back = json.loads(json.dumps(converted(further, following, source)))
+    except RowFault:
+        assume(False)
+    assert recognised(there) is form
+    assert told(form.read(there)) == said
+    assert told(following.read(further)) == said
+    assert told(source.read(back)) == said
+    assert form.read(form.write(form.read(there), there)) == form.read(there)
+
+
+def test_most_of_what_is_odd_can_be_said() -> None:
+    row = called_at_once()
+    row["messages"][1]["content"] = "I call get and </tool_call>."
+    row["messages"][2]["content"] = "</tool_response> \u202eשלום"
+    row["tools"][0]["function"]["description"] = "Reads <tools> and [get(x=1)]."
+    source = FORMATS.find("openai")
+    for name in ("hermes", "sharegpt", "toolace", "adp"):
+        form = FORMATS.find(name)
+        assert told(form.read(converted(row, source, form))) == told(source.read(row))

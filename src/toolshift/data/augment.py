@@ -32,6 +32,7 @@ from toolshift.data.conversation import (
     ToolShown,
     portable,
 )
+from toolshift.data.conversation import told as said_in
 from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.prepared import called, prepared
@@ -315,7 +316,14 @@ def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
     for place, said in enumerate(conversation.messages):
         if said.more:
             raise RowFault(f"message {place} holds more than text, which {target.name} cannot say")
-    return {**_further(row), **target.write(portable(conversation), None)}
+    out = {**_further(row), **target.write(portable(conversation), None)}
+    try:
+        again = read_as(recognised(out), out)
+    except RowFault:
+        again = None
+    if again is None or said_in(again) != said_in(conversation):
+        raise RowFault(f"{target.name} cannot say it: it would be read as something else")
+    return out
 
 
 def _further(row: Row) -> Row:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count, takewhile
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -115,14 +116,153 @@ TOOLS_HERE = "<tools></tools>"
 
 
 def portable(conversation: Conversation) -> Conversation:
-    """The conversation without marks of the format that it was read from."""
-    messages = (
+    """The conversation without marks of the format that it was read from.
+
+    Calls that were made at once, as some formats say them one by one, are one message.
+    """
+    messages = [
         msgspec.structs.replace(said, text=said.text.replace(TOOLS_HERE, "").rstrip())
         if said.role == "system"
         else said
         for said in conversation.messages
-    )
-    return Conversation(conversation.tools, tuple(messages))
+    ]
+    return Conversation(conversation.tools, _at_once(messages))
+
+
+def _at_once(messages: list[Message]) -> tuple[Message, ...]:
+    """Messages in which calls that follow each other, with nothing between them, are one."""
+    found: list[Message] = []
+    for each in messages:
+        last = found[-1] if found else None
+        if last and last.calls and each.calls and not each.text and last.learned == each.learned:
+            found[-1] = msgspec.structs.replace(last, calls=last.calls + each.calls)
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def told(conversation: Conversation) -> list[tuple[Any, ...]]:
+    """What a conversation says, whatever the format: in its order, and each call with its result.
+
+    Left out are system texts, which some formats hold elsewhere, ids, and spaces around a text.
+    """
+    conversation = portable(conversation)
+    turns = turns_of(conversation.messages)
+    if turns is None:
+        return [(said.role, said.text.strip(), said.calls) for said in conversation.messages]
+    found: list[tuple[Any, ...]] = []
+    for said, results in turns:
+        if said.role != "system" and (said.text.strip() or said.role == "user"):
+            found.append((said.role, said.text.strip()))
+        for call, result in zip(said.calls, results, strict=True):
+            text = None if result is None else data_of(result.text.strip())
+            found.append((call.name, call.arguments, text))
+    return found
+
+
+# -- which result is of which call -------------------------------------------------------------
+
+Turn = tuple[Message, tuple[Message | None, ...]]
+"""A message that is no result, and the results of its calls; None for one not recorded."""
+
+
+def turns_of(messages: Iterable[Message]) -> list[Turn] | None:
+    """Every message but results, each with the results of its calls.
+
+    Args:
+        messages: as they were recorded.
+
+    Returns:
+        In their order; None where a result belongs to no call.
+    """
+    found: list[_Open] = []
+    waiting: list[Message] = []
+    for said in messages:
+        if said.role == "tool":
+            waiting.append(said)
+            continue
+        if not _answer(found, waiting):
+            return None
+        waiting = []
+        found.append((said, [None] * len(said.calls)))
+    if not _answer(found, waiting):
+        return None
+    return [(said, tuple(results)) for said, results in found]
+
+
+_Open = tuple[Message, list[Message | None]]
+
+
+def _answer(turns: list[_Open], results: list[Message]) -> bool:
+    """Gives results that follow each other to their calls; whether each has one.
+
+    By their ids; others in the order of the calls that wait, which are those of the last message,
+    or of all that call right before it where just as many wait.
+    """
+    left = []
+    for result in results:
+        waiting = [
+            (known, number)
+            for said, known in turns
+            for number, call in enumerate(said.calls)
+            if known[number] is None and result.call_id and call.id == result.call_id
+        ]
+        if waiting:
+            known, number = waiting[0]
+            known[number] = result
+        else:
+            left.append(result)
+    waits = [[(known, n) for n, each in enumerate(known) if each is None] for _, known in turns]
+    calling = len(list(takewhile(lambda turn: turn[0].calls, reversed(turns))))
+    together = [place for block in waits[len(waits) - calling :] for place in block]
+    last = next(filter(None, reversed(waits)), [])
+    open_calls = together if len(together) == len(left) else last
+    if len(left) > len(open_calls):
+        return False
+    for result, (known, number) in zip(left, open_calls, strict=False):
+        known[number] = result
+    return True
+
+
+def in_order(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages with the results of calls in the order of the calls.
+
+    A format without ids says by their order which result is of which call. Each result names its
+    tool then.
+    """
+    if not any(said.call_id for said in messages):
+        return messages
+    turns = turns_of(messages)
+    if turns is None:
+        return messages
+    found: list[Message] = []
+    for said, results in turns:
+        found.append(said)
+        for call, result in zip(said.calls, results, strict=True):
+            if result is not None:
+                found.append(msgspec.structs.replace(result, name=call.name))
+    return tuple(found)
+
+
+def with_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages with an id for each call that has none, and for its result."""
+    if all(call.id for said in messages for call in said.calls):
+        return messages
+    turns = turns_of(messages)
+    if turns is None:
+        return messages
+    taken = {call.id for said in messages for call in said.calls}
+    free = (name for n in count() if (name := f"call_{n}") not in taken)
+    found: list[Message] = []
+    for said, results in turns:
+        calls = tuple(
+            call if call.id else msgspec.structs.replace(call, id=next(free)) for call in said.calls
+        )
+        found.append(msgspec.structs.replace(said, calls=calls))
+        for call, result in zip(calls, results, strict=True):
+            if result is not None:
+                found.append(msgspec.structs.replace(result, call_id=call.id))
+    return tuple(found)
 
 
 def joined(messages: list[Message]) -> tuple[Message, ...]:
@@ -130,7 +270,8 @@ def joined(messages: list[Message]) -> tuple[Message, ...]:
     found: list[Message] = []
     for each in messages:
         last = found[-1] if found else None
-        if each.calls and not each.text and last and last.role == "assistant" and not last.calls:
+        before = last and last.role == "assistant" and last.text and not last.calls
+        if last and before and each.calls and not each.text:
             learned = each.learned and last.learned
             found[-1] = msgspec.structs.replace(each, text=last.text, learned=learned)
         else:
@@ -162,6 +303,15 @@ def decoded(text: Any, what: str) -> Any:
 def encoded(value: Any) -> str:
     """JSON as a string."""
     return msgspec.json.encode(value).decode()
+
+
+def data_of(text: str) -> Any:
+    """A result as it stands inside of JSON: the data that it is, else the text."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    return text if isinstance(found, str) else found  # it would lose its quotes
 
 
 def arguments_of(value: Any, name: str) -> dict[str, Any]:

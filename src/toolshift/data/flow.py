@@ -16,13 +16,13 @@ import msgspec
 from toolshift.core.formats import leaves
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON, Param
-from toolshift.data.conversation import Call, Conversation, Message
+from toolshift.data.conversation import Call, Conversation, Turn
+from toolshift.data.conversation import turns_of as recorded_turns
 from toolshift.interop.tools import Source, Toolbox
 from toolshift.worlds.own.sources import fact, fields_of
 
 LEAST = 4
 """Shorter values than this, such as `5` or `EUR`, may stand in two places by chance."""
-Turn = tuple[Message, tuple[Message | None, ...]]
 Path = tuple[str, ...]
 
 
@@ -65,34 +65,10 @@ def turns_of(conversation: Conversation) -> list[Turn]:
     Raises:
         NotApplicable: where a result belongs to no call.
     """
-    found: list[tuple[Message, list[Message | None]]] = []
-    for said in conversation.messages:
-        if said.role != "tool":
-            found.append((said, [None] * len(said.calls)))
-            continue
-        place = _answered(found, said)
-        if place is None:
-            raise NotApplicable("a result belongs to no call")
-        calls, number = found[place[0]][1], place[1]
-        calls[number] = said
-    return [(said, tuple(results)) for said, results in found]
-
-
-def _answered(
-    turns: list[tuple[Message, list[Message | None]]], result: Message
-) -> tuple[int, int] | None:
-    """The turn and the call that a result is of: by its id, else the first that waits for one."""
-    open_calls = [
-        (turn, number)
-        for turn, (_, results) in enumerate(turns)
-        for number, known in enumerate(results)
-        if known is None
-    ]
-    for turn, number in open_calls:
-        if result.call_id and turns[turn][0].calls[number].id == result.call_id:
-            return turn, number
-    last = max((turn for turn, _ in open_calls), default=-1)
-    return next(((turn, number) for turn, number in open_calls if turn == last), None)
+    found = recorded_turns(conversation.messages)
+    if found is None:
+        raise NotApplicable("a result belongs to no call")
+    return found
 
 
 def data_of(text: str) -> Any:

@@ -13,8 +13,8 @@ from toolshift.core.form import NOTICE, facts, show
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
-from toolshift.data.conversation import Call, Conversation, Message
-from toolshift.data.flow import Turn, data_of, turns_of
+from toolshift.data.conversation import Call, Conversation, Message, Turn
+from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
 from toolshift.shifts.live import Live
 

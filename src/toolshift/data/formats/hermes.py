@@ -17,8 +17,10 @@ from toolshift.data.conversation import (
     Row,
     RowFault,
     arguments_of,
+    data_of,
     decoded,
     encoded,
+    in_order,
     read_tools,
     rewrapped,
 )
@@ -39,11 +41,13 @@ class Hermes:
     name = "hermes"
 
     def recognises(self, row: Mapping[str, Any]) -> bool:
-        """Whether any turn has a tag of these."""
-        return has_turns(row) and any(
-            "<tool_call>" in str(turn.get("value")) or "<tools>" in str(turn.get("value"))
-            for turn in row["conversations"]
-            if isinstance(turn, Mapping)
+        """Whether any turn has a tag of these, and no turn is a call without one."""
+        if not has_turns(row):
+            return False
+        turns = [turn for turn in row["conversations"] if isinstance(turn, Mapping)]
+        return not any(turn.get("from") == "function_call" for turn in turns) and any(
+            (_TOOLS if turn.get("from") == "system" else _CALL).search(str(turn.get("value")))
+            for turn in turns
         )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
@@ -69,7 +73,7 @@ class Hermes:
         turns = turns_of(row) if row else []
         raws = _listed(row, turns) if row else []
         tools = [rewrapped(tool, raws) for tool in conversation.tools]
-        messages = list(conversation.messages)
+        messages = list(in_order(conversation.messages))
         if not row and not any(each.role == "system" for each in messages):
             messages.insert(0, Message("system", "You may call these tools."))
         written: list[dict[str, Any]] = []
@@ -174,19 +178,23 @@ def _value(group: list[Message], tools: list[Any], before: re.Match[str] | None)
     if first.role == "system":
         return _with_tools(first.text, tools, before)
     calls = [
-        f"<tool_call>\n{encoded({'name': c.name, 'arguments': c.arguments})}\n</tool_call>"
+        f"<tool_call>\n{_inside({'name': c.name, 'arguments': c.arguments})}\n</tool_call>"
         for c in first.calls
     ]
     return "\n".join([*([first.text] if first.text else []), *calls])
 
 
+def _inside(value: Any) -> str:
+    """JSON that holds no tag of these, as it stands in one."""
+    return _TAG.sub(r"\\u003c", encoded(value))
+
+
+_TAG = re.compile(r"<(?=/?(?:tools|tool_call|tool_response)>)")
+
+
 def _response(message: Message) -> str:
-    try:
-        content = msgspec.json.decode(message.text)
-    except (msgspec.DecodeError, RecursionError):
-        content = message.text
-    inner = {"name": message.name, "content": content} if message.name else None
-    return f"<tool_response>\n{encoded(inner) if inner else message.text}\n</tool_response>"
+    inner = {"name": message.name, "content": data_of(message.text)} if message.name else None
+    return f"<tool_response>\n{_inside(inner) if inner else message.text}\n</tool_response>"
 
 
 def _with_tools(text: str, tools: list[Any], before: re.Match[str] | None) -> str:
@@ -196,7 +204,7 @@ def _with_tools(text: str, tools: list[Any], before: re.Match[str] | None) -> st
     begin, _, end = inner.partition(content) if content else (inner, "", "")
     begin, end = f"<tools>{begin}", f"{end}</tools>"
     in_lines = not content.startswith("[")
-    told = "\n".join(map(encoded, tools)) if in_lines else encoded(tools)
+    told = "\n".join(map(_inside, tools)) if in_lines else _inside(tools)
     if TOOLS_HERE not in text:
         return text if before else f"{text}\n{begin}{told}{end}"
     return text.replace(TOOLS_HERE, f"{begin}{told}{end}", 1)

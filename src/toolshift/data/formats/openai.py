@@ -17,6 +17,7 @@ from toolshift.data.conversation import (
     encoded,
     read_tools,
     rewrapped,
+    with_ids,
 )
 
 _ROLES: dict[str, Role] = {
@@ -75,7 +76,7 @@ class OpenAI:
         as_objects = any(_holds_objects(raw) for raw in said)
         messages: Any = [
             _written(each, said[each.source] if row and each.source is not None else {}, as_objects)
-            for each in conversation.messages
+            for each in (conversation.messages if row else with_ids(conversation.messages))
         ]
         if row and isinstance(row.get("tools"), str):
             tools = encoded(tools)
@@ -170,11 +171,9 @@ def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict
     if _text(raw.get("content"), 0) != message.text or not raw:
         out["content"] = message.text
     if message.calls:
-        before = list(raw.get("tool_calls") or ())
-        out["tool_calls"] = [
-            _written_call(call, before[n] if n < len(before) else {}, as_objects)
-            for n, call in enumerate(message.calls)
-        ]
+        befores = _befores(message.calls, list(raw.get("tool_calls") or ()))
+        pairs = zip(message.calls, befores, strict=True)
+        out["tool_calls"] = [_written_call(call, before, as_objects) for call, before in pairs]
     elif raw.get("tool_calls"):
         del out["tool_calls"]
     if message.role == "tool":
@@ -186,6 +185,17 @@ def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict
     if read:
         out[read] = message.thought
     return out
+
+
+def _befores(calls: tuple[Call, ...], raws: list[Any]) -> list[Mapping[str, Any]]:
+    """What the row has for each call: the one of its id, for some may have gone elsewhere."""
+    by_id = {raw["id"]: raw for raw in raws if isinstance(raw.get("id"), str)}
+    if len(by_id) == len(raws) and all(call.id in by_id for call in calls):
+        return [by_id[call.id] for call in calls]
+    if len(calls) == len(raws):
+        return raws
+    like = {key: value for key, value in raws[0].items() if key != "id"} if raws else {}
+    return [like for _ in calls]
 
 
 def _written_call(call: Call, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from toolshift.data.conversation import (
     arguments_of,
     decoded,
     encoded,
+    in_order,
     joined,
     read_tools,
     rewrapped,
@@ -55,7 +56,7 @@ class ShareGPT:
         raws = decoded(row.get("tools") or [], "the list of tools") if row else []
         tools: Any = [rewrapped(tool, raws) for tool in conversation.tools]
         out: dict[str, Any] = {**(row or {}), "conversations": []}
-        for each in conversation.messages:
+        for each in in_order(conversation.messages):
             raw = turns[each.source] if row and each.source is not None else {}
             if each.role == "system" and row and each.source is None and "system" in row:
                 out["system"] = each.text

@@ -16,13 +16,17 @@ from toolshift.data.conversation import (
     Row,
     RowFault,
     ToolShown,
+    data_of,
     encoded,
+    in_order,
     joined,
 )
 from toolshift.data.formats.schemas import as_json_schema
 from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
+_WORD = re.compile(r"""'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+"|\b(true|false|null)\b""", re.DOTALL)
+"""Words of JSON, and texts in quotes, in which they stay."""
 _PREFACE = "You can call these functions, as [name(argument=value)]. Here they are in JSON:\n"
 
 
@@ -67,7 +71,7 @@ class ToolACE:
             end = begin
         written: list[dict[str, Any]] = []
         waiting: list[Message] = []
-        for each in conversation.messages:
+        for each in in_order(conversation.messages):
             if each.role == "tool":
                 waiting.append(each)
                 continue
@@ -267,7 +271,7 @@ def _literal(text: str, name: str) -> Any:
     except (msgspec.DecodeError, RecursionError):
         pass
     try:
-        return ast.literal_eval(re.sub(r"\b(true|false|null)\b", lambda m: _WORDS[m[1]], text))
+        return ast.literal_eval(_WORD.sub(lambda m: _WORDS[m[1]] if m[1] else m[0], text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise RowFault(f"{name}: the value {text[:60]} cannot be read") from None
 
@@ -297,15 +301,8 @@ def _results(waiting: list[Message], turns: list[dict[str, Any]]) -> list[dict[s
     raw = turns[first.source] if turns and first.source is not None else {}
     if len(waiting) == 1 and not first.name:
         return [written_turn(first, first.text, raw, "tool")]
-    told = [{"name": each.name, "results": _parsed(each.text)} for each in waiting]
+    told = [{"name": each.name, "results": data_of(each.text)} for each in waiting]
     return [written_turn(first, encoded(told), raw, "tool")]
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return text
 
 
 def _value(message: Message) -> str:
