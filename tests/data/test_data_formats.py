@@ -315,3 +315,37 @@ def test_most_of_what_is_odd_can_be_said() -> None:
     for name in ("hermes", "sharegpt", "toolace", "adp"):
         form = FORMATS.find(name)
         assert told(form.read(converted(row, source, form))) == told(source.read(row))
+
+
+# -- as data sets have it --------------------------------------------------------------------------
+
+
+def test_the_usual_prompt_of_hermes_speaks_of_tags_before_it_lists_tools() -> None:
+    function = {
+        "name": "look_up",
+        "description": "Looks up.",
+        "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}},
+    }
+    listed = json.dumps([{"type": "function", "function": function}])
+    prompt = (
+        "You are provided with function signatures within <tools> </tools> XML tags. "
+        f"Here are the available tools:<tools> {listed} </tools>For each call return\n"
+        "<tool_call>\n{'arguments': <args-dict>, 'name': <function-name>}\n</tool_call>"
+    )
+    call = '<tool_call>\n{"arguments":{"x":1},"name":"look_up"}\n</tool_call>'
+    turns = [("system", prompt), ("human", "What are <tools>[]</tools>?"), ("gpt", call)]
+    row = {"conversations": [{"from": who, "value": value} for who, value in turns]}
+    form = recognised(row)
+    read = form.read(row)
+    assert (form.name, functions(read)) == ("hermes", [function])
+    assert form.read(form.write(read, row)) == read
+    assert form.write(read, row)["conversations"][1:] == row["conversations"][1:]
+    made = augmented(row, b"1", Recipe(1.0, ("identity_erasure:3",)))
+    (after,) = made.rows
+    now = form.read(after)
+    (name,) = (tool.function["name"] for tool in now.tools)
+    assert name != "look_up"
+    assert now.messages[-1].calls[0].name == name
+    assert after["conversations"][0]["value"].startswith(prompt.partition("Here are")[0])
+    assert after["conversations"][1] == row["conversations"][1]
+    assert after["conversations"][2]["value"].startswith('<tool_call>\n{"arguments"')

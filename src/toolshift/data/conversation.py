@@ -111,8 +111,8 @@ class Format(Protocol):
         ...
 
 
-TOOLS_HERE = "<tools></tools>"
-"""Stands in a system text where a format lists the tools inside of it."""
+TOOLS_HERE = "\0<tools>\0"
+"""Stands in a text where a format lists the tools inside of it; no text of a file holds it."""
 
 
 def portable(conversation: Conversation) -> Conversation:
@@ -122,7 +122,7 @@ def portable(conversation: Conversation) -> Conversation:
     """
     messages = [
         msgspec.structs.replace(said, text=said.text.replace(TOOLS_HERE, "").rstrip())
-        if said.role == "system"
+        if TOOLS_HERE in said.text
         else said
         for said in conversation.messages
     ]

@@ -53,6 +53,8 @@ def fault_of(schemas: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
     Returns:
         One sentence.
     """
+    if not schemas:
+        return f"{name} is called, and the row lists no tools"
     if name not in schemas:
         return f"{name} is called, and is no tool on offer"
     validator = validator_of(schemas[name])

@@ -46,8 +46,9 @@ class Hermes:
             return False
         turns = [turn for turn in row["conversations"] if isinstance(turn, Mapping)]
         return not any(turn.get("from") == "function_call" for turn in turns) and any(
-            (_TOOLS if turn.get("from") == "system" else _CALL).search(str(turn.get("value")))
+            _CALL.search(value) or (turn.get("from") == "system" and _TOOLS.search(value))
             for turn in turns
+            if isinstance(value := turn.get("value"), str)
         )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
@@ -66,6 +67,14 @@ class Hermes:
         messages: list[Message] = []
         for place, turn in enumerate(turns):
             messages += _messages(turn, place)
+        holder, match = _holder(turns)
+        if match:
+            value = turns[holder]["value"]
+            text = f"{value[: match.start()]}{TOOLS_HERE}{value[match.end() :]}"
+            messages = [
+                msgspec.structs.replace(said, text=text) if said.source == holder else said
+                for said in messages
+            ]
         return Conversation(read_tools(_listed(row, turns)), tuple(messages))
 
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
@@ -80,8 +89,8 @@ class Hermes:
         for group in _grouped(messages):
             first = group[0]
             raw = turns[first.source] if row and first.source is not None else {"value": ""}
-            before = _TOOLS.search(raw["value"])
-            told = _value(group, tools, before)
+            before = _list_in(raw["value"])
+            told = _value(group, tools, before, _ARGUMENTS_FIRST.search(raw["value"]) is not None)
             speaker = {"user": "human", "assistant": "gpt"}.get(first.role, first.role)
             written.append(written_turn(first, told, raw, speaker))
         out = {**(row or {}), "conversations": written}
@@ -95,11 +104,22 @@ def _listed(row: Mapping[str, Any], turns: Iterable[Mapping[str, Any]]) -> list[
     if row.get("tools"):
         found = decoded(row["tools"], "the list of tools")
         return found if isinstance(found, list) else []
-    for turn in turns:
-        match = _TOOLS.search(turn["value"])
+    _, match = _holder(turns)
+    return _parsed_tools(match[1].strip()) if match else []
+
+
+def _holder(turns: Iterable[Mapping[str, Any]]) -> tuple[int, re.Match[str] | None]:
+    """The first turn of the system or a user that lists tools, and the list."""
+    for place, turn in enumerate(turns):
+        match = _list_in(turn["value"]) if ROLES[turn["from"]] in ("system", "user") else None
         if match:
-            return _parsed_tools(match[1].strip())
-    return []
+            return place, match
+    return -1, None
+
+
+def _list_in(text: str) -> re.Match[str] | None:
+    """The list of tools in a text; `<tools></tools>` alone, as many prompts say, is prose."""
+    return next((m for m in _TOOLS.finditer(text) if m[1].lstrip()[:1] in ("[", "{")), None)
 
 
 def _parsed_tools(text: str) -> list[Any]:
@@ -132,7 +152,7 @@ def _messages(turn: Mapping[str, Any], place: int) -> list[Message]:
     if role == "tool":
         return _results(value, place)
     if role != "assistant":
-        return [Message(role, _TOOLS.sub(TOOLS_HERE, value, count=1), source=place)]
+        return [Message(role, value, source=place)]
     calls = tuple(_call(match[1]) for match in _CALL.finditer(value))
     return [Message(role, _CALL.sub("", value).strip(), calls, learned=learned, source=place)]
 
@@ -171,16 +191,21 @@ def _grouped(messages: Iterable[Message]) -> list[list[Message]]:
     return groups
 
 
-def _value(group: list[Message], tools: list[Any], before: re.Match[str] | None) -> str:
+_ARGUMENTS_FIRST = re.compile(r"<tool_call>\s*\{\s*['\"]arguments['\"]")
+"""As the first data of this form has it; a call keeps its order."""
+
+
+def _value(
+    group: list[Message], tools: list[Any], before: re.Match[str] | None, turned: bool
+) -> str:
     first = group[0]
     if first.role == "tool":
         return "\n".join(_response(each) for each in group)
-    if first.role == "system":
+    if first.role == "system" or TOOLS_HERE in first.text:
         return _with_tools(first.text, tools, before)
-    calls = [
-        f"<tool_call>\n{_inside({'name': c.name, 'arguments': c.arguments})}\n</tool_call>"
-        for c in first.calls
-    ]
+    made = [{"name": call.name, "arguments": call.arguments} for call in first.calls]
+    made = [dict(reversed(call.items())) for call in made] if turned else made
+    calls = [f"<tool_call>\n{_inside(call)}\n</tool_call>" for call in made]
     return "\n".join([*([first.text] if first.text else []), *calls])
 
 
