@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -20,6 +23,7 @@ from toolshift.core.message import PROTOCOL_NAMES, protocol_tools
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.data.augment import COLUMN, DEFAULT, Made, Recipe, augmented, check_recipe
+from toolshift.data.card import write_card
 from toolshift.data.conversation import Call, Conversation, Message, RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
@@ -382,7 +386,35 @@ def test_bad_rows_are_named_and_the_rest_goes_on(source: Path) -> None:
     assert tally.rows == 700
     with pytest.raises(UsageError, match=r"in\.jsonl, line 701: not JSON"):
         augment_file(Job(source, source.with_name("strict.jsonl"), Recipe(), strict=True))
-    assert not source.with_name("strict.jsonl").exists()
+    assert not list(source.parent.glob("*strict*"))
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(source: Path) -> None:
+    whole, out = source.with_name("whole.jsonl"), source.with_name("out.jsonl")
+    augment_file(Job(source, whole, Recipe()))
+    killed = (
+        "import os, signal, sys; from pathlib import Path; "
+        "from toolshift.data.augment import Recipe; "
+        "from toolshift.data.files import Job, augment_file; "
+        "augment_file(Job(Path(sys.argv[1]), Path(sys.argv[2]), Recipe()), "
+        "lambda done, total: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    code = subprocess.run([sys.executable, "-c", killed, source, out], check=False).returncode
+    assert code == -signal.SIGKILL
+    assert not out.exists()
+    seen: list[int] = []
+    augment_file(Job(source, out, Recipe()), lambda done, total: seen.append(done))
+    assert seen == [700]
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_the_card_is_one_of_hugging_face(source: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    job = Job(source, source.with_name("out.jsonl"), Recipe())
+    path = write_card(job, augment_file(job), "toolshift augment in.jsonl --out out.jsonl")
+    card = hub.DatasetCard.load(path)
+    assert card.data.to_dict()["task_categories"] == ["text-generation"]
+    assert card.content.count("## Example") == 3
 
 
 def test_of_a_file_that_cannot_be_read_nothing_is_left(tmp_path: Path) -> None:

@@ -161,7 +161,8 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
         file.truncate(begun.size)
         file.seek(begun.size)
         for chunk in _chunks_done(job, functions, done):
-            _gather(tally, chunk, job)
+            _check_strict(job, chunk, (draft, note))
+            _gather(tally, chunk)
             file.write(b"".join(chunk.out))
             done += chunk.lines
             file.flush()
@@ -389,15 +390,21 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
         done.examples.append((number, made.shifts, rows[0].decode()))
 
 
-def _gather(tally: Tally, chunk: _Done, job: Job) -> None:
-    """Adds a chunk to what is known.
+def _check_strict(job: Job, chunk: _Done, left: Iterable[Path]) -> None:
+    """Ends a strict job at the first row that could not be read, and leaves nothing of it.
 
     Raises:
-        UsageError: if the job is strict and a row could not be read.
+        UsageError: naming the row.
     """
     if chunk.faults and job.strict:
+        for path in left:  # the data will be another, so there is nothing to go on with
+            path.unlink(missing_ok=True)
         line, why = chunk.faults[0]
         raise UsageError(f"{job.source}, {place_word(job.source)} {line}: {why}")
+
+
+def _gather(tally: Tally, chunk: _Done) -> None:
+    """Adds a chunk to what is known."""
     tally.wrong += len(chunk.faults)
     tally.faults += chunk.faults[: MOST_FAULTS - len(tally.faults)]
     tally.rows += len(chunk.made)
