@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -23,9 +23,10 @@ from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
 from toolshift.agents.own_code import keeping_folder, noting_interrupts
 from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Hiding
+from toolshift.episode.contract import Hiding, ScriptedAgent
 from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
@@ -33,6 +34,7 @@ from toolshift.report.terminal import as_text
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.spans import emitter, flush
 from toolshift.runs.study import episode_id, play, run_cells
@@ -81,6 +83,7 @@ def evaluate(
     max_repeats: int = 0,
     out: str | Path | None = None,
     workers: int = 1,
+    executor: Executor = "process",
     concurrency: int | None = None,
     agent_timeout: float | None = None,
     judge: str = "",
@@ -113,6 +116,8 @@ def evaluate(
             no such limit.
         out: a run folder, which makes the run resumable; None keeps everything in memory.
         workers: processes for scripted agents.
+        executor: where these are: "process" for this machine, "ray" for a cluster of Ray, where
+            1 worker stands for as many as it has CPUs.
         concurrency: episodes at once, for agents that answer turns.
         agent_timeout: seconds that an agent of your own has for one turn, in a process of its own,
             which is ended where it takes longer; None leaves it in this process without a limit.
@@ -145,7 +150,7 @@ def evaluate(
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
-    return plan_and_run(select(selection), those, out, workers, judge=reader)
+    return plan_and_run(select(selection), those, out, workers, judge=reader, executor=executor)
 
 
 def check_at_once(workers: int, concurrency: int | None) -> None:
@@ -162,6 +167,31 @@ def check_at_once(workers: int, concurrency: int | None) -> None:
         raise UsageError("workers and concurrency must be at least 1")
 
 
+def check_executor(executor: Executor, those: Sequence[Contestant], judge: object = None) -> None:
+    """Checks that agents can run where they are asked to.
+
+    Args:
+        executor: "process" or "ray".
+        those: the agents.
+        judge: of their prose; None for none.
+
+    Raises:
+        UsageError: where one cannot be made again on another machine.
+    """
+    if executor not in get_args(Executor):
+        raise UsageError(unknown("executor", executor, get_args(Executor)))
+    if executor == "process":
+        return
+    here = [c.name for c in those if not (c.spec and isinstance(c.agent, ScriptedAgent))]
+    if here or judge is not None:
+        what = f"{', '.join(here)} cannot" if here else "a judge cannot"
+        raise UsageError(
+            f"executor {executor}: {what} be made again on another machine, for it is no scripted "
+            "agent with a spec. Run it with --concurrency here, or several runs of a part each "
+            "(docs/large.md)"
+        )
+
+
 def plan_and_run(
     selection: ResolvedSelection,
     those: list[Contestant],
@@ -169,6 +199,7 @@ def plan_and_run(
     workers: int = 1,
     progress: Progress = lambda done, total: None,
     judge: Judge | None = None,
+    executor: Executor = "process",
 ) -> Evaluation:
     """Plans and runs a selection; scripted agents play its scenes while it is planned.
 
@@ -179,6 +210,7 @@ def plan_and_run(
         workers: as of `run_plan`.
         progress: as of `run_plan`.
         judge: as of `run_plan`.
+        executor: as of `run_plan`.
 
     Returns:
         The report, as of `run_plan`.
@@ -186,8 +218,9 @@ def plan_and_run(
     Raises:
         UsageError: where nothing is left to run, or an agent or the folder cannot work.
     """
-    with planning(selection, those, out, workers, judge=judge) as (plan, ahead):
-        return run_plan(plan, those, out, workers, progress, judge, ahead)
+    with planning(selection, those, out, workers, judge=judge, executor=executor) as found:
+        plan, ahead = found
+        return run_plan(plan, those, out, workers, progress, judge, ahead, executor)
 
 
 @contextmanager
@@ -198,6 +231,7 @@ def planning(
     workers: int = 1,
     watch: Callable[[int], None] = lambda done: None,
     judge: Judge | None = None,
+    executor: Executor = "process",
 ) -> Iterator[tuple[Plan, Ahead | None]]:
     """Plans a selection; where the agents allow it, they play its scenes meanwhile.
 
@@ -208,6 +242,7 @@ def planning(
         workers: processes for scripted agents.
         watch: told how many cells have been looked at.
         judge: as of `run_plan`.
+        executor: as of `run_plan`.
 
     Yields:
         The plan, and what has been played, for `run_plan`.
@@ -216,12 +251,13 @@ def planning(
         UsageError: where nothing is left to run, or an agent or the folder cannot work.
     """
     folder = None if out is None else Path(out).absolute()
-    if judge is not None or not Ahead.fits(those, workers, folder):
+    check_executor(executor, those, judge)
+    if judge is not None or not Ahead.fits(those, workers, folder, executor):
         yield make_plan(selection, watch), None
         return
     mark = JSON.encode([selection, [describe(each) for each in those], version_of("toolshift")])
     run = blake2b(mark, digest_size=8).hexdigest()
-    with closing(Ahead(run, selection, those, workers, folder)) as ahead:
+    with closing(Ahead(run, selection, those, workers, folder, executor)) as ahead:
         try:
             with noting_interrupts(), keeping_folder():
                 plan = make_plan(selection, watch, ahead.look)
@@ -239,6 +275,7 @@ def run_plan(
     progress: Progress = lambda done, total: None,
     judge: Judge | None = None,
     ahead: Ahead | None = None,
+    executor: Executor = "process",
 ) -> Evaluation:
     """Runs a plan, or what is left of it, and reports.
 
@@ -250,6 +287,7 @@ def run_plan(
         progress: told how many episodes are done, and of how many.
         judge: reads endings in prose; the shipped reading where None.
         ahead: episodes that have been played while the plan was made.
+        executor: where the workers are: "process" for this machine, "ray" for a cluster.
 
     Returns:
         The report of all episodes of the plan, those of earlier runs included.
@@ -258,6 +296,7 @@ def run_plan(
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
     out = Path(out).absolute() if out is not None else None  # an agent may change the directory
+    check_executor(executor, those, judge)
     those = _with_judge(those, judge, out)
     those = [replace(each, max_repeats=plan.selection.max_repeats) for each in those]
     about = [describe(each) for each in those]
@@ -279,7 +318,7 @@ def run_plan(
         progress(done, len(order))
 
     try:
-        run_cells(plan.cells, those, store, workers, watch)
+        run_cells(plan.cells, those, store, workers, watch, executor)
         if isinstance(store, RunFolder):
             store.settle(order)
     except BudgetSpent:  # to be resumed with more money

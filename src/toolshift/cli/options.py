@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import click
 import msgspec
@@ -16,11 +16,28 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.lm.bases import WHEELS
 from toolshift.lm.device import DEVICE, DEVICES
+from toolshift.runs.place import is_address
+from toolshift.runs.pool import Executor
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 Options = TypeVar("Options")
 
 PATH = click.Path(path_type=Path)
+
+
+class _Place(click.ParamType[Path | str]):
+    """A folder, or the address of one in an object store, which is kept as it is written."""
+
+    name = "path"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | str:
+        """An address as text; all else as a path."""
+        return str(value) if is_address(str(value)) else Path(str(value))
+
+
+PLACE = _Place()
 
 
 # -- one struct a command ------------------------------------------------------------------------
@@ -249,6 +266,14 @@ machine = options(
 at_once = options(
     click.option("--workers", default=1, show_default=True, help="Processes for scripted agents."),
     click.option("--concurrency", type=int, help="Episodes at once, for chat and your own agents."),
+)
+executor = click.option(
+    "--executor",
+    type=click.Choice(get_args(Executor)),
+    default="process",
+    show_default=True,
+    help="Where workers are: processes here, or a cluster of Ray, all CPUs of which are used where "
+    "--workers is 1 (docs/large.md).",
 )
 model = options(
     click.option("--base-url", help="chat: the address before /chat/completions."),

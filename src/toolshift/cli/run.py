@@ -18,17 +18,19 @@ from toolshift.agents.judge import Judge
 from toolshift.api import (
     Evaluation,
     check_at_once,
+    check_executor,
     planning,
     report_of,
     run_plan,
     save_report,
 )
 from toolshift.cli.options import (
-    PATH,
+    PLACE,
     ModelOptions,
     Sectioned,
     as_json,
     at_once,
+    executor,
     judging,
     model,
     selection,
@@ -42,7 +44,9 @@ from toolshift.report.terminal import print_report
 from toolshift.runs import spans
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.estimate import estimate_run
+from toolshift.runs.place import Place, placed
 from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import ResolvedSelection, Selection, select
 
@@ -55,7 +59,9 @@ class RunOptions:
         agents: specs of agents.
         commands: programs that are agents, each started for an episode.
         urls: addresses of agents that run already.
-        out: the run folder; a new one, named by the clock, where None.
+        out: the run folder, or its address in an object store; a new folder, named by the clock,
+            where None.
+        executor: where workers are.
         estimate: say what the run would cost, and run nothing.
         only_distinguishable: print only what is significant.
         judge: a model that reads endings in prose; "" for the shipped reading.
@@ -67,8 +73,9 @@ class RunOptions:
     urls: tuple[str, ...]
     selection: Selection
     model: ModelOptions
-    out: Path | None
+    out: Path | str | None
     workers: int
+    executor: Executor
     concurrency: int | None
     estimate: bool
     only_distinguishable: bool
@@ -110,8 +117,13 @@ class RunOptions:
 @selection
 @model
 @judging
-@click.option("--out", type=PATH, help="Run folder; resumes the run in it.")
+@click.option(
+    "--out",
+    type=PLACE,
+    help="Run folder, or its address in an object store (s3://...); resumes the run in it.",
+)
 @at_once
+@executor
 @click.option("--estimate", is_flag=True, help="Say what the run would cost, and run nothing.")
 @click.option("--only-distinguishable", is_flag=True, help="Print only what is significant.")
 @click.option(
@@ -139,40 +151,69 @@ def run(options: RunOptions) -> None:
     if options.otel:
         spans.set_up()
     those = contestants(list(specs), options.concurrency, **options.model.given())
-    path = options.out or new_folder(chosen.suite)
     judge = Judge(options.judge, options.judge_url) if options.judge else None
-    with _planning(chosen, those, path, options.workers, judge) as (plan, ahead):
-        report = run_into(
-            path, plan, those, options.workers, options.out is not None, judge, ahead=ahead
-        )
+    check_executor(options.executor, those, judge)
+    with placed(options.out or new_folder(chosen.suite)) as place:
+        report = _run(chosen, those, place, judge, options)
     if options.as_json:
         print_json(report)
     else:
-        print_report(report, console(), options.only_distinguishable, run=path)
-        say(f"\nRun folder: {path}")
-    if code := _say_faults(report, path):
+        shown = place.path if place.shown == str(place.path) else None
+        print_report(report, console(), options.only_distinguishable, run=shown)
+        say(f"\nRun folder: {place.shown}")
+    if code := _say_faults(report, Path(place.shown)):
         sys.exit(code)
+
+
+def _run(
+    chosen: ResolvedSelection,
+    those: list[Contestant],
+    place: Place,
+    judge: Judge | None,
+    options: RunOptions,
+) -> Evaluation:
+    """Plans and runs."""
+    with _planning(chosen, those, place, judge, options) as (plan, ahead):
+        return run_into(
+            place.path,
+            plan,
+            those,
+            options.workers,
+            options.out is not None,
+            judge,
+            lambda done, total: place.stream(),
+            ahead,
+            options.executor,
+            place.shown,
+        )
 
 
 @contextmanager
 def _planning(
     chosen: ResolvedSelection,
     those: list[Contestant],
-    path: Path,
-    workers: int,
+    place: Place,
     judge: Judge | None,
+    options: RunOptions,
 ) -> Iterator[tuple[Plan, Ahead | None]]:
     """Plans with a progress bar; where that is stopped, says how to go on, and ends."""
     with ExitStack() as stack:
         try:
             with progress("planning") as watch:
+
+                def both(cells: int) -> None:
+                    watch(cells, 0)
+                    place.stream()
+
                 found = stack.enter_context(
-                    planning(chosen, those, path, workers, lambda cells: watch(cells, 0), judge)
+                    planning(
+                        chosen, those, place.path, options.workers, both, judge, options.executor
+                    )
                 )
         except KeyboardInterrupt:
             say(
                 f"Stopped while planning. Run the same command with "
-                f"{shlex.join(['--out', str(path)])} to go on.",
+                f"{shlex.join(['--out', place.shown])} to go on.",
                 err=True,
             )
             sys.exit(130)
@@ -188,6 +229,8 @@ def run_into(
     judge: Judge | None = None,
     check: Progress = lambda done, total: None,
     ahead: Ahead | None = None,
+    executor: Executor = "process",
+    shown: str = "",
 ) -> Evaluation:
     """Runs a plan, or what is left of it; where it is stopped, says how to go on, and ends.
 
@@ -200,6 +243,8 @@ def run_into(
         judge: reads endings in prose; the shipped reading where None.
         check: told of the progress too; what it raises ends the run.
         ahead: episodes that have been played while the plan was made.
+        executor: where workers are.
+        shown: what the folder is called; its path where "".
 
     Returns:
         The report.
@@ -214,9 +259,9 @@ def run_into(
                 watch(done, total)
                 check(done, total)
 
-            return run_plan(plan, those, path, workers, both, judge, ahead)
+            return run_plan(plan, those, path, workers, both, judge, ahead, executor)
     except (KeyboardInterrupt, BudgetSpent) as stop:
-        _say_stopped(path, isinstance(stop, BudgetSpent), str(stop))
+        _say_stopped(path, isinstance(stop, BudgetSpent), str(stop), shown or str(path))
         sys.exit(2 if isinstance(stop, BudgetSpent) else 130)
     except UsageError as wrong:
         if (path / "episodes.jsonl").exists() and not resumed:
@@ -234,7 +279,7 @@ def new_folder(suite: str) -> Path:
     return path
 
 
-def _say_stopped(path: Path, spent: bool, why: str) -> None:
+def _say_stopped(path: Path, spent: bool, why: str, shown: str) -> None:
     """Tells what is kept and how to go on."""
     kept = 0
     if (path / "manifest.json").exists():
@@ -244,8 +289,8 @@ def _say_stopped(path: Path, spent: bool, why: str) -> None:
             save_report(folder, report_of(folder))
     reason = f"Stopped: {why}" if spent else "Stopped."
     say(
-        f"{reason} {kept} finished episodes are kept in {path}. Run the same command with "
-        f"{shlex.join(['--out', str(path)])} to go on.",
+        f"{reason} {kept} finished episodes are kept in {shown}. Run the same command with "
+        f"{shlex.join(['--out', shown])} to go on.",
         err=True,
     )
 

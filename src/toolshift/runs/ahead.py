@@ -26,7 +26,7 @@ from toolshift.core.tool import JSON
 from toolshift.episode.contract import ScriptedAgent
 from toolshift.runs.cell import Stack
 from toolshift.runs.plan import Plan, Planned, Visit, visited
-from toolshift.runs.pool import Processes
+from toolshift.runs.pool import Executor, Pool, open_pool
 from toolshift.runs.run_folder import AHEAD, InMemoryStore, RunFolder, check_new
 from toolshift.runs.study import agent_of, play_scripted
 from toolshift.runs.suite import ResolvedSelection
@@ -64,6 +64,7 @@ class Ahead:
         agents: who plays.
         workers: processes.
         folder: of the run; None for one that is kept in memory.
+        executor: where they play: "process" for this machine, "ray" for a cluster.
 
     Raises:
         UsageError: where the folder cannot be written, or is in use.
@@ -76,13 +77,15 @@ class Ahead:
         agents: Sequence[Contestant],
         workers: int = 1,
         folder: Path | None = None,
+        executor: Executor = "process",
     ) -> None:
         self.selection, self.agents, self.workers = selection, agents, workers
+        self.executor: Executor = executor
         self._places: dict[tuple[str, Stack], int] = {}
         self._kept: dict[tuple[str, Stack], Planned] = {}
         self._path = folder / AHEAD if folder else None
         self._made = folder is not None and not folder.exists()
-        self._processes: Processes | None = None
+        self._pool: Pool | None = None
         if folder is not None:
             check_new(folder)
         try:
@@ -91,20 +94,27 @@ class Ahead:
             raise UsageError(f"{folder}: cannot write there ({fault.strerror or fault})") from None
 
     @staticmethod
-    def fits(contestants: Sequence[Contestant], workers: int, folder: Path | None) -> bool:
+    def fits(
+        contestants: Sequence[Contestant],
+        workers: int,
+        folder: Path | None,
+        executor: Executor = "process",
+    ) -> bool:
         """Whether agents can play ahead of a plan.
 
         Args:
             contestants: all agents of the run.
             workers: processes, in which agents are made again by their specs.
             folder: of the run; one that has a plan already is gone on with by its plan.
+            executor: where they would play.
 
         Returns:
             True where all are scripted, and read by no judge.
         """
         fresh = folder is None or not folder.exists() or not (folder / "manifest.json").exists()
+        here = workers == 1 and executor == "process"
         return fresh and all(
-            isinstance(c.agent, ScriptedAgent) and not c.judge and (workers == 1 or bool(c.spec))
+            isinstance(c.agent, ScriptedAgent) and not c.judge and (here or bool(c.spec))
             for c in contestants
         )
 
@@ -162,8 +172,9 @@ class Ahead:
     def close(self) -> None:
         """Closes the file and ends the processes; what is kept stays, to be gone on with."""
         self._file.close()
-        if self._processes is not None:
-            self._processes.close()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
         if self._path is not None and not self._kept:
             self._path.unlink(missing_ok=True)
             if self._made:
@@ -173,12 +184,12 @@ class Ahead:
     # -- inside --------------------------------------------------------------------------------
 
     def _visited(self, visits: list[Visit]) -> Iterator[list[Line]]:
-        if self.workers == 1:
+        if self.workers == 1 and self.executor == "process":
             agents = [c.agent for c in self.agents if isinstance(c.agent, ScriptedAgent)]
             return (list(_played(agents, self.selection, visit)) for visit in visits)
-        self._processes = self._processes or Processes(self.workers)
+        self._pool = self._pool or open_pool(self.workers, self.executor)
         work = partial(_in_process, [contestant.spec for contestant in self.agents], self.selection)
-        return chain.from_iterable(self._processes.do(work, visits, chunk=1))
+        return chain.from_iterable(self._pool.do(work, visits, chunk=1))
 
     def _open(self, run: str) -> BinaryIO:
         if self._path is None:

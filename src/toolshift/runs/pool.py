@@ -1,4 +1,4 @@
-"""Work in several processes: the same results in the same order, sooner."""
+"""Work in several processes, here or on a cluster: the same results in the same order, sooner."""
 
 from __future__ import annotations
 
@@ -13,13 +13,55 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from itertools import islice
 from multiprocessing import get_context
-from typing import TypeVar
+from typing import Literal, Protocol, TypeVar, cast
 
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
 
 CHUNK = 128
+Executor = Literal["process", "ray"]
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+
+class Pool(Protocol):
+    """Workers that do chunks of jobs."""
+
+    def do(
+        self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
+    ) -> Iterator[list[Result]]:
+        """Yields the results of jobs chunk by chunk, in order; see `Processes.do`."""
+        ...
+
+    def close(self) -> None:
+        """Lets the workers end; what is under way is dropped."""
+        ...
+
+
+def open_pool(workers: int, executor: Executor = "process") -> Pool:
+    """Starts workers, or finds those of a cluster.
+
+    Args:
+        workers: processes; with "ray" the chunks that are under way at once, where 1 stands for
+            as many as the cluster has CPUs.
+        executor: "process" for this machine, "ray" for a cluster of Ray.
+
+    Returns:
+        The workers.
+
+    Raises:
+        UsageError: where Ray is not installed or its cluster cannot be reached.
+    """
+    if executor == "process":
+        return Processes(workers)
+    try:
+        made = load("toolshift.runs.cluster:Cluster")
+    except ImportError as fault:
+        raise UsageError(
+            f"--executor ray needs packages that are not installed ({fault}): "
+            "pip install 'toolshift[ray]'"
+        ) from None
+    return cast(Pool, made(workers))
 
 
 class Processes:
@@ -71,21 +113,25 @@ class Processes:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def in_processes(
-    work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], workers: int
+def in_pool(
+    work: Callable[[list[Job]], list[Result]],
+    jobs: Iterable[Job],
+    workers: int,
+    executor: Executor = "process",
 ) -> Iterator[list[Result]]:
     """Yields the results of jobs chunk by chunk, in order.
 
     Args:
         work: does one chunk of jobs; a function of a module, so that another process finds it.
         jobs: what is done; each must be picklable.
-        workers: the number of processes.
+        workers: as of `open_pool`.
+        executor: as of `open_pool`.
 
     Yields:
         The results of a chunk.
     """
-    with closing(Processes(workers)) as processes:
-        yield from processes.do(work, jobs)
+    with closing(open_pool(workers, executor)) as pool:
+        yield from pool.do(work, jobs)
 
 
 def _start(parent: int) -> None:

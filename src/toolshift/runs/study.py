@@ -39,7 +39,7 @@ from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.episode.prose import ProseReader
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.pool import in_processes
+from toolshift.runs.pool import Executor, in_pool
 from toolshift.runs.run_folder import InMemoryStore, Reading, Record, RunFolder
 
 CHUNK = 64
@@ -59,6 +59,7 @@ def run_cells(
     store: Store,
     workers: int = 1,
     watch: Watch = lambda episodes: None,
+    executor: Executor = "process",
 ) -> None:
     """Runs every episode that the store does not hold yet.
 
@@ -68,12 +69,13 @@ def run_cells(
         store: where finished episodes go, at once.
         workers: processes for scripted agents.
         watch: told how many episodes have been added.
+        executor: where they are: "process" for this machine, "ray" for a cluster.
 
     Raises:
         UsageError: where an agent cannot work at all; what is finished is in the store.
     """
     with noting_interrupts(), keeping_folder():
-        _run_cells(cells, contestants, store, workers, watch)
+        _run_cells(cells, contestants, store, workers, watch, executor)
 
 
 def _run_cells(
@@ -82,9 +84,10 @@ def _run_cells(
     store: Store,
     workers: int,
     watch: Watch,
+    executor: Executor,
 ) -> None:
     scripted = [c for c in contestants if isinstance(c.agent, ScriptedAgent)]
-    for done in _scripted(cells, scripted, store.done, workers):
+    for done in _scripted(cells, scripted, store.done, workers, executor):
         store.add([record for record, _ in done], [took for _, took in done])
         watch(len(done))
     for contestant in contestants:
@@ -124,7 +127,11 @@ def play(
 
 
 def _scripted(
-    cells: Sequence[Cell], contestants: list[Contestant], done: set[str], workers: int
+    cells: Sequence[Cell],
+    contestants: list[Contestant],
+    done: set[str],
+    workers: int,
+    executor: Executor,
 ) -> Iterator[list[Done]]:
     """Task by task and cell by cell, so that a scene is made once for all the agents."""
     tasks: dict[str, list[Cell]] = {}
@@ -133,9 +140,10 @@ def _scripted(
     todo = ((cell, c) for those in tasks.values() for cell in those for c in contestants)
     left = (job for job in todo if episode_id(job[1].name, job[0]) not in done)
     chunks = iter(lambda: list(islice(left, CHUNK)), [])
-    if workers > 1 and contestants and all(c.spec and not c.judge for c in contestants):
+    several = workers > 1 or executor != "process"
+    if several and contestants and all(c.spec and not c.judge for c in contestants):
         jobs = ((c.spec, cell, c.max_repeats) for chunk in chunks for cell, c in chunk)
-        yield from in_processes(_play_chunk, jobs, workers)
+        yield from in_pool(_play_chunk, jobs, workers, executor)
         return
     for chunk in chunks:
         yield [play_scripted(c.agent, cell, None, c.judge, c.max_repeats) for cell, c in chunk]  # type: ignore[arg-type]

@@ -1,0 +1,185 @@
+"""Work on a cluster of Ray: the results of one process, in the same order.
+
+A chunk is a pure function of its jobs, so one whose worker or node is lost is sent again, and its
+result is the same. Ray schedules a task in about a millisecond; chunks grow until one takes a
+second, so that this is a thousandth of the work. A node needs the same versions and, for plugins
+and worlds of files, these files at the same paths; nothing else is shared.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import ray
+from ray import exceptions as lost
+
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import say
+from toolshift.runs.pool import CHUNK
+
+AIM = 1.0
+"""Seconds that a chunk is to take."""
+MAX_CHUNK = 4096
+AHEAD = 3
+"""Chunks under way for each worker, so that none waits for this process."""
+TRIES = 4
+OURS = "TOOLSHIFT_"
+"""How the variables of the environment begin that say what is known of plugins and files."""
+LOST = (
+    lost.WorkerCrashedError,
+    lost.NodeDiedError,
+    lost.ObjectLostError,
+    lost.OutOfMemoryError,
+    lost.LocalRayletDiedError,
+)
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class _Sent(NamedTuple):
+    """A chunk that is under way."""
+
+    jobs: list[Any]
+    work: Callable[[list[Any]], list[Any]]
+    answer: Any
+    tries: int
+
+
+class Cluster:
+    """The CPUs of a cluster: that of RAY_ADDRESS, one that runs on this machine, or a new one.
+
+    Args:
+        workers: chunks that are worked on at once; 1 for as many as the cluster has CPUs.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = workers
+        self.again = 0
+        """Chunks that were lost and sent again."""
+        self.chunks, self.cpu = 0, 0.0
+        """Chunks that are done, and the seconds of CPU that they took where they ran."""
+        self._started = self._joined = False
+        self._task = ray.remote(max_retries=0)(_do)  # a lost chunk is counted and sent again here
+        self._under_way: deque[_Sent] = deque()
+
+    def _join(self) -> None:
+        """Reaches the cluster, when there is something to do."""
+        self._joined, self._started = True, not ray.is_initialized()
+        if self._started:
+            try:
+                ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+            except (ConnectionError, RuntimeError, ValueError, OSError) as fault:
+                raise UsageError(f"the cluster of Ray cannot be reached: {fault}") from None
+        there = int(ray.cluster_resources().get("CPU", 1))
+        self.workers = max(1, there if self.workers <= 1 else self.workers)
+        nodes = sum(bool(node["Alive"]) for node in ray.nodes())
+        say(f"Ray: {nodes} nodes, {there} CPUs.", err=True)
+
+    def do(
+        self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
+    ) -> Iterator[list[Result]]:
+        """Yields the results of jobs chunk by chunk, in order.
+
+        Args:
+            work: does one chunk of jobs; a function of a module, so that other machines find it.
+            jobs: what is done; each must be picklable.
+            chunk: jobs that are sent together at first; chunks grow or shrink to take a second.
+
+        Yields:
+            The results of a chunk.
+
+        Raises:
+            UsageError: where the cluster cannot be reached or is gone, or a chunk loses its worker
+                again and again.
+        """
+        waiting = iter(jobs)
+        while True:
+            while self._has_room() and (some := list(islice(waiting, chunk))):
+                self._under_way.append(self._send(work, some))
+            if not self._under_way:
+                return
+            sent = self._under_way.popleft()
+            results, seconds, cpu = self._result(sent)
+            self.chunks, self.cpu = self.chunks + 1, self.cpu + cpu
+            pace = seconds / len(sent.jobs)
+            chunk = max(1, min(MAX_CHUNK, 2 * chunk, round(AIM / max(pace, 1e-9))))
+            yield results
+
+    def _has_room(self) -> bool:
+        return not self._joined or len(self._under_way) < AHEAD * self.workers
+
+    def close(self) -> None:
+        """Drops what is under way, and leaves the cluster."""
+        for sent in self._under_way:
+            with suppress(Exception):  # it may be gone with its node
+                ray.cancel(sent.answer)
+        self._under_way.clear()
+        if self._started:
+            ray.shutdown()
+
+    def _send(
+        self, work: Callable[[list[Any]], list[Any]], jobs: list[Any], tries: int = 1
+    ) -> _Sent:
+        if not self._joined:
+            self._join()
+        return _Sent(jobs, work, self._task.remote(_setting(), work, jobs), tries)
+
+    def _result(self, sent: _Sent) -> tuple[list[Any], float, float]:
+        """The results of a chunk; it is sent again where its worker is lost."""
+        while True:
+            try:
+                found: tuple[list[Any], float, float] = ray.get(sent.answer)
+            except lost.RayTaskError as fault:
+                raise (fault.cause if isinstance(fault.cause, Exception) else fault) from None
+            except LOST as fault:
+                sent = self._once_more(sent, fault)
+            except lost.RayError as fault:
+                raise UsageError(
+                    f"the cluster failed ({_words(fault)}). What is finished is kept: run the same "
+                    "command again"
+                ) from None
+            else:
+                return found
+
+    def _once_more(self, sent: _Sent, fault: Exception) -> _Sent:
+        if sent.tries >= TRIES:
+            raise UsageError(
+                f"a chunk of {len(sent.jobs)} jobs lost its worker {TRIES} times "
+                f"({_words(fault)}): memory may be short. What is finished is kept: run the same "
+                "command again"
+            ) from None
+        self.again += 1
+        say(f"A worker was lost ({type(fault).__name__}): its chunk is run again.", err=True)
+        return self._send(sent.work, sent.jobs, sent.tries + 1)
+
+
+def _words(fault: Exception) -> str:
+    """The first line of what Ray says."""
+    return str(fault).strip().partition("\n")[0] or type(fault).__name__
+
+
+def _setting() -> tuple[str, dict[str, str]]:
+    """Where this process stands, and what it knows of plugins, worlds and shifts of files."""
+    own = {name: text for name, text in os.environ.items() if name.startswith(OURS)}
+    return os.getcwd(), own
+
+
+def _do(
+    setting: tuple[str, dict[str, str]], work: Callable[[list[Any]], list[Any]], jobs: list[Any]
+) -> tuple[list[Any], float, float]:
+    """Does a chunk on a node, in the setting of the process that sent it."""
+    folder, own = setting
+    for name in [each for each in os.environ if each.startswith(OURS) and each not in own]:
+        del os.environ[name]  # of another run on this worker
+    os.environ.update(own)
+    if os.path.isdir(folder):
+        os.chdir(folder)
+    begun, cpu = time.perf_counter(), time.process_time()
+    results = work(jobs)
+    return results, time.perf_counter() - begun, time.process_time() - cpu

@@ -1,0 +1,210 @@
+"""A run folder in an object store, through fsspec: `s3://bucket/run`, `file:///mnt/run`.
+
+Object stores cannot append. So a run is made in a folder of this machine, and what it has finished
+is sent every few seconds as one more numbered part; once the run is complete its folder is sent
+whole, and the parts are deleted. A run that was stopped goes on from what is in the store, on any
+machine. In the store lie the files of a run folder and, until it is complete,
+`parts/NAME/NUMBER`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import fsspec
+
+from toolshift.core.errors import UsageError
+from toolshift.runs.run_folder import AHEAD
+
+SECONDS = 10.0
+"""Between two parts."""
+GROWING = (AHEAD, "episodes.jsonl", "timings.jsonl")
+PARTS = "parts"
+TRIES = 3
+_LOCAL = (".lock",)
+T = TypeVar("T")
+
+
+class Store:
+    """The copy of a run folder in an object store.
+
+    Args:
+        url: of the run, as fsspec reads it.
+
+    Raises:
+        UsageError: where fsspec does not know such addresses, or a package for them is missing.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            self._files, root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError, OSError) as fault:
+            raise UsageError(f"--out {url}: {fault}") from None
+        self._root = str(root).rstrip("/")
+        self._sent: dict[str, int] = {}
+        self._parts: dict[str, int] = {}
+        self._heads: dict[str, bytes] = {}
+        self._whole: dict[str, tuple[int, int]] = {}
+        self._last = 0.0
+
+    def bring(self, folder: Path) -> None:
+        """Brings what the store has into an empty folder.
+
+        Args:
+            folder: of this machine.
+
+        Raises:
+            UsageError: where the store cannot be read, or holds something else.
+        """
+        names = self._asked(self._names, "cannot be read")
+        if names and not {"manifest.json", PARTS} & set(names):
+            raise UsageError(f"{self.url} is not empty and holds no run: name another place")
+        self._asked(lambda: self._bring(folder, names), "cannot be read")
+
+    def stream(self, folder: Path, now: bool = False) -> None:
+        """Sends what is new, as a part, where the last one is some seconds ago.
+
+        A store that cannot be reached for a while is no fault: what was not sent goes with the
+        next part.
+
+        Args:
+            folder: of the run on this machine.
+            now: send whatever time has passed.
+        """
+        if not now and time.monotonic() - self._last < SECONDS:
+            return
+        self._last = time.monotonic()
+        try:
+            self._stream(folder)
+        except Exception:  # of any store's own kind
+            if now:
+                raise
+
+    def finish(self, folder: Path) -> None:
+        """Sends the complete run, and deletes the parts.
+
+        Args:
+            folder: of the run on this machine.
+
+        Raises:
+            UsageError: where the store cannot be written; the folder is kept then.
+        """
+
+        def send() -> None:
+            for path in sorted(folder.iterdir()):
+                if path.is_file() and path.name not in (*_LOCAL, AHEAD):
+                    self._put(path, path.name)
+            if self._files.exists(self._at(PARTS)):
+                self._files.rm(self._at(PARTS), recursive=True)
+
+        self._asked(send, f"cannot be written; the run is in {folder}")
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _names(self) -> list[str]:
+        self._files.invalidate_cache()
+        if not self._files.exists(self._root):
+            return []
+        return [_last(each) for each in self._files.ls(self._root, detail=False)]
+
+    def _bring(self, folder: Path, names: list[str]) -> None:
+        for name in names:
+            if name != PARTS:
+                (folder / name).write_bytes(self._files.cat_file(self._at(name)))
+        for name in GROWING if PARTS in names else ():
+            parts = self._of(name)
+            if name not in names and parts:
+                with (folder / name).open("wb") as file:
+                    for each in parts:
+                        file.write(self._files.cat_file(each))
+                self._sent[name] = _size(folder / name)
+                self._heads[name] = _head(folder / name)
+            self._parts[name] = max((int(_last(each)) for each in parts), default=0)
+
+    def _of(self, name: str) -> list[str]:
+        """The parts of a file, in order."""
+        place = self._at(PARTS, name)
+        return sorted(self._files.ls(place, detail=False)) if self._files.exists(place) else []
+
+    def _stream(self, folder: Path) -> None:
+        for name in GROWING:
+            self._send_part(name, folder / name)
+        for path in sorted(folder.iterdir()):
+            if path.name in (*GROWING, *_LOCAL) or path.name.endswith(".new") or path.is_dir():
+                continue
+            seen = path.stat()
+            mark = seen.st_size, seen.st_mtime_ns
+            if self._whole.get(path.name) != mark:
+                self._put(path, path.name)
+                self._whole[path.name] = mark
+
+    def _send_part(self, name: str, path: Path) -> None:
+        """Sends the whole lines that are new."""
+        sent = self._sent.get(name, 0)
+        if (sent and _head(path) != self._heads[name]) or _size(path) < sent:
+            for part in self._of(name):  # it was handed over, or begun again
+                self._files.rm_file(part)
+            self._sent[name] = sent = 0
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            file.seek(sent)
+            new = file.read()
+        new = new[: new.rfind(b"\n") + 1]
+        if new:
+            number = self._parts.get(name, 0) + 1
+            self._put(new, PARTS, name, f"{number:09}")
+            self._parts[name], self._sent[name] = number, sent + len(new)
+            self._heads[name] = _head(path)
+
+    def _put(self, content: bytes | Path, *names: str) -> None:
+        path = self._at(*names)
+
+        def put() -> None:
+            if isinstance(content, bytes):
+                self._files.pipe_file(path, content)
+            else:
+                self._files.put_file(str(content), path)
+
+        try:
+            put()
+        except FileNotFoundError:  # where folders have to be made
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            put()
+
+    def _at(self, *names: str) -> str:
+        return "/".join((self._root, *names))
+
+    def _asked(self, what: Callable[[], T], failed: str) -> T:
+        """Asks the store, some times where it fails."""
+        for left in reversed(range(TRIES)):
+            try:
+                return what()
+            except UsageError:
+                raise
+            except Exception as fault:  # of any store's own kind
+                if not left:
+                    said = f"{type(fault).__name__}: {fault}"
+                    raise UsageError(f"{self.url} {failed} ({said})") from None
+                time.sleep(0.2)
+        raise AssertionError("unreachable")
+
+
+def _head(path: Path) -> bytes:
+    """The first line of a file, by which it is known to be the same one; nothing without one."""
+    if not path.exists():
+        return b""
+    with path.open("rb") as file:
+        return file.readline()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _last(path: Any) -> str:
+    return str(path).rstrip("/").rpartition("/")[2]
