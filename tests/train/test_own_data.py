@@ -13,6 +13,7 @@ from train import tiny  # noqa: E402
 from toolshift.cli.train import PaftOptions, SftOptions, paft_command, sft_command  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.data.augment import Recipe  # noqa: E402
+from toolshift.data.conversation import portable  # noqa: E402
 from toolshift.data.formats import FORMATS  # noqa: E402
 from toolshift.train.data import make_rows  # noqa: E402
 from toolshift.train.own_data import check_shifted, own_rows  # noqa: E402
@@ -102,7 +103,7 @@ def test_sft_reads_every_format_as_it_is(name, tmp_path):
     source = written(tmp_path / "in.jsonl", [row_of(name, seed) for seed in range(3)])
     for row, each in zip(read_rows(source), (row_of(name, seed) for seed in range(3)), strict=True):
         form = FORMATS.find(name)
-        after, before = OPENAI.read(row), form.read(each)
+        after, before = OPENAI.read(row), portable(form.read(each))
         assert [m.role for m in after.messages] == [m.role for m in before.messages]
         assert [t.function["name"] for t in after.tools] == [
             t.function["name"] for t in before.tools
