@@ -174,9 +174,10 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     }
     everything = [made[name] for name in plan.order]
     todo = [each for each in everything if each.arm.name in names]
-    begun, said = time.monotonic(), f"{sum(each.measured for each in todo)} of them done"
-    _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {said}")
-    for stage in todo if not options.only_page else ():
+    left = [each for each in todo if not each.measured]
+    _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
+    begun = time.monotonic()
+    for stage in left if not options.only_page else ():
         if options.minutes and time.monotonic() - begun > 60 * options.minutes:
             _say("the time is up: the same command goes on")
             break
