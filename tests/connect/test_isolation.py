@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ undone = [
 ]
 seen = {
     "folder": os.listdir(sys.argv[1]),
-    "others": [n for n in os.listdir("/proc") if n.isdigit() and b"toolshift" in
-               Path(f"/proc/{n}/cmdline").read_bytes()],
+    "others": [n for n in os.listdir("/proc") if n.isdigit() and
+               Path(f"/proc/{n}/cmdline").read_bytes() == b"sleep\\x00271.828\\x00"],
     "undone": undone,
     "reached": urllib.request.urlopen(os.environ["TOOLSHIFT_CONTROL_URL"]).status,
     "here": os.getcwd(),
@@ -50,7 +51,9 @@ def test_a_program_sees_nothing_of_the_run(toolshift: Run, tmp_path: Path, apart
     (tmp_path / "nosy.py").write_text(NOSY)
     more = ("--isolate",) if apart else ()
     command = f"{sys.executable} nosy.py out {'undo' if apart else ''}"
-    code, _, err = toolshift("run", "--agent-command", command, *SMALL, *more)
+    with subprocess.Popen(["sleep", "271.828"]) as other:
+        code, _, err = toolshift("run", "--agent-command", command, *SMALL, *more)
+        other.kill()
     assert code == 0, err
     lines = (tmp_path / "out" / "episodes.jsonl").read_text().splitlines()
     said = [json.loads(line)["steps"][-1]["said"] for line in lines]
@@ -63,6 +66,7 @@ def test_a_program_sees_nothing_of_the_run(toolshift: Run, tmp_path: Path, apart
         assert not any(each["others"] for each in seen)
     else:
         assert "plan.jsonl" in seen[0]["folder"]
+        assert all(each["others"] for each in seen)
     (about,) = json.loads((tmp_path / "out" / "manifest.json").read_text())["agents"]
     assert about["settings"].get("isolated", False) is apart
 

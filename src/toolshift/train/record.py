@@ -94,11 +94,16 @@ class Asked:
         found = [
             name
             for name, value in mine["settings"].items()
-            if name not in _MAY_CHANGE and value != other["settings"].get(name)
+            if name not in _MAY_CHANGE and _as_written(value) != other["settings"].get(name)
         ]
         return found + [
             what for name, what in _WHATEVER_ELSE.items() if mine[name] != other.get(name)
         ]
+
+
+def _as_written(value: object) -> object:
+    """A setting as JSON has it, which knows no tuples."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 @contextmanager
