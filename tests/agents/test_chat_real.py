@@ -90,6 +90,7 @@ def test_a_longer_conversation_with_results(base_url: str) -> None:
         assert came(agent.reply(Turn(messages, ())))
 
 
+@pytest.mark.slow
 def test_episodes_at_once(base_url: str) -> None:
     agent = ChatAgent("smollm2", base_url, protocol="text", max_tokens=16, concurrency=4)
     with ThreadPoolExecutor(4) as pool:

@@ -257,6 +257,7 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
     assert (tmp_path / "page" / "results.json").read_bytes() == results
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_an_arm_that_only_decodes_otherwise_is_measured_with_what_another_learned(
     tmp_path, toolshift
@@ -277,6 +278,7 @@ def test_an_arm_that_only_decodes_otherwise_is_measured_with_what_another_learne
     assert not list((tmp_path / "stages").glob("static-constrained-*/model"))
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_ctrl_c_in_a_stage_loses_nothing(tmp_path, toolshift, monkeypatch):
     def study(folder):

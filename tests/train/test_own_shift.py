@@ -49,7 +49,7 @@ def test_data_and_the_table(shouting, tmp_path):
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("method", ["paft", "grpo"])
+@pytest.mark.parametrize("method", ["paft", pytest.param("grpo", marks=pytest.mark.slow)])
 def test_training(shouting, tmp_path, method):
     less = ("--count", "4") if method == "paft" else ()
     words = ("--preset", "smoke", "--alpha", "1", "--shift", "in_capitals:3", "--kind", "listing")
