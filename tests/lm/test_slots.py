@@ -18,13 +18,14 @@ def filled(slots: Slots, *sequences: np.ndarray) -> list[Place]:
     """Places sequences, and writes as their keys what they are."""
     places = slots.place(list(sequences), 0)
     for place, sequence in zip(places, sequences, strict=True):
-        slots.cells[:, :, place.slot, :, : len(sequence)] = torch.tensor(sequence)[:, None].float()
+        for cells in slots.cells:
+            cells[:, place.slot, :, : len(sequence)] = torch.tensor(sequence)[:, None].float()
         slots.slots[place.slot].tokens = sequence
     return places
 
 
 def keys(slots: Slots, place: Place) -> list[int]:
-    return slots.cells[0, 0, place.slot, 0, : place.known, 0].int().tolist()
+    return slots.cells[-1][0, place.slot, 0, : place.known, 0].int().tolist()
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_what_is_known_survives_that_the_store_grows(slots: Slots) -> None:
     filled(slots, tokens(0, 10))
     (long,) = slots.place([tokens(0, 2 * ROUND)], 5)
     assert keys(slots, long) == list(range(10))
-    assert slots.cells.shape[4] == 3 * ROUND
+    assert slots.cells[0].shape[3] == 3 * ROUND
 
 
 def test_no_more_is_held_than_may_be() -> None:
@@ -79,4 +80,4 @@ def test_no_more_is_held_than_may_be() -> None:
     slots.shrink()
     assert slots.held == 20
     slots.forget()
-    assert (slots.held, slots.cells.numel()) == (0, 0)
+    assert (slots.held, slots.cells[0].numel()) == (0, 0)

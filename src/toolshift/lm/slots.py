@@ -58,10 +58,9 @@ class Slots:
     def __init__(self, layers: int, groups: int, size: int, like: Any, max_tokens: int) -> None:
         self.max_tokens = max_tokens
         self.slots: list[Slot] = []
-        self.cells = torch.zeros(
-            (layers, 2, 0, groups, 0, size), dtype=like.dtype, device=like.device
-        )
-        """[layers, keys and values, slots, groups, positions, size]"""
+        empty = torch.zeros((2, 0, groups, 0, size), dtype=like.dtype, device=like.device)
+        self.cells = [empty] * layers
+        """Of each layer: [keys and values, slots, groups, positions, size]"""
         self._clock = count(1)
 
     @property
@@ -97,7 +96,7 @@ class Slots:
         }
         kept = {*placed.values(), *sources.values()}
         width = -(-(max(map(len, sequences)) + more) // ROUND) * ROUND
-        most = max(len(sequences), self.max_tokens // max(width, self.cells.shape[4]))
+        most = max(len(sequences), self.max_tokens // max(width, self.cells[0].shape[3]))
         for row in range(len(sequences)):
             if row not in placed:
                 placed[row] = self._free(kept, most)
@@ -125,8 +124,8 @@ class Slots:
     def forget(self) -> None:
         """Forgets everything, and gives the memory back."""
         self.slots = []
-        layers, two, _, groups, _, size = self.cells.shape
-        self.cells = self.cells.new_zeros((layers, two, 0, groups, 0, size))
+        two, _, groups, _, size = self.cells[0].shape
+        self.cells = [self.cells[0].new_zeros((two, 0, groups, 0, size))] * len(self.cells)
 
     def _taken_over(self, common: list[list[int]]) -> dict[int, int]:
         """The slots of sequences that go on, the longest first."""
@@ -155,20 +154,22 @@ class Slots:
 
     def _grow(self, width: int) -> None:
         """Makes room for all slots and for `width` positions of each, with some to spare."""
-        layers, two, slots, groups, positions, size = self.cells.shape
+        two, slots, groups, positions, size = self.cells[0].shape
         if len(self.slots) <= slots and width <= positions:
             return
-        shape = (layers, two, len(self.slots), groups, max(width, positions), size)
-        # Zeros, not empty: on a GPU what is masked takes part in a product, and NaN * 0 is NaN.
-        grown = self.cells.new_zeros(shape)
-        grown[:, :, :slots, :, :positions] = self.cells
-        self.cells = grown
+        shape = (two, len(self.slots), groups, max(width, positions), size)
+        for layer, cells in enumerate(self.cells):  # one by one, or all were there twice meanwhile
+            # Zeros, not empty: on a GPU what is masked takes part in a product, and NaN * 0 is NaN.
+            grown = cells.new_zeros(shape)
+            grown[:, :slots, :, :positions] = cells
+            self.cells[layer] = grown
 
     def _put(self, slot: int, tokens: Tokens, source: int, known: int) -> Place:
         # The last token is always computed: its logits are wanted.
         known = min(known, len(tokens) - 1)
         if source != slot and known:
-            self.cells[:, :, slot, :, :known] = self.cells[:, :, source, :, :known]
+            for cells in self.cells:
+                cells[:, slot, :, :known] = cells[:, source, :, :known]
             self.slots[source].used = next(self._clock)
         self.slots[slot] = Slot(tokens[:known], next(self._clock))
         return Place(slot, known)
