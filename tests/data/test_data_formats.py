@@ -159,7 +159,7 @@ def test_calls_of_toolace(text: str, calls: list[tuple[str, dict[str, Any]]]) ->
     [
         ({"prompt": "x"}, "no known format has these columns: prompt"),
         ({"messages": [{"role": "king"}]}, "message 0 has the unknown role 'king'"),
-        ({"messages": [BROKEN]}, "the arguments of f is not JSON"),
+        ({"messages": [BROKEN]}, "the arguments of f: not JSON"),
         ({"conversations": [{"from": "human", "value": 1}], "tools": "[]"}, "turn 0 has no text"),
     ],
 )  # fmt: skip

@@ -88,8 +88,12 @@ def augment(options: AugmentOptions) -> None:
     if options.out is None:
         raise UsageError("name the file to write with --out, or look at some with --preview")
     job = Job(options.source, options.out, recipe, options.strict, max(1, options.workers))
-    with progress("conversations") as watch:
-        tally = augment_file(job, watch)
+    try:
+        with progress("conversations") as watch:
+            tally = augment_file(job, watch)
+    except KeyboardInterrupt:
+        say("Stopped. What is done is kept: the same command goes on.", err=True)
+        sys.exit(130)
     card = write_card(job, tally, command(*sys.argv[1:], travels=True))
     _print(job, tally, card, options.as_json)
 

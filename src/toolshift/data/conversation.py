@@ -297,7 +297,7 @@ def decoded(text: Any, what: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as fault:
-        raise RowFault(f"{what} is not JSON ({fault})") from None
+        raise RowFault(f"{what}: not JSON ({fault})") from None
 
 
 def encoded(value: Any) -> str:
