@@ -1,0 +1,177 @@
+"""What a model call over HTTP costs beside bare httpx, and 1,000 episodes at once.
+
+    python benchmarks/http_calls.py [--episodes 200] [--at-once 1000] [--json FILE]
+
+A server in a process of its own answers at once: tool calls for some turns, then an answer. The
+requests that `ChatAgent` has sent in one thread are then sent again, the very same bytes, by a bare
+`httpx.Client` which reads the JSON of the answers. Both are processor time of this process, in
+turns of 20 episodes, so that other work on the machine falls on both. Then as many episodes as
+`--at-once` are in flight, and memory is read as episodes add up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import json
+import multiprocessing
+import pstats
+import resource
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from machine import machine, versions
+
+from toolshift.agents.chat import ChatAgent
+from toolshift.agents.contestant import Contestant
+from toolshift.runs.run_folder import InMemoryStore
+from toolshift.runs.study import play, run_cells
+from toolshift.runs.suite import read_task
+
+CALLS = 6
+"""Tool calls of an episode, one a turn, before its answer."""
+TURN = 20
+
+
+def reply_to(body: bytes) -> bytes:
+    said = body.count(b'"role":"assistant"')
+    name, given = (
+        ("find_place", {"name": f"x{said}"}) if said < CALLS else ("final_answer", {"answer": "x"})
+    )
+    function = {"name": name, "arguments": json.dumps(given)}
+    call = {"id": f"c{said}", "type": "function", "function": function}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    usage = {"prompt_tokens": 900, "completion_tokens": 20}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    return json.dumps({"id": "1", "choices": [choice], "usage": usage}).encode()
+
+
+class Instant(asyncio.Protocol):
+    """As much of HTTP/1.1 as the client needs."""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport, self.data = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+        while (at := self.data.find(b"\r\n\r\n")) >= 0:
+            head = self.data[:at].lower()
+            size = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+            if len(self.data) < at + 4 + size:
+                return
+            body, self.data = self.data[at + 4 : at + 4 + size], self.data[at + 4 + size :]
+            answer = reply_to(body)
+            self.transport.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: "
+                + str(len(answer)).encode()
+                + b"\r\n\r\n"
+                + answer
+            )
+
+
+def serve(ports: Any) -> None:
+    async def go() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(Instant, "127.0.0.1", 0, backlog=2048)
+        ports.put(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(go())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--at-once", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3, help="how often so many at once")
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    ports: Any = multiprocessing.Queue()
+    process = multiprocessing.Process(target=serve, args=(ports,), daemon=True)
+    process.start()
+    url = f"http://127.0.0.1:{ports.get()}/v1"
+    found = {
+        "one_thread": compared(url, asked.episodes),
+        "in_flight": in_flight(url, asked.at_once, asked.rounds),
+        "versions": versions(),
+        "machine": machine(),
+    }
+    print(json.dumps(found, indent=1))
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1) + "\n")
+    process.kill()
+
+
+def compared(url: str, episodes: int) -> dict[str, Any]:
+    """Processor time a call, of the agent with its episodes and of the bare client."""
+    agent = ChatAgent("m", url)
+    sent: list[bytes] = []
+    attempt = agent._attempt
+    contestant = Contestant(agent)
+    cells = [read_task(f"poi/visit/{number}") for number in range(TURN)]
+    agent._attempt = lambda body: (sent.append(body), attempt(body))[1]  # type: ignore[method-assign]
+    for cell in cells:
+        play(contestant, cell)
+    agent._attempt = attempt  # type: ignore[method-assign]
+    headers = {"content-type": "application/json", "authorization": "Bearer x"}
+    ours, bare = [], []
+    with httpx.Client(trust_env=False, verify=False, headers=headers) as client:
+        for _ in range(max(1, episodes // TURN)):
+            begun = time.process_time()
+            for cell in cells:
+                play(contestant, cell)
+            ours.append((time.process_time() - begun) / len(sent))
+            begun = time.process_time()
+            for body in sent:
+                client.post(f"{url}/chat/completions", content=body).json()
+            bare.append((time.process_time() - begun) / len(sent))
+    profile = cProfile.Profile(time.process_time)
+    profile.runcall(lambda: [play(contestant, cell) for cell in cells])
+    stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    total = sum(each[2] for each in stats.values())
+    spent = {name: each[3] for (_, _, name), each in stats.items()}
+    shares = {
+        "messages of the conversation": spent.get("messages", 0.0),
+        "tools as OpenAI has them": spent.get("as_openai", 0.0),
+        "sending and receiving": spent.get("post", 0.0),
+        "carrying out": spent.get("take", 0.0),
+        "scene": spent.get("build", 0.0),
+    }
+    mine, other = statistics.median(ours), statistics.median(bare)
+    return {
+        "calls": len(sent),
+        "calls_a_cpu_second": round(1 / mine),
+        "bare_calls_a_cpu_second": round(1 / other),
+        "times_bare": round(mine / other, 2),
+        "shares_by_profile": {name: round(one / total, 3) for name, one in shares.items()},
+    }
+
+
+def in_flight(url: str, at_once: int, rounds: int) -> dict[str, Any]:
+    """So many episodes at once, several times."""
+    agent = ChatAgent("m", url, concurrency=at_once)
+    contestant = Contestant(agent, concurrency=at_once)
+    memory, took = [], []
+    for part in range(rounds):
+        store = InMemoryStore()
+        cells = [read_task(f"poi/visit/{number}", seed=part) for number in range(at_once)]
+        begun = time.process_time()
+        run_cells(cells, [contestant], store)
+        took.append(time.process_time() - begun)
+        ends = {record.end for record in store.kept}
+        assert len(store.kept) == at_once
+        assert "infrastructure" not in ends
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    return {
+        "episodes_at_once": at_once,
+        "calls_a_cpu_second": round(at_once * (CALLS + 1) / statistics.median(took)),
+        "peak_MiB_after_each_round": memory,
+    }
+
+
+if __name__ == "__main__":
+    main()
