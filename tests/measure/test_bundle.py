@@ -11,9 +11,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from running import Run
 
+from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import UsageError
+from toolshift.core.tool import JSON
 from toolshift.measure import bundle
 from toolshift.measure.bundle import INDEX, PAGE, make_bundle, opened_bundle
 from toolshift.measure.recheck import LIVE
@@ -153,3 +156,52 @@ def test_what_is_no_bundle_is_said(
     with pytest.raises(UsageError, match=said), opened_bundle(path, trust=True):
         pass
     assert not (tmp_path.parent / "evil.py").exists()
+
+
+def test_a_bundle_runs_no_code_that_its_list_leaves_out(failed: Run, tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit(9)")
+    with zipfile.ZipFile("failed.zip") as archive:
+        archive.extractall("open")
+    plan = RunFolder.read(Path("open")).plan
+    rows = tuple(replace(row, cell=replace(row.cell, world="evil:W")) for row in plan.rows)
+    forged = replace(plan, rows=rows)
+    Path("open/plan.jsonl").write_bytes(b"".join(JSON.encode(row) + b"\n" for row in rows))
+    manifest = Path("open/manifest.json")
+    manifest.write_text(manifest.read_text().replace(plan.hash, forged.hash))
+    shutil.make_archive("other", "zip", "open")
+    code, _, err = failed("replay", "other.zip")
+    assert (code, "add --trust" in err) == (2, True), err
+
+
+def test_a_bundle_that_hides_its_size_or_is_damaged_within_is_refused(failed: Run) -> None:
+    raw = bytearray(Path("failed.zip").read_bytes())
+    with zipfile.ZipFile("failed.zip") as archive:
+        place = archive.getinfo("episodes.jsonl").header_offset + 60
+        names = {name: archive.read(name) for name in archive.namelist()}
+    raw[place] ^= 0xFF
+    Path("damaged.zip").write_bytes(raw)
+    code, _, err = failed("replay", "damaged.zip")
+    assert (code, "is damaged" in err) == (2, True), err
+    with zipfile.ZipFile("bomb.zip", "w") as archive:
+        for name, content in names.items():
+            archive.writestr(f"{name}.gz" if name == "episodes.jsonl" else name, content)
+    code, _, err = failed("replay", "bomb.zip")
+    assert (code, "hides a size" in err) == (2, True), err
+
+
+def test_two_plugins_of_one_name_both_travel(
+    failed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plug.py").write_text(f"NAME = {name!r}  # reads beside.json\n")
+        (tmp_path / name / "beside.json").write_text("{}")
+    named = (str(tmp_path / name / "plug.py") for name in ("a", "b"))
+    monkeypatch.setenv(PLUGINS, os.pathsep.join(named))
+    make_bundle(RunFolder.read(Path("new")), "memorises_names", Path("more.zip"))
+    with zipfile.ZipFile("more.zip") as archive:
+        index = json.loads(archive.read(INDEX))
+        texts = [archive.read(name) for name in index["plugins"]]
+        beside = {f"{Path(name).parent}/beside.json" for name in index["plugins"]}
+        assert beside <= set(archive.namelist())
+    assert len(set(texts)) == 2

@@ -157,3 +157,26 @@ def test_a_stopped_run_goes_on_under_its_plan(sealed: Run) -> None:
     assert sealed(*GATE, "--plan", "plan.json", "--out", "new")[0] == 1
     assert episodes.read_bytes() == whole
     shutil.rmtree("new")
+
+
+def test_a_plan_is_of_its_two_agents(sealed: Run) -> None:
+    assert sealed("run", "--agent", "oracle", "--agent", "noisy", *WORDS, "--out", "two")[0] == 0
+    words = ("gate", "--agent", "noisy", "--baseline", "two", "--margin", "5")
+    assert sealed(*words, "--baseline-agent", "oracle", "--seal", "other.json")[0] == 0
+    under = ("--baseline", "two", "--plan", "other.json")
+    code, _, err = sealed("gate", "two", "--agent", "oracle", *under)
+    assert (code, "the gate of noisy was sealed" in err) == (2, True), err
+    code, _, err = sealed("gate", "two", "--baseline-agent", "noisy", *under)
+    assert (code, "oracle was sealed" in err) == (2, True), err
+    code, _, err = sealed("gate", "--agent", "noisy", *under, "--early", "--out", "third")
+    assert code in (0, 1, 3), err
+
+
+def test_what_cannot_be_sealed_is_said(sealed: Run) -> None:
+    code, _, err = sealed(*GATE, "--margin", "5", "--seal", "x.json", "--junit", "j.xml", "--early")
+    assert (code, "--junit, --early" in err) == (2, True), err
+    episodes = Path("old", "episodes.jsonl")
+    episodes.write_text("".join(episodes.read_text().splitlines(keepends=True)[:3]))
+    code, _, err = sealed(*GATE, "--margin", "5", "--seal", "x.json")
+    assert (code, "is not finished" in err) == (2, True), err
+    assert not Path("x.json").exists()

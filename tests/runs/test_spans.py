@@ -117,10 +117,11 @@ def test_a_crash_is_an_error_and_a_refusal_a_refusal(emitted: Path) -> None:
     assert all(event.refused for event in ended)
 
 
+@pytest.mark.parametrize("said", ["NO_CONTENT", "EVENT_ONLY"])
 def test_contents_stay_out_where_the_user_wants_none(
-    emitted: Path, monkeypatch: pytest.MonkeyPatch
+    said: str, emitted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(CAPTURE, "NO_CONTENT")
+    monkeypatch.setenv(CAPTURE, said)
     run("oracle", tasks=1)
     names = {name for one in read(emitted) for name in one["attributes"]}
     assert "gen_ai.tool.name" in names

@@ -171,3 +171,23 @@ def test_a_file_that_is_begun_again_replaces_its_parts(memory: Any, tmp_path: Pa
     (here / "episodes.jsonl").unlink()
     kept.stream(here, now=True)
     assert not memory.find("/b/run/parts")
+
+
+def test_half_of_what_is_brought_is_not_sent_back(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        memory.pipe_file(f"/b/run/parts/episodes.jsonl/{number:09}", b"%d\n" % number)
+    read = type(memory).cat_file
+
+    def stops(files: Any, path: str, *rest: Any, **more: Any) -> Any:
+        if path.endswith("2"):
+            raise KeyboardInterrupt
+        return read(files, path, *rest, **more)
+
+    monkeypatch.setattr(type(memory), "cat_file", stops)
+    with pytest.raises(KeyboardInterrupt), placed("memory://b/run"):
+        pass
+    monkeypatch.undo()
+    with placed("memory://b/run") as place:
+        assert (place.path / "episodes.jsonl").read_bytes() == b"1\n2\n"

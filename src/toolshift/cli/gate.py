@@ -41,6 +41,7 @@ from toolshift.measure.gate import (
     judge,
 )
 from toolshift.measure.sealed import (
+    ALPHA,
     Rules,
     SealedPlan,
     baseline_breaches,
@@ -186,6 +187,7 @@ def gate(options: GateOptions) -> None:
     if options.bundle is not None:
         check_bundle_name(options.bundle)
     before = RunFolder.read(options.baseline)
+    baseline, candidate = _baseline_name(plan, options), _candidate_name(plan, options)
     if options.seal is not None:
         _seal(before, rules, options)
         return
@@ -194,8 +196,8 @@ def gate(options: GateOptions) -> None:
         before,
         after,
         rules.margin,
-        baseline_agent=str(plan.baseline["name"]) if plan else options.baseline_agent,
-        candidate_agent=_candidate_name(plan, options),
+        baseline_agent=baseline,
+        candidate_agent=candidate,
         by=rules.by,
         max_void=rules.max_void,
     )
@@ -227,9 +229,11 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
             if value != getattr(plan.rules, name):
                 raise UsageError(
                     f"--{name.replace('_', '-')} {value}: {options.plan} was sealed with "
-                    f"{getattr(plan.rules, name) or 'none'}. Leave it out, or seal a new plan "
+                    f"{_told(getattr(plan.rules, name))}. Leave it out, or seal a new plan "
                     "before the next run"
                 )
+        if plan.rules.alpha != ALPHA:
+            raise UsageError(f"{options.plan} was sealed for another rate of errors: seal again")
         return plan.rules
     if options.margin is None:
         raise UsageError("--margin is needed: points of accuracy that a release may lose")
@@ -239,6 +243,10 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
         max_void=MAX_VOID if options.max_void is None else options.max_void,
         inconclusive=options.inconclusive or "",
     )
+
+
+def _told(value: object) -> object:
+    return value if value != "" else "none"
 
 
 def _described(options: GateOptions) -> tuple[list[Contestant], Judge | None, dict[str, Any]]:
@@ -258,6 +266,12 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         raise UsageError("--seal comes before the run: give it --agent, and neither RUN nor --plan")
     if not options.agent:
         raise UsageError("name the agent whose gate is sealed with --agent")
+    later = {
+        "--out": options.out, "--junit": options.junit, "--markdown": options.markdown,
+        "--bundle": options.bundle, "--early": options.early,
+    }  # fmt: skip
+    if said := [name for name, value in later.items() if value]:
+        raise UsageError(f"--seal runs nothing: give {', '.join(said)} to the gate itself, later")
     assert options.seal is not None
     shifts_as_they_were(before)
     _, _, agent = _described(options)
@@ -271,11 +285,34 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         f"{plan.hash}. Run it: {command('gate', *go_on)}")  # fmt: skip
 
 
+def _baseline_name(plan: SealedPlan | None, options: GateOptions) -> str:
+    """Which agent of the baseline is gated against.
+
+    Raises:
+        UsageError: where a sealed plan says another one.
+    """
+    if plan is None:
+        return options.baseline_agent
+    sealed = str(plan.baseline["name"])
+    if options.baseline_agent not in ("", sealed):
+        raise UsageError(f"--baseline-agent {options.baseline_agent}: {sealed} was sealed")
+    return sealed
+
+
 def _candidate_name(plan: SealedPlan | None, options: GateOptions) -> str:
-    """Which agent of a finished run is gated."""
+    """Which agent of a finished run is gated.
+
+    Raises:
+        UsageError: where a sealed plan says another one.
+    """
     if options.run is None:
         return ""
-    return options.agent or (str(plan.candidate["name"]) if plan else "")
+    if plan is None:
+        return options.agent
+    sealed = str(plan.candidate["name"])
+    if options.agent not in ("", sealed):
+        raise UsageError(f"--agent {options.agent}: the gate of {sealed} was sealed")
+    return sealed
 
 
 def _candidate(
@@ -307,7 +344,7 @@ def _candidate(
         _check_sealed(plan, before, agent, path)
         checks.append(_carrying(plan, path))
     if options.early:
-        checks.append(_ending(before, path, rules, options.baseline_agent))
+        checks.append(_ending(before, path, rules, _baseline_name(plan, options)))
 
     def check(done: int, total: int) -> None:
         for each in checks:

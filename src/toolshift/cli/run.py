@@ -44,7 +44,7 @@ from toolshift.report.terminal import print_report
 from toolshift.runs import spans
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.estimate import estimate_run
-from toolshift.runs.place import Place, placed
+from toolshift.runs.place import Place, is_address, placed
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import RunFolder
@@ -161,7 +161,7 @@ def run(options: RunOptions) -> None:
         shown = place.path if place.shown == str(place.path) else None
         print_report(report, console(), options.only_distinguishable, run=shown)
         say(f"\nRun folder: {place.shown}")
-    if code := _say_faults(report, Path(place.shown)):
+    if code := _say_faults(report, place.shown):
         sys.exit(code)
 
 
@@ -295,7 +295,7 @@ def _say_stopped(path: Path, spent: bool, why: str, shown: str) -> None:
     )
 
 
-def _say_faults(report: Evaluation, path: Path) -> int:
+def _say_faults(report: Evaluation, out: str) -> int:
     """Says which shifts are broken, and of which agents nothing was measured.
 
     Returns:
@@ -317,9 +317,10 @@ def _say_faults(report: Evaluation, path: Path) -> int:
         and each.everything.episodes == each.everything.void
     ]
     if unreached:
+        hint = "" if is_address(out) else f" `{command('trace', out)}` has their texts."
         say(
             f"Nothing was measured of {', '.join(unreached)}: every episode ended in an "
-            f"infrastructure error. `{command('trace', path)}` has their texts.",
+            f"infrastructure error.{hint}",
             err=True,
         )
     if report.broken and not any(agent.shifts for agent in report.agents):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
-from itertools import count, takewhile
+from itertools import count
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -175,53 +176,81 @@ def turns_of(messages: Iterable[Message]) -> list[Turn] | None:
     Returns:
         In their order; None where a result belongs to no call.
     """
-    found: list[_Open] = []
+    found = _Recorded()
     waiting: list[Message] = []
     for said in messages:
         if said.role == "tool":
             waiting.append(said)
             continue
-        if not _answer(found, waiting):
+        if not found.answer(waiting):
             return None
         waiting = []
-        found.append((said, [None] * len(said.calls)))
-    if not _answer(found, waiting):
+        found.add(said)
+    if not found.answer(waiting):
         return None
-    return [(said, tuple(results)) for said, results in found]
+    return [(said, tuple(results)) for said, results in found.turns]
 
 
-_Open = tuple[Message, list[Message | None]]
+class _Recorded:
+    """Messages as they are read, and which of their calls wait for a result.
 
-
-def _answer(turns: list[_Open], results: list[Message]) -> bool:
-    """Gives results that follow each other to their calls; whether each has one.
-
-    By their ids; others in the order of the calls that wait, which are those of the last message,
-    or of all that call right before it where just as many wait.
+    What waits is kept apart, so that a long conversation is not looked through for each result.
     """
-    left = []
-    for result in results:
-        waiting = [
-            (known, number)
-            for said, known in turns
-            for number, call in enumerate(said.calls)
-            if known[number] is None and result.call_id and call.id == result.call_id
-        ]
-        if waiting:
-            known, number = waiting[0]
-            known[number] = result
+
+    def __init__(self) -> None:
+        self.turns: list[tuple[Message, list[Message | None]]] = []
+        self._waiting: list[int] = []
+        self._by_id: dict[str, deque[tuple[list[Message | None], int]]] = {}
+        self._calling = 0
+        """The first of the messages at the end that all have calls."""
+
+    def add(self, said: Message) -> None:
+        """A message that is no result."""
+        known: list[Message | None] = [None] * len(said.calls)
+        if said.calls:
+            self._waiting.append(len(self.turns))
         else:
-            left.append(result)
-    waits = [[(known, n) for n, each in enumerate(known) if each is None] for _, known in turns]
-    calling = len(list(takewhile(lambda turn: turn[0].calls, reversed(turns))))
-    together = [place for block in waits[len(waits) - calling :] for place in block]
-    last = next(filter(None, reversed(waits)), [])
-    open_calls = together if len(together) == len(left) else last
-    if len(left) > len(open_calls):
+            self._calling = len(self.turns) + 1
+        for number, call in enumerate(said.calls):
+            if call.id:
+                self._by_id.setdefault(call.id, deque()).append((known, number))
+        self.turns.append((said, known))
+
+    def answer(self, results: list[Message]) -> bool:
+        """Gives results that follow each other to their calls; whether each has one.
+
+        By their ids; others in the order of the calls that wait, which are those of the last
+        message, or of all that call right before it where just as many wait.
+        """
+        left = [result for result in results if not self._by_its_id(result)]
+        if not left:
+            return True
+        self._waiting = [place for place in self._waiting if None in self.turns[place][1]]
+        together = self._open_in([place for place in self._waiting if place >= self._calling])
+        last = self._open_in(self._waiting[-1:])
+        open_calls = together if len(together) == len(left) else last
+        if len(left) > len(open_calls):
+            return False
+        for result, (known, number) in zip(left, open_calls, strict=False):
+            known[number] = result
+        return True
+
+    def _by_its_id(self, result: Message) -> bool:
+        places = self._by_id.get(result.call_id) if result.call_id else None
+        while places:
+            known, number = places.popleft()
+            if known[number] is None:
+                known[number] = result
+                return True
         return False
-    for result, (known, number) in zip(left, open_calls, strict=False):
-        known[number] = result
-    return True
+
+    def _open_in(self, places: list[int]) -> list[tuple[list[Message | None], int]]:
+        return [
+            (self.turns[place][1], number)
+            for place in places
+            for number, result in enumerate(self.turns[place][1])
+            if result is None
+        ]
 
 
 def in_order(messages: tuple[Message, ...]) -> tuple[Message, ...]:

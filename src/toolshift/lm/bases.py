@@ -201,10 +201,16 @@ def weights_file(base: BaseModel, folder: Path) -> Path:
         Its path: of the installed file where that is whole, else in the folder.
 
     Raises:
-        UsageError: where what was put together has another checksum.
+        UsageError: where what was put together has another checksum, or it is not clear which
+            file is meant.
     """
     whole = _whole(base)
     pieces: list[Any] = whole or [p for module in base.modules for p in _at(base)(module)]
+    if len(pieces) > 1 and "part" not in base.piece:
+        raise UsageError(
+            f"{base.install} brings one file, and {len(pieces)} are there: "
+            f"{', '.join(str(each) for each in pieces)}. Leave {base.file} alone in its place"
+        )
     if len(pieces) == 1 and isinstance(pieces[0], Path):
         found = pieces[0]
     else:

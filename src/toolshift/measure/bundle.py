@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +31,7 @@ from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.shifts.registry import file_contents
-from toolshift.worlds.names import OWN, is_file
+from toolshift.worlds.names import BFCL, OWN, TAU2, is_file
 from toolshift.worlds.own import OwnWorld
 from toolshift.worlds.registry import find_world
 
@@ -157,7 +158,8 @@ def _contents(
         plan_hash=plan.hash,
         agents=[each for each in run.manifest.agents if each["name"] == agent],
     )
-    worlds, code, modules = _files({cell.world for cell in cells})
+    worlds, named = _world_files({cell.world for cell in cells}), _plugin_files()
+    code = _with_siblings(named)
     index = Index(
         format=FORMAT,
         toolshift=run.manifest.toolshift,
@@ -173,8 +175,8 @@ def _contents(
             for record, cell in zip(failed, cells, strict=True)
         ],
         worlds=[each for each in worlds if is_file(each)],
-        plugins=list(code),
-        modules=modules,
+        plugins=list(named),
+        modules=[each for each in plugins.named() if not each.endswith(".py")],
     )
     return {
         PAGE: _page(index, name, agent).encode(),
@@ -188,8 +190,8 @@ def _contents(
     }
 
 
-def _files(worlds: set[str]) -> tuple[dict[str, bytes], dict[str, bytes], list[str]]:
-    """Files of own worlds, files of plugins, and the names of plugins that are modules."""
+def _world_files(worlds: set[str]) -> dict[str, bytes]:
+    """The files of own worlds, and what these name."""
     found: dict[str, bytes] = {}
     for name in sorted(worlds):
         world = find_world(name)
@@ -197,9 +199,22 @@ def _files(worlds: set[str]) -> tuple[dict[str, bytes], dict[str, bytes], list[s
             folder = f"{FILES}{world.file.name}/"
             own = world.file.path
             found |= {f"{folder}{path.name}": path.read_bytes() for path in (own, *_named_in(own))}
-    files = [each for each in plugins.named() if each.endswith(".py")]
-    code = {f"{FILES}{Path(each).name}": Path(each).read_bytes() for each in files}
-    return found, code, [each for each in plugins.named() if each not in files]
+    return found
+
+
+def _plugin_files() -> dict[str, Path]:
+    """Plugins that are files, each in a folder of its own: two may have one name."""
+    files = [Path(each) for each in plugins.named() if each.endswith(".py")]
+    return {f"{FILES}plugin-{number}/{file.name}": file for number, file in enumerate(files)}
+
+
+def _with_siblings(files: dict[str, Path]) -> dict[str, bytes]:
+    """The files, and those beside them that they name."""
+    return {
+        f"{name.rpartition('/')[0]}/{path.name}": path.read_bytes()
+        for name, file in files.items()
+        for path in (file, *_named_in(file))
+    }
 
 
 def _named_in(path: Path) -> list[Path]:
@@ -266,13 +281,32 @@ def opened_bundle(path: Path, trust: bool = False) -> Iterator[RunFolder]:
         UsageError: where it is none, is damaged, or holds code and is not trusted.
     """
     if path.is_dir():
-        _know(path, trust)
-        yield RunFolder.read(path)
+        yield _read(path, trust)
         return
     with TemporaryDirectory(prefix="toolshift-bundle-") as folder:
         _unpack(path, Path(folder))
-        _know(Path(folder), trust)
-        yield RunFolder.read(Path(folder))
+        yield _read(Path(folder), trust)
+
+
+def _read(folder: Path, trust: bool) -> RunFolder:
+    """The run of an unpacked bundle, or any run folder, which is taken as the reader's own."""
+    if not (folder / INDEX).is_file():
+        return RunFolder.read(folder)
+    _know(folder, trust)
+    run = RunFolder.read(folder)
+    foreign = sorted({cell.world for cell in run.plan.cells if _is_code(cell.world)})
+    if foreign and not trust:
+        raise UsageError(
+            f"this bundle is of worlds that are code ({', '.join(foreign)}), which replaying it "
+            "runs: read it, then add --trust"
+        )
+    return run
+
+
+def _is_code(world: str) -> bool:
+    """Whether the name of a world says a file or a module, which is run when it is looked up."""
+    named = world.startswith((BFCL, TAU2))
+    return not named and (is_file(world) or any(mark in world for mark in ":@/\\"))
 
 
 def _unpack(path: Path, folder: Path) -> None:
@@ -280,10 +314,14 @@ def _unpack(path: Path, folder: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
                 raise UsageError(f"{path} would unpack to more than {MAX_BYTES:,} bytes")
+            if packed := [name for name in archive.namelist() if name.endswith(".gz")]:
+                raise UsageError(
+                    f"{path} holds {packed[0]}: a bundle packs nothing twice, for that hides a size"
+                )
             archive.extractall(folder)  # takes no absolute path and no "..": it removes them
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such bundle") from None
-    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as fault:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError) as fault:
         raise UsageError(f"{path} is no replay bundle, or is damaged ({fault})") from None
     if not (folder / INDEX).is_file():
         raise UsageError(f"{path} is no replay bundle: there is no {INDEX} in it")
@@ -311,7 +349,8 @@ def _know(folder: Path, trust: bool) -> None:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise UsageError(f"{INDEX} names {name}, which is not in the bundle")
-    return path
+    with suppress(OSError, ValueError):  # a name that no file can have
+        path = (folder / name).resolve()
+        if path.is_relative_to(folder.resolve()) and path.is_file():
+            return path
+    raise UsageError(f"{INDEX} names {one_line(name)[:200]}, which is not in the bundle")

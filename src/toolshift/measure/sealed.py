@@ -25,6 +25,8 @@ from toolshift.runs.run_folder import SEALED, RunFolder
 from toolshift.runs.suite import ResolvedSelection
 
 FORMAT = 1
+ALPHA = round((1 - CONFIDENCE) / 2, 6)
+"""The chance of either error that this version allows in a family."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -42,7 +44,7 @@ class Rules(msgspec.Struct, frozen=True):
     by: str
     max_void: float
     inconclusive: Inconclusive = ""
-    alpha: float = round((1 - CONFIDENCE) / 2, 6)
+    alpha: float = ALPHA
 
 
 class SealedPlan(msgspec.Struct, frozen=True):
@@ -106,6 +108,12 @@ def seal(
         UsageError: for an unknown agent, and for a baseline that is not finished.
     """
     name = _agent_of(baseline, candidate, baseline_agent)
+    there, planned = len(by_cell(baseline, name)), len(baseline.plan.cells)
+    if there < planned:
+        raise UsageError(
+            f"{baseline.path} is not finished: {there} of {planned} episodes of {name} are there. "
+            "Go on with it first"
+        )
     found = SealedPlan(
         format=FORMAT,
         toolshift=version,

@@ -60,6 +60,10 @@ def placed(out: str | Path) -> Iterator[Place]:
     folder = Path(mkdtemp(prefix="toolshift-"))
     try:
         store.bring(folder)
+    except BaseException:  # half of a run is not sent back over the whole one
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    try:
         yield Place(folder, str(out), lambda: store.stream(folder))
     except BaseException:
         _keep(store, folder)

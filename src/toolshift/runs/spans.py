@@ -64,7 +64,7 @@ def set_up() -> None:
 
 
 def _exporters() -> Iterator[Any]:
-    names = [n.strip() for n in os.environ.get("OTEL_TRACES_EXPORTER", "otlp").split(",")]
+    names = [n.strip() for n in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(",")]
     known = {each.name: each for each in entry_points(group=EXPORTERS)}
     for name in names:
         if name not in ("none", ""):
@@ -248,7 +248,7 @@ class _Emitted:
     def _contents(found: Mapping[str, Any]) -> dict[str, str]:
         """Texts and data as attributes; none where the user wants no contents in spans."""
         wanted = os.environ.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
-        if wanted.lower() in ("false", "no_content"):
+        if wanted.lower() in ("false", "no_content", "event_only"):
             return {}
         return {name: one if isinstance(one, str) else _json(one) for name, one in found.items()}
 

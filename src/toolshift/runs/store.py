@@ -21,7 +21,8 @@ from toolshift.runs.run_folder import AHEAD
 
 SECONDS = 10.0
 """Between two parts."""
-GROWING = (AHEAD, "episodes.jsonl", "timings.jsonl")
+GROWING = ("episodes.jsonl", "timings.jsonl", AHEAD)
+"""What is sent in parts; what was played ahead goes last, once its episodes are there."""
 PARTS = "parts"
 TRIES = 3
 _LOCAL = (".lock",)
@@ -131,8 +132,6 @@ class Store:
         return sorted(self._files.ls(place, detail=False)) if self._files.exists(place) else []
 
     def _stream(self, folder: Path) -> None:
-        for name in GROWING:
-            self._send_part(name, folder / name)
         for path in sorted(folder.iterdir()):
             if path.name in (*GROWING, *_LOCAL) or path.name.endswith(".new") or path.is_dir():
                 continue
@@ -141,6 +140,8 @@ class Store:
             if self._whole.get(path.name) != mark:
                 self._put(path, path.name)
                 self._whole[path.name] = mark
+        for name in GROWING:
+            self._send_part(name, folder / name)
 
     def _send_part(self, name: str, path: Path) -> None:
         """Sends the whole lines that are new."""
