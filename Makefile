@@ -29,8 +29,8 @@ demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO
 test: setup  ## the tests, the ones with a real model included, but for those marked slow
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-test-all: setup  ## every test: those with several training processes too
-	$(BIN)/python -m pytest -n auto --dist loadfile -m ""
+test-all: setup  ## every test, the slow ones too; hypothesis looks for new cases
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "" --hypothesis-profile=search
 
 coverage: setup  ## every test, with the branches that they take; fails below the floor in pyproject.toml
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "" --cov --cov-report=term --cov-report=html:build/coverage
@@ -58,7 +58,7 @@ CASES ?= 1000000
 
 fuzz: setup  ## odd, broken and long inputs to every reader of what others write; for a night or a minute
 	$(BIN)/python tests/fuzz/run.py --cases $(CASES)
-	FUZZ_EXAMPLES=$$(( $(CASES) / 10000 + 1 )) $(BIN)/python -m pytest tests/fuzz -k shrunk
+	FUZZ_EXAMPLES=$$(( $(CASES) / 10000 + 1 )) $(BIN)/python -m pytest tests/fuzz -k shrunk --hypothesis-profile=search
 
 fuzz-guided: setup  ## the same, guided by coverage: atheris, a minute for each reader
 	$(BIN)/pip install --quiet --upgrade --target build/atheris atheris==3.0.0

@@ -18,8 +18,10 @@ if threading.current_thread() is threading.main_thread():
 # Tables are as wide as COLUMNS says, which differs from shell to shell.
 os.environ.pop("COLUMNS", None)
 
-# How long a case takes says more of the machine than of the code.
-hypothesis.settings.register_profile("toolshift", deadline=None)
+# How long a case takes says more of the machine than of the code. The same cases at each run, so
+# that a change is judged by what it changed; `make test-all` looks for new ones.
+hypothesis.settings.register_profile("toolshift", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("search", deadline=None)
 hypothesis.settings.load_profile("toolshift")
 
 

@@ -201,9 +201,10 @@ def weights_file(base: BaseModel, folder: Path) -> Path:
         Its path: of the installed file where that is whole, else in the folder.
 
     Raises:
-        UsageError: where what was put together has another checksum, or it is not clear which
-            file is meant.
+        UsageError: where its weights are missing, what was put together has another checksum, or
+            it is not clear which file is meant.
     """
+    check_there(base)
     whole = _whole(base)
     pieces: list[Any] = whole or [p for module in base.modules for p in _at(base)(module)]
     if len(pieces) > 1 and "part" not in base.piece:
