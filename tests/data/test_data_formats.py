@@ -349,3 +349,18 @@ def test_the_usual_prompt_of_hermes_speaks_of_tags_before_it_lists_tools() -> No
     assert after["conversations"][0]["value"].startswith(prompt.partition("Here are")[0])
     assert after["conversations"][1] == row["conversations"][1]
     assert after["conversations"][2]["value"].startswith('<tool_call>\n{"arguments"')
+
+
+def test_results_that_say_their_tool_go_to_it_and_an_unknown_id_to_none() -> None:
+    def paired(*results: Message, ids: bool = False) -> list[str] | None:
+        calls = (Call("f", {}, "1" if ids else ""), Call("g", {}, "2" if ids else ""))
+        turns = turns_of([Message("assistant", calls=calls), *results])
+        return None if turns is None else [each.text if each else "" for each in turns[0][1]]
+
+    f, g = Message("tool", "of f", name="f"), Message("tool", "of g", name="g")
+    assert paired(g, f) == ["of f", "of g"]
+    assert paired(g) == ["", "of g"]
+    assert paired(g, Message("tool", "first")) == ["first", "of g"]
+    assert paired(Message("tool", "first"), Message("tool", "second", name="h")) == ["first", "second"]
+    assert paired(Message("tool", "lost", call_id="zzz"), ids=True) is None
+    assert paired(Message("tool", "of g", call_id="2"), f, ids=True) == ["of f", "of g"]

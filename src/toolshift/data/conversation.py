@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -219,8 +219,10 @@ class _Recorded:
     def answer(self, results: list[Message]) -> bool:
         """Gives results that follow each other to their calls; whether each has one.
 
-        By their ids; others in the order of the calls that wait, which are those of the last
-        message, or of all that call right before it where just as many wait.
+        By their ids; others by the names that they say, and then in the order of the calls that
+        wait, which are those of the last message, or of all that call right before it where just
+        as many wait. A result with an id belongs to no call that has
+        another.
         """
         left = [result for result in results if not self._by_its_id(result)]
         if not left:
@@ -231,8 +233,10 @@ class _Recorded:
         open_calls = together if len(together) == len(left) else last
         if len(left) > len(open_calls):
             return False
-        for result, (known, number) in zip(left, open_calls, strict=False):
-            known[number] = result
+        unnamed = [result for result in left if not _by_its_name(result, open_calls)]
+        for result, place in zip(unnamed, list(open_calls), strict=False):
+            if not place.take(result):
+                return False
         return True
 
     def _by_its_id(self, result: Message) -> bool:
@@ -244,13 +248,37 @@ class _Recorded:
                 return True
         return False
 
-    def _open_in(self, places: list[int]) -> list[tuple[list[Message | None], int]]:
+    def _open_in(self, places: list[int]) -> list[_Open]:
         return [
-            (self.turns[place][1], number)
-            for place in places
-            for number, result in enumerate(self.turns[place][1])
-            if result is None
+            _Open(call, known, number)
+            for said, known in (self.turns[place] for place in places)
+            for number, call in enumerate(said.calls)
+            if known[number] is None
         ]
+
+
+class _Open(NamedTuple):
+    """A call that waits for its result, and where that belongs."""
+
+    call: Call
+    known: list[Message | None]
+    number: int
+
+    def take(self, result: Message) -> bool:
+        """Gives it its result; False where both have ids, which are not the same."""
+        if result.call_id and self.call.id:
+            return False
+        self.known[self.number] = result
+        return True
+
+
+def _by_its_name(result: Message, open_calls: list[_Open]) -> bool:
+    """Gives a result to the first call of the tool that it names, and that call waits no more."""
+    place = next((one for one in open_calls if result.name == one.call.name), None)
+    if place is None or not place.take(result):
+        return False
+    open_calls.remove(place)
+    return True
 
 
 def in_order(messages: tuple[Message, ...]) -> tuple[Message, ...]:
