@@ -12,7 +12,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from toolshift.data.augment import Recipe, augmented, converted
-from toolshift.data.conversation import Conversation, RowFault, portable, told
+from toolshift.data.conversation import (
+    Call,
+    Conversation,
+    Message,
+    RowFault,
+    portable,
+    told,
+    turns_of,
+)
 from toolshift.data.formats import FORMATS, recognised
 from toolshift.data.formats.toolace import read_calls
 
@@ -361,6 +369,7 @@ def test_results_that_say_their_tool_go_to_it_and_an_unknown_id_to_none() -> Non
     assert paired(g, f) == ["of f", "of g"]
     assert paired(g) == ["", "of g"]
     assert paired(g, Message("tool", "first")) == ["first", "of g"]
-    assert paired(Message("tool", "first"), Message("tool", "second", name="h")) == ["first", "second"]
+    other = Message("tool", "second", name="h")
+    assert paired(Message("tool", "first"), other) == ["first", "second"]
     assert paired(Message("tool", "lost", call_id="zzz"), ids=True) is None
     assert paired(Message("tool", "of g", call_id="2"), f, ids=True) == ["of f", "of g"]

@@ -221,8 +221,7 @@ class _Recorded:
 
         By their ids; others by the names that they say, and then in the order of the calls that
         wait, which are those of the last message, or of all that call right before it where just
-        as many wait. A result with an id belongs to no call that has
-        another.
+        as many wait. A result with an id belongs to no call that has another.
         """
         left = [result for result in results if not self._by_its_id(result)]
         if not left:
