@@ -1,6 +1,6 @@
 """How soon a watched stream tells what moved, how often it is wrong, and by which name it tells.
 
-    python studies/watch/measure.py [--streams 100] [--nulls 300]
+    python studies/watch/measure.py [--streams 100] [--nulls 300] [--rows FILE]
 
 Streams are simulated: calls of one tool (2% fail, log-normal times, three forms of results), an
 ending after every fourth (5% refused), of which the user asked about one of three topics, with
@@ -9,7 +9,8 @@ words and a form of arguments of its own; a list of tools at the start and where
 3,000; looked at are 5,000 calls more. Null streams of 10,000 calls move nothing; in the bursty ones
 errors, slow calls, refusals and topics come in runs (of that mean length, at the same rates).
 What is slow in a run is so only on the whole, for each time is drawn. `delay_90` is the 90%
-quantile of the calls up to the alarm, of the streams with one.
+quantile of the calls up to the alarm, of the streams with one. Each row is kept as it comes: the
+same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 from pathlib import Path
 from random import Random
@@ -156,20 +157,43 @@ def null(streams: int, bursts: float) -> dict[str, Any]:
     }
 
 
+class Kept:
+    """Rows in a file of lines: what is there is not measured again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, dict[str, Any]] = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                self.rows.update(json.loads(line))
+
+    def row(self, measured: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+        key = " ".join(map(str, (measured.__name__, *given)))
+        if key not in self.rows:
+            begun = time.process_time()
+            row = measured(*given)
+            self.rows[key] = {**row, "cpu_seconds": time.process_time() - begun}
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as out:
+                out.write(json.dumps({key: self.rows[key]}) + "\n")
+        print(json.dumps(self.rows[key]), flush=True)
+        return dict(self.rows[key])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--nulls", type=int, default=300)
+    parser.add_argument("--rows", type=Path, default=Path("build/watch-study.jsonl"))
     given = parser.parse_args()
-    begun = time.process_time()
-    rows = [planted(kind, level, given.streams) for kind in PLANTED for level in range(3)]
-    nulls = [null(given.nulls, 1), *(null(given.nulls // 2, bursts) for bursts in (5, 10, 20))]
+    kept = Kept(given.rows)
+    rows = [kept.row(planted, kind, level, given.streams) for kind in PLANTED for level in range(3)]
+    few = given.nulls // 2
+    nulls = [kept.row(null, *each) for each in ((given.nulls, 1), (few, 5), (few, 10), (few, 20))]
     where = {"machine": platform.machine(), "python": platform.python_version()}
-    spent = round(time.process_time() - begun)
+    spent = round(sum(row.pop("cpu_seconds") for row in (*rows, *nulls)))
     found = {**where, "cpu_seconds": spent, "every": EVERY, "planted": rows, "nulls": nulls}
     (HERE / "results.json").write_text(json.dumps(found, indent=1) + "\n")
-    for row in (*rows, *nulls):
-        print(json.dumps(row))
 
 
 if __name__ == "__main__":

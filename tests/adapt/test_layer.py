@@ -211,6 +211,38 @@ def test_a_read_that_lacks_values_is_made_again_where_the_server_says_so() -> No
     assert len(inner.heard) == 3
 
 
+QUOTED = "Rate of a currency on a day, as quoted"
+CLOSE = {**tool("fetch_quote", QUOTED, currency=TEXT, day=TEXT), **READS}
+
+
+def moved_and_failed(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What the layer does to a call by the old name, and then to the failure of what it made."""
+    agent = toolshift.adapt(lambda messages, tools: called(*RATED), lock=lock_tools([was, PAY]))
+    tools = today(now, PAY)
+    said: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
+    reply = agent.reply(Turn(said, tools))
+    call = called(reply.calls[0].name, reply.calls[0].arguments)
+    failure = {"role": "tool", "tool_call_id": "a", "content": '{"error":"Busy, try again."}'}
+    said += [{**call, "content": reply.text}, failure]
+    again = agent.reply(Turn(said, tools))
+    both = [{"role": "assistant", "content": each.text} for each in (reply, again)]
+    return [one.part for one in interventions(both)]
+
+
+def test_a_read_that_was_moved_on_a_close_match_is_made_again_and_a_write_is_not_moved() -> None:
+    assert moved_and_failed(RATE, CLOSE) == ["names", "retries"]
+    bare = {key: value for key, value in CLOSE.items() if key != "annotations"}
+    assert moved_and_failed(RATE, {**bare, "name": "update_quote"}) == []
+
+
+def test_a_call_that_the_agent_repeats_itself_is_not_repeated_by_the_layer_too() -> None:
+    agent = toolshift.adapt(_Scripted(), lock=lock_tools([RATE]), only=["retries"])
+    for times in (1, 3, 4, 6):
+        reply = agent.reply(Turn(failing(*RATED, "Busy, try again.", times), today(RATE)))
+        done = interventions([{"role": "assistant", "content": reply.text}])
+        assert [each.part for each in done] == (["retries"] if times <= 3 else [])
+
+
 def test_an_idempotent_write_is_made_again() -> None:
     pay = {**PAY, "annotations": {"readOnlyHint": False, "idempotentHint": True}}
     agent = toolshift.adapt(_Scripted(), lock=lock_tools([pay]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
-from adapt.test_changes import FIND, SAVE
+from adapt.test_changes import FIND, SAVE, tool
 
 from toolshift.adapt.lock import lock_tools
 from toolshift.adapt.sequential import RateTest, form_of, upper_limit
@@ -142,6 +144,64 @@ def test_tools_that_change_are_told_once() -> None:
     assert {(a.kind, a.tool, a.at) for a in found} == {("tools_changed", "save_page", 2)}
     assert found[0].drift
     assert found[0].drift.kind == "tool_renamed"
+
+
+LOOK = tool(
+    "look_up", "Looks a word up in the index.", word={"type": "string", "description": "A word."}
+)
+
+
+def as_today(name: str, key: str = "word", told: str = "") -> dict[str, Any]:
+    """The tool under another name, with its parameter under another name."""
+    moved: dict[str, Any] = json.loads(json.dumps(LOOK).replace('"word"', f'"{key}"'))
+    return {**moved, "name": name, "description": told or LOOK["description"]}
+
+
+def of_tool(name: str, key: str, count: int, errors: float) -> Iterator[Event]:
+    rng = Random(f"{name}-{count}")
+    for number in range(count):
+        yield Called(name, {key: "a"}, rng.random() >= errors, None, GOOD)
+        if number % 4 == 3:
+            yield Ended(False, "")
+
+
+@pytest.mark.parametrize(
+    ("told", "kinds"), [("", {"errors_up"}), ("Burns down what there is.", set())]
+)
+def test_what_was_learned_goes_with_a_tool_to_another_name(told: str, kinds: set[str]) -> None:
+    watcher = Watcher(10_000)
+    assert not alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 800, 0.0))
+    assert alarms(watcher, iter([Shown([as_today("find_term", "term", told), SAVE])]))
+    found = alarms(watcher, of_tool("find_term", "term", 190, 0.6))
+    assert {each.kind for each in found} - {"query_mix"} == kinds
+    assert {each.tool for each in found if each.kind == "errors_up"} <= {"find_term"}
+
+
+def test_a_tool_that_has_the_old_name_today_is_another_one() -> None:
+    watcher = Watcher(10_000)
+    alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 800, 0.0))
+    other = {**SAVE, "name": "look_up", "description": "Burns down the whole house."}
+    alarms(watcher, iter([Shown([as_today("find_term"), other])]))
+    found = alarms(watcher, of_tool("find_term", "word", 190, 0.6))
+    assert "errors_up" not in {each.kind for each in found}
+
+
+def test_a_renamed_tool_is_no_other_mix_of_what_is_asked() -> None:
+    watcher = Watcher(10_000)
+    alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 2000, 0.0))
+    alarms(watcher, iter([Shown([as_today("find_term", "term"), SAVE])]))
+    assert not alarms(watcher, of_tool("find_term", "term", 2000, 0.0))
+    found = alarms(watcher, of_tool("find_term", "other", 2000, 0.0))
+    assert {each.kind for each in found} == {"query_mix"}
+    assert "look_up" not in found[0].sentence
+
+
+def test_names_that_two_tools_have_exchanged_are_learned_anew() -> None:
+    watcher = Watcher(10_000)
+    alarms(watcher, iter([Shown([LOOK, SAVE])]), of_tool("look_up", "word", 800, 0.0))
+    alarms(watcher, iter([Shown([as_today("save_page"), {**SAVE, "name": "look_up"}])]))
+    found = alarms(watcher, of_tool("save_page", "word", 190, 0.6))
+    assert "errors_up" not in {each.kind for each in found}
 
 
 def test_a_conversation_with_fewer_tools_removes_none() -> None:

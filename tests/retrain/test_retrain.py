@@ -11,9 +11,10 @@ from running import Run
 from shifts.test_release import edited, poi, rename, rename_param, side
 
 from toolshift.api import evaluate
+from toolshift.core.errors import UsageError
 from toolshift.measure.statistics import Interval
 from toolshift.retrain.decision import decide, not_needed
-from toolshift.retrain.retrain import Asked
+from toolshift.retrain.retrain import ASKED, Asked, _ask
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection
 from toolshift.shifts.files import FILES
@@ -95,6 +96,34 @@ def test_paths_are_no_part_of_the_question(release):
     assert asked.mix(Path("a/release.json")).alpha == 0.5
 
 
+def adapted(folder: Path, weights: bytes) -> Asked:
+    """A question that starts from an adapter in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "adapter_model.safetensors").write_bytes(weights)
+    settings = msgspec.structs.replace(preset("smoke"), full=False, adapter=str(folder))
+    return Asked("release@1", settings, 0.5, 24, Selection(), (), 5.0)
+
+
+def test_a_folder_says_no_path_and_knows_the_adapter_again_where_it_was_moved(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    _ask(adapted(tmp_path / "one" / "mine", b"1"), out)
+    assert str(tmp_path) not in (out / ASKED).read_text()
+    _ask(adapted(tmp_path / "two" / "mine", b"1"), out)
+    with pytest.raises(UsageError, match="another weights_sha256"):
+        _ask(adapted(tmp_path / "three" / "mine", b"2"), out)
+    with pytest.raises(UsageError, match=r"another adapter \(mine, not yours\)"):
+        _ask(adapted(tmp_path / "yours", b"1"), out)
+
+
+def test_a_folder_of_before_whose_question_has_whole_paths_still_goes_on(tmp_path):
+    asked = adapted(tmp_path / "mine", b"1")
+    (tmp_path / ASKED).write_bytes(msgspec.json.encode(asked))
+    _ask(asked, tmp_path)
+    with pytest.raises(UsageError, match="another adapter"):
+        _ask(adapted(tmp_path / "yours", b"1"), tmp_path)
+
+
 # -- the command ---------------------------------------------------------------------------------
 
 ARGS = ("--preset", "smoke", "--steps", "2", "--count", "6", "--tasks", "2", "--kind", "listing")
@@ -121,6 +150,10 @@ def test_the_whole_path_and_again(toolshift: Run, monkeypatch):
     assert record["outcome"] == "undecided"
     trained = json.loads(Path("again/model/training.json").read_text())
     assert trained["data"]["release"].startswith("release@")
+    assert trained["data"]["mix"]["shifts"] == [trained["data"]["release"]]
+    here = str(Path.cwd())
+    kept = [file for file in Path("again").rglob("*.json*") if here in file.read_text()]
+    assert not kept, "these have the path of the folder"
     code, again, errors = toolshift(*words)
     assert (code, again) == (3, said)
     assert "training on" not in errors

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from toolshift.adapt.calls import RecordedCall
-from toolshift.adapt.errors_said import failure_of
+from toolshift.adapt.errors_said import failure_of, incomplete_of
 from toolshift.adapt.paging import joined
 from toolshift.adapt.repair import Intervention
 from toolshift.core.message import Reply
@@ -138,6 +138,25 @@ def read_conversation(
         The conversation.
     """
     return _Reader(in_form).read(messages)
+
+
+def failures_in_a_row(made: Sequence[MadeCall], call: RecordedCall) -> int:
+    """How often a call has failed, or come back with values missing, since it last worked.
+
+    Args:
+        made: every call that was answered.
+        call: as it is made today.
+
+    Returns:
+        Tries of the agent and of the layer, together.
+    """
+    count = 0
+    for each in reversed(made):
+        if each.made == call:
+            if not each.failure and not incomplete_of(each.text):
+                break
+            count += 1
+    return count
 
 
 class _Reader:

@@ -21,6 +21,15 @@ _NEVER = re.compile(
     r"retired|removed|shut down|forbidden|unauthori[sz]ed|invalid|not found|unknown)\b",
     re.IGNORECASE,
 )
+_DENIED = re.compile(
+    r"(\b(no|not|never|nobody|nothing|none|neither|nor|cannot|without|stop|avoid|useless|pointless)|"
+    r"n't)(\s+[\w'-]+){0,5}\s*$",
+    re.IGNORECASE,
+)
+"""What denies the words right behind it, in the same clause: "nobody will start it again"."""
+_CLAUSE = re.compile(r"[.;:!?,()]|\s-+\s|[\u2013\u2014]")
+_ALREADY_SO = re.compile(r"temporar|transient|momentar", re.IGNORECASE)
+"""Said of the failure itself, so a denial stands beside it: "cannot be reached temporarily"."""
 _UNSURE = re.compile(
     r"\b(time[d-]? ?out|may have|might have|unknown (state|outcome)|in progress|pending|"
     r"partial\w*|already|duplicate\w*|(being|is|was|been) (processed|handled|carried out|executed|"
@@ -83,9 +92,18 @@ def says_again(failure: str) -> bool:
         failure: the words of an error.
 
     Returns:
-        False as well where something in it says that it will not.
+        False as well where something in it says that it will not, or denies the offer itself, as
+        in "do not try again".
     """
-    return bool(_AGAIN.search(failure)) and not _NEVER.search(failure)
+    hits = _AGAIN.finditer(failure)
+    return not _NEVER.search(failure) and any(not _is_denied(failure, hit) for hit in hits)
+
+
+def _is_denied(failure: str, hit: re.Match[str]) -> bool:
+    clause = _CLAUSE.split(failure[max(0, hit.start() - 100) : hit.start()])[-1]
+    if _ALREADY_SO.match(hit[0]):
+        clause = " ".join(clause.split()[-2:])  # "not temporary", "not a temporary fault"
+    return bool(_DENIED.search(clause))
 
 
 def may_have_happened(failure: str) -> bool:

@@ -36,6 +36,7 @@ from toolshift.adapt.conversation import (
     PROMPT,
     Conversation,
     MadeCall,
+    failures_in_a_row,
     interventions,
     noted,
     read_conversation,
@@ -72,6 +73,7 @@ PARTS: Mapping[str, str] = {
     "lessons": "what failed earlier, and what then worked, is put before the agent",
 }
 MAX_RETRIES = 3
+"""After one failure more than this a call is left to the agent, whose own tries count too."""
 FAILED_ALIKE, FAILED_PASSING = 2, 5
 """How often the same call may fail before a loop is seen: where no tool takes it, and elsewhere."""
 
@@ -283,11 +285,12 @@ class AdaptedAgent:
         tools: Tools,
         talk: Conversation,
     ) -> Intervention | None:
-        spent = talk.own.get("retries", 0) >= MAX_RETRIES
-        if "retries" not in self.parts or spent or not says_again(failure):
+        if "retries" not in self.parts or not says_again(failure):
+            return None
+        if failures_in_a_row(talk.made, call.made) > MAX_RETRIES:
             return None
         world = self._repairer.today(tools) if call.made.tool in tools else None
-        source = world[0].origin(call.made.tool) if world else None
+        source = world[0].origin(call.made.tool, call.asked.tool) if world else None
         if source is None or not (only_reads(source) or _is_idempotent(source)):
             return None
         kind = "only reads" if only_reads(source) else "is idempotent"

@@ -93,11 +93,13 @@ class Today:
             self._found[old] = found or self._merged(old)
         return self._found[old]
 
-    def origin(self, name: str) -> Source | None:
+    def origin(self, name: str, asked: str = "") -> Source | None:
         """The tool of the lock that a tool of today is.
 
         Args:
             name: of the tool of today.
+            asked: the tool of the lock by whose name it was called, if it was. A match that is no
+                exact one counts then too where both only read: the call has been made on it.
 
         Returns:
             The locked tool; None where that is not certain.
@@ -109,7 +111,17 @@ class Today:
             return None if clashing(was, now) else was
         olds = [old for old, new in self._paired.items() if new == name]
         found = self.successor(olds[0]) if len(olds) == 1 else None
-        return self.before.sources[olds[0]] if found is not None and found.exact else None
+        if found is not None and found.exact:
+            return self.before.sources[olds[0]]
+        return self._read_as(name, asked)
+
+    def _read_as(self, name: str, asked: str) -> Source | None:
+        """The locked tool that stands behind a call that was moved, where both only read."""
+        was = self.before.sources.get(asked)
+        found = self.successor(asked) if was is not None and asked != name else None
+        if was is None or found is None or found.tool != name:
+            return None
+        return was if only_reads(was) and only_reads(self.after.sources[name]) else None
 
     def _certain(self, old: str, new: str) -> Successor | None:
         was, now = self.before.sources[old], self.after.sources[new]

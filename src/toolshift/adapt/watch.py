@@ -9,12 +9,13 @@ For each tool three rates are watched (errors, slow calls, results of a new form
 stream refusals and the mix of what is asked, by tools, by forms of arguments and by words; see
 `sequential` and `mix`. No event is an observation of more than six tests, and each has a run length
 of six times `every`, so that all together raise at most one false alarm in `every` events on
-average. What tools are on offer is compared word for word, which raises none.
+average. What tools are on offer is compared word for word, which raises none. What was learned of a
+tool that certainly has another name today is kept, under the name that it had first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,7 +25,9 @@ from toolshift.adapt.lock import Lock, lock_tools
 from toolshift.adapt.mix import NEW, UNIT, MixMonitor, Moved, words_of
 from toolshift.adapt.sequential import FormMonitor, LatencyMonitor, RateMonitor, Rise, form_of
 from toolshift.adapt.stream import Called, Ended, Event, Shown
+from toolshift.adapt.successors import Today
 from toolshift.core.errors import UsageError
+from toolshift.interop.tools import from_mcp
 
 LEARN = 200
 EVERY = 100_000
@@ -80,6 +83,7 @@ class Watcher:
         self._lists: list[Shown] = []
         self._named = set(self._known)
         self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
+        self._same: dict[str, _Renamed] = {}
         self._refusals = RateMonitor(learn, self._run_length)
         self._mixes = {
             "tools": MixMonitor(learn, self._run_length),
@@ -129,11 +133,29 @@ class Watcher:
     def _mixed(self) -> Iterator[Alarm]:
         """Ends a unit of calls: which tools there were, and with arguments of which forms."""
         unit, self._unit = self._unit, []
-        if moved := self._mixes["tools"].add(each.tool for each in unit):
+        if moved := self._mixes["tools"].add(self._kept_name(each.tool) for each in unit):
             yield self._mix_alarm("tools", moved)
-        told = [(each.tool, form_of(each.arguments)) for each in unit if each.arguments is not None]
+        told = [self._kept_form(each) for each in unit if each.arguments is not None]
         if told and (moved := self._mixes["arguments"].add(told)):
             yield self._mix_alarm("arguments", moved)
+
+    def _kept_name(self, tool: str) -> str:
+        """The name under which a tool is known, whatever it is called today."""
+        same = self._same.get(tool)
+        return tool if same is None else same.old
+
+    def _kept_form(self, call: Called) -> tuple[str, Hashable]:
+        """A tool and the form of its arguments, under the names that they had first."""
+        same, given = self._same.get(call.tool), call.arguments
+        if same is None:
+            return call.tool, form_of(given)
+        if same.params and isinstance(given, Mapping):
+            given = {same.params.get(key, key): value for key, value in given.items()}
+        return same.old, form_of(given)
+
+    def _name_today(self, tool: str) -> str:
+        """What a tool is called today, of what it was called first."""
+        return next((new for new, same in self._same.items() if same.old == tool), tool)
 
     def _mix_alarm(self, what: str, moved: Moved) -> Alarm:
         tool, feature = "", moved.feature
@@ -144,10 +166,10 @@ class Watcher:
                 "words": "mostly words that were not met before",
             }[what]
         elif what == "arguments" and isinstance(feature, tuple):
-            tool = str(feature[0])
+            tool = self._name_today(str(feature[0]))
             tells = f"{tool} called with {_keys(feature[1])}"
         else:
-            tool = str(feature) if what == "tools" else ""
+            tool = self._name_today(str(feature)) if what == "tools" else ""
             tells = f"{tool} called" if tool else f"the word {feature!r}"
         if moved.absent:
             tells = f"no longer {tells}"
@@ -163,7 +185,8 @@ class Watcher:
     def _called(self, event: Called) -> list[Alarm]:
         self.calls += 1
         name, found = event.tool, []
-        monitors = self._tools.get(name)
+        kept = self._kept_name(name)
+        monitors = self._tools.get(kept)
         if monitors is None:
             if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
                 self._named.add(name)
@@ -174,7 +197,7 @@ class Watcher:
                 return found
             how = (self._learn, self._run_length)
             monitors = (RateMonitor(*how), LatencyMonitor(*how), FormMonitor(*how))
-            self._tools[name] = monitors
+            self._tools[kept] = monitors
         errors, latency, forms = monitors
         if event.ok is not None and (rise := errors.add(not event.ok)):
             found.append(self._rate_alarm("errors_up", name, rise))
@@ -227,10 +250,38 @@ class Watcher:
         except UsageError:
             return  # no list that anyone could compare: a name that stands twice, or none
         self._named |= set(_documents(now))
+        self._carry_over(report.events, now)
         for each in report.events:
             yield Alarm(
                 "tools_changed", each.tool, each.dimension, each.sentence, self.events, drift=each
             )
+
+    def _carry_over(self, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]) -> None:
+        """Keeps what was learned of tools that certainly have another name today (`successors`).
+
+        Not where a tool of today has the old name: calls by that name are then of two tools.
+        """
+        names = set(_documents(now))
+        if len(self._same) > 2 * MAX_TOOLS:
+            self._same.clear()
+        for name in names & self._same.keys():
+            del self._same[name]  # it may stand for another tool than in the list before
+        renamed = {each.tool for each in events if each.kind == "tool_renamed"} - names
+        if not renamed or self._lock is None:
+            return
+        today = Today(from_mcp(self._lock.documents), now)
+        for old in renamed:
+            found = today.successor(old)
+            if found is not None and found.tool not in self._known:
+                params = {new: was for was, new in found.params.items() if new != was}
+                self._same[found.tool] = _Renamed(old, params)
+
+
+class _Renamed(msgspec.Struct, frozen=True):
+    """What a tool of today was called first, and those of its parameters that have other names."""
+
+    old: str
+    params: dict[str, str]
 
 
 def _keys(form: Any) -> str:

@@ -12,6 +12,7 @@ A folder holds all of it, so a run that was broken off goes on where it stopped:
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ from toolshift.core.files import write
 from toolshift.core.importing import load
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
-from toolshift.lm.bases import BASES
+from toolshift.lm.bases import BASES, weights_hash
 from toolshift.lm.checkpoint import training_record
 from toolshift.retrain.decision import Decision, cost_of, decide, not_needed
 from toolshift.runs.plan import Plan, make_plan
@@ -47,7 +48,7 @@ Say = Callable[[str], None]
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What decides a retraining. Paths are not part of it, so its folder can be moved.
+    """What decides a retraining. In its folder it stands without paths, which can be moved.
 
     Attributes:
         shift: the release, by the name and hash that results know it by.
@@ -98,6 +99,28 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
 
+class Kept(Asked, frozen=True, forbid_unknown_fields=True):
+    """What was asked for, as it stands in the folder.
+
+    Attributes:
+        weights_sha256: of the adapter or the folder of the model that it starts from, which is
+            named there and not by its path; "" for a model that is known by name alone.
+    """
+
+    weights_sha256: str = ""
+
+    @classmethod
+    def of(cls, asked: Asked) -> Kept:
+        """The question without paths."""
+        settings, start = asked.settings, ""
+        if settings.adapter:
+            start = _file_hash(Path(settings.adapter) / "adapter_model.safetensors")
+        elif Path(settings.model).is_dir():
+            start = weights_hash(Path(settings.model))
+        fields = {name: getattr(asked, name) for name in Asked.__struct_fields__}
+        return cls(**{**fields, "settings": _by_name(settings)}, weights_sha256=start)
+
+
 def retrain(asked: Asked, release: ShiftFile, out: Path, say: Say) -> Decision:
     """Measures the old model, trains it on one release, measures the new one, and decides.
 
@@ -139,22 +162,41 @@ def retrain(asked: Asked, release: ShiftFile, out: Path, say: Say) -> Decision:
 
 def _ask(asked: Asked, out: Path) -> None:
     """Keeps the question, or checks that it is the one that the folder is about."""
-    file = out / ASKED
-    new = msgspec.json.format(JSON.encode(asked), indent=1) + b"\n"
+    file, new = out / ASKED, Kept.of(asked)
     if not file.exists():
-        write(file, new)
+        write(file, msgspec.json.format(JSON.encode(new), indent=1) + b"\n")
         return
     try:
-        old = msgspec.json.decode(file.read_bytes(), type=Asked)
+        old = msgspec.json.decode(file.read_bytes(), type=Kept)
     except msgspec.MsgspecError as fault:
         raise UsageError(f"{file} is damaged ({fault}): start in another folder") from None
-    for name in Asked.__struct_fields__:
-        here, there = getattr(asked, name), getattr(old, name)
-        if here != there:
+    # Folders of before have whole paths, and no hash.
+    old = msgspec.structs.replace(old, settings=_by_name(old.settings))
+    for name in Kept.__struct_fields__:
+        here, there = getattr(new, name), getattr(old, name)
+        if here != there and not (name == "weights_sha256" and not there):
             raise UsageError(
                 f"{out} was begun with another {_field(name, here, there)}: give the same, or "
                 "another --out"
             )
+
+
+def _by_name(settings: Settings) -> Settings:
+    """The settings with the last part of each path."""
+    model = Path(settings.model)
+    is_path = model.is_absolute() or model.exists()
+    return msgspec.structs.replace(
+        settings,
+        model=model.name if is_path else settings.model,
+        adapter=Path(settings.adapter).name if settings.adapter else "",
+    )
+
+
+def _file_hash(file: Path) -> str:
+    if not file.exists():  # what is missing is said where it is loaded
+        return ""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _field(name: str, here: object, there: object) -> str:
@@ -177,7 +219,8 @@ def _train(asked: Asked, shift: Path, out: Path, say: Say) -> None:
     say(f"training on {asked.count} trajectories, a share of {asked.alpha:g} on the new tools")
     with progress("trajectories") as watch:
         rows = make_rows(mix, asked.count, watch)
-    told = {"mix": msgspec.to_builtins(mix), "count": asked.count, "release": asked.shift}
+    drawn = {**msgspec.to_builtins(mix), "shifts": [asked.shift]}  # its name, and no path
+    told = {"mix": drawn, "count": asked.count, "release": asked.shift}
     with progress("rows tokenized") as watch:
         load(SFT)(
             rows, asked.settings, model, resume=bool(checkpoints(model)), data=told, watch=watch
