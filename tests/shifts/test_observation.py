@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scenes import level
+from toolshift.core.form import facts
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Severity
-from toolshift.core.tool import JSON, Result, as_openai
+from toolshift.core.tool import JSON, Field, Result, as_openai
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.oracle import OracleAgent
@@ -305,6 +306,33 @@ def test_keys_drift_at_every_depth_and_inside_of_texts() -> None:
     )
     assert not [key for key in old if key in told]
     assert "'O-1'" in told
+
+
+def test_results_of_other_shapes_are_laid_out_each_by_its_own() -> None:
+    fields = (Field(("price",), "price", "number", unit="eur"),)
+    drift = observation.Drift(
+        "upper", "dev", "json", ("texts",), ("numbers",), ("datum",), (("eur", "cents", 100),)
+    )
+
+    def drifted(data: Any) -> Result:
+        return drift.call("t", {}, {}, lambda *_: Result(True, data, fields))
+
+    shapes = [
+        {"price": 2.5, "left": 3},
+        {"price": 2.5, "left": "three"},
+        {"left": "three", "price": None},
+        [{"price": 1, "left": 3}, {"price": 2, "left": "three"}, {"more": {"price": 4}}],
+        {"price": 2.5, "left": 3},
+    ]
+    fresh = []
+    for shape in shapes:
+        observation._layout.cache_clear()
+        fresh.append(drifted(shape))
+    assert [drifted(shape) for shape in (*shapes, *shapes)] == [*fresh, *fresh]
+    assert fresh[0].data == fresh[4].data
+    assert fresh[0].data["numbers"] == {"AMOUNT_CENTS": {"datum": 250}, "LEFT": {"datum": 3}}
+    assert fresh[1].data["texts"] == {"LEFT": {"datum": "three"}}
+    assert facts(fresh[3].data[1], fresh[3].fields) == {"price": 2}
 
 
 def test_units_stand_in_the_keys() -> None:

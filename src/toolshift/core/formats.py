@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,10 +18,7 @@ import yaml
 Record = dict[str, Any]
 Path = tuple[str, ...]
 _DECODE = json.JSONDecoder().raw_decode
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+_json: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False).encode
 
 
 # -- records as flat rows ----------------------------------------------------------------------
@@ -74,6 +71,7 @@ def grow(rows: dict[Path, Any]) -> Record:
     return record
 
 
+@lru_cache(maxsize=4096)
 def _pointer(path: Path) -> str:
     return "/".join(key.replace("~", "~0").replace("/", "~1") for key in path)
 
@@ -147,6 +145,8 @@ def read_yaml(text: str) -> Any:
 
 _XML_NAME = re.compile(r"(?!(?i:xml))[A-Za-z_][A-Za-z0-9_.-]*")
 _ELEMENT = re.compile("<[^?!]")
+_MARKS = re.compile("[&<>]")
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\t": "&#9;"})
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -176,7 +176,7 @@ def _element(key: str, value: Any) -> str:
     if _NOT_XML.search(text) or "]]>" in text:
         escaped = json.dumps(text).replace("]]>", r"]]\u003e")
         return f'<{tag}{named} encoding="json"><![CDATA[{escaped}]]></{tag}>'
-    marked = re.search("[&<>]", text) and "\n" not in text
+    marked = _MARKS.search(text) and "\n" not in text
     body = f"<![CDATA[{text}]]>" if marked else _escape(text)
     return f"<{tag}{named}>{body}</{tag}>"
 
@@ -189,8 +189,7 @@ def _named(key: str) -> str:
 
 
 def _escape(text: str) -> str:
-    marks = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\t": "&#9;"}
-    return "".join(marks.get(mark, mark) for mark in text)
+    return text.translate(_ESCAPES)
 
 
 def _attribute(text: str) -> str:
@@ -249,7 +248,7 @@ def _csv_cell(value: Any, mark: str) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else _json(value)
-    if text == "" or any(sign in text for sign in (mark, '"', "\n")):
+    if text == "" or mark in text or '"' in text or "\n" in text:
         return '"' + text.replace('"', '""') + '"'
     return text
 

@@ -191,6 +191,8 @@ class Session:
         self._entry: Below = self._true_call
         for layer, memory in zip(layers, self.memories, strict=True):
             self._entry = _through(layer, memory, self._entry)
+        self._changing = [type(layer).phase is not Layer.phase for layer in layers]
+        self._looked: tuple[tuple[Tool, ...], tuple[int, ...], tuple[Tool, ...]] | None = None
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools as they stand now, the retired ones included.
@@ -201,13 +203,20 @@ class Session:
         Raises:
             LayerFault: where the code of a layer raises.
         """
-        shown = self.upstream.tools()
-        phases: tuple[int, ...] = ()
-        for layer, memory in zip(self.layers, self.memories, strict=True):
-            phases = (*phases, _phase(layer, memory))
-            kept = self._lists.get(phases)
+        below = self.upstream.tools()
+        stack = zip(self.layers, self.memories, self._changing, strict=True)
+        phases = tuple([_phase(layer, mem) if own else 0 for layer, mem, own in stack])
+        if self._looked is None or self._looked[0] is not below or self._looked[1] != phases:
+            self._looked = below, phases, self._shown(below, phases)
+        return self._looked[2]
+
+    def _shown(self, shown: tuple[Tool, ...], phases: tuple[int, ...]) -> tuple[Tool, ...]:
+        for place, layer in enumerate(self.layers):
+            reached = phases[: place + 1]
+            kept = self._lists.get(reached)
             if kept is None or kept[0] is not shown:
-                kept = self._lists[phases] = (shown, _shown(layer, shown, memory))
+                made = _shown(layer, shown, self.memories[place])
+                kept = self._lists[reached] = (shown, made)
             shown = kept[1]
         return shown
 
@@ -241,17 +250,18 @@ class Session:
 
 
 def _through(layer: Layer, memory: Memory, below: Below) -> Below:
+    """A layer over the rest of the stack; its own faults are told from those of what is below."""
+    passing: BaseException | None = None
+
+    def under(name: str, arguments: dict[str, Any]) -> Result:
+        nonlocal passing
+        try:
+            return below(name, arguments)
+        except BaseException as fault:  # of the tools or of a deeper layer, not of this one
+            passing = fault
+            raise
+
     def call(name: str, arguments: dict[str, Any]) -> Result:
-        passing: BaseException | None = None
-
-        def under(name: str, arguments: dict[str, Any]) -> Result:
-            nonlocal passing
-            try:
-                return below(name, arguments)
-            except BaseException as fault:  # of the tools or of a deeper layer, not of this one
-                passing = fault
-                raise
-
         try:
             found: object = layer.call(name, arguments, memory, under)
         except Exception as fault:

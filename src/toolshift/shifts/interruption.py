@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -108,7 +109,18 @@ class Moves(Layer):
         return len(self._moved(memory))
 
     def _moved(self, memory: Memory) -> dict[str, Move]:
+        if memory["calls"] >= self._last:
+            return self._all
         return {move.old: move for move in self.moves if memory["calls"] >= move.since}
+
+    @cached_property
+    def _last(self) -> int:
+        """From so many calls on all have moved."""
+        return max([move.since for move in self.moves], default=0)
+
+    @cached_property
+    def _all(self) -> dict[str, Move]:
+        return {move.old: move for move in self.moves}
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
         """The old tools, where they are kept, and the successors after all others."""
@@ -140,6 +152,8 @@ class Moves(Layer):
         """Answers an old name with the next; a successor's call goes to the old tool below."""
         moved = self._moved(memory)
         for move in moved.values():
+            if name != move.old and name not in move.names:
+                continue
             steps = (move.old, *move.names)
             if name in steps[:-1]:
                 return self._elsewhere(name, steps[steps.index(name) + 1])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -66,40 +67,45 @@ class Drift(Layer):
         if isinstance(result.data, str):
             told = self._told(result.data)
             return result if told == result.data else result.with_(data=told, form="text")
-        records = result.data if isinstance(result.data, list) else [result.data]
+        several = isinstance(result.data, list)
+        records = result.data if several else [result.data]
         if not all(isinstance(record, dict) for record in records):
             return result
-        data, places = self._written(records, {field.path: field for field in result.fields})
-        return result.with_(
-            data=data if isinstance(result.data, list) else data[0],
-            fields=tuple(self._field(field, places[field.path]) for field in result.fields),
-            form=self.form,
-        )
+        data, fields = self._written(records, result.fields)
+        return result.with_(data=data if several else data[0], fields=fields, form=self.form)
 
     def _written(
-        self, records: list[dict[str, Any]], fields: dict[Keys, Field]
-    ) -> tuple[list[dict[str, Any]], dict[Keys, Keys]]:
-        """The records in the new way, and where each value of theirs has gone."""
-        numeric = {path: field.type != "string" for path, field in fields.items()}
-        for record in records:
-            for path, value in leaves(record):
-                numeric.setdefault(path, isinstance(value, int | float))
-        places = self._places(numeric, fields)
-        scales = {path: self._unit(field)[1] for path, field in fields.items()}
-        return [self._record(record, places, scales) for record in records], places
+        self, records: list[dict[str, Any]], fields: tuple[Field, ...]
+    ) -> tuple[list[dict[str, Any]], tuple[Field, ...]]:
+        """The records in the new way, and how to read them."""
+        rows = [dict(leaves(record)) for record in records]
+        numeric: dict[Keys, bool] = {}
+        for row in rows:
+            for path, value in row.items():
+                numeric.setdefault(path, isinstance(value, (int, float)))
+        layout = _layout(self, fields, tuple(numeric.items()))
+        return [self._record(row, layout) for row in rows], layout.fields
 
-    def _places(self, numeric: dict[Keys, bool], fields: dict[Keys, Field]) -> dict[Keys, Keys]:
-        """Where each value goes; one whose new place is taken keeps its own key."""
+    def places(self, numeric: dict[Keys, bool], units: dict[Keys, str]) -> dict[Keys, Keys]:
+        """Where each value goes; one whose new place is taken keeps its own key.
+
+        Args:
+            numeric: whether each value is a number.
+            units: of the values that have one.
+
+        Returns:
+            For each path its new one.
+        """
         places: dict[Keys, Keys] = {}
         moved: dict[Keys, Keys] = {}  # where each object, and each value, has gone
         taken: set[Keys] = set()
         for path, is_number in numeric.items():
-            unit = fields[path].unit if path in fields else ""
+            unit = units.get(path, "")
             place = above = self.numbers if is_number else self.text
             for depth, own in enumerate(path, 1):
                 spot = (*above, *path[:depth])
                 last = unit and self.style and depth == len(path)
-                key = f"{own.removesuffix(unit)}_{self._unit(fields[path])[0]}" if last else own
+                key = f"{own.removesuffix(unit)}_{self.unit(unit)[0]}" if last else own
                 new = (*place, self._key(key))
                 if spot not in moved:
                     moved[spot] = (*place, own) if new in taken else new
@@ -137,28 +143,55 @@ class Drift(Layer):
     def _piece(self, part: Piece) -> str:
         if part.data is None:
             return part.text
-        data, _ = self._written(part.data if isinstance(part.data, list) else [part.data], {})
+        data, _ = self._written(part.data if isinstance(part.data, list) else [part.data], ())
         drifted = data if isinstance(part.data, list) else data[0]
         nested = any(isinstance(value, dict) for record in data for value in record.values())
         own = self.form == "json" and (not nested or part.text[0] in "[{")
         return part.write(drifted) if own else form(self.form).write(drifted)
 
-    def _unit(self, field: Field) -> tuple[str, float]:
-        return next((row[1:] for row in self.units if row[0] == field.unit), (field.unit, 1.0))
+    def unit(self, name: str) -> tuple[str, float]:
+        """The unit that a unit has become, and how many of it make one."""
+        return next((row[1:] for row in self.units if row[0] == name), (name, 1.0))
 
-    def _field(self, field: Field, place: Keys) -> Field:
-        unit, scale = self._unit(field)
-        return Field(place, field.fact, field.type, field.scale * scale, unit)
+    def _record(self, row: dict[Keys, Any], layout: _Layout) -> dict[str, Any]:
+        new: dict[Keys, Any] = {}
+        for path, value in row.items():
+            place, scale = layout.moves[path]
+            scaled = scale != 1 and value is not None
+            new[place] = _scaled(value, scale) if scaled else self._deeper(value)
+        return grow(new)
 
-    def _record(
-        self, record: dict[str, Any], places: dict[Keys, Keys], scales: dict[Keys, float]
-    ) -> dict[str, Any]:
-        rows = {}
-        for path, value in leaves(record):
-            scale = scales.get(path, 1.0)
-            scaled = value is not None and scale != 1
-            rows[places[path]] = _scaled(value, scale) if scaled else self._deeper(value)
-        return grow(rows)
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the values of records of one shape go.
+
+    Attributes:
+        moves: for each path the new one, and what a number there is multiplied by.
+        fields: how to read the records then.
+    """
+
+    moves: dict[Keys, tuple[Keys, float]]
+    fields: tuple[Field, ...]
+
+
+@lru_cache(maxsize=1024)  # the results of a tool have one shape in most worlds
+def _layout(
+    drift: Drift, fields: tuple[Field, ...], numeric: tuple[tuple[Keys, bool], ...]
+) -> _Layout:
+    """The layout of records, by how they are read and which of their values are numbers."""
+    declared = {field.path: field.type != "string" for field in fields}
+    units = {field.path: field.unit for field in fields}
+    scales = {path: drift.unit(unit)[1] for path, unit in units.items()}
+    places = drift.places({**declared, **dict(numeric), **declared}, units)
+    return _Layout(
+        {path: (place, scales.get(path, 1.0)) for path, place in places.items()},
+        tuple(_read_so(field, places[field.path], *drift.unit(field.unit)) for field in fields),
+    )
+
+
+def _read_so(field: Field, place: Keys, unit: str, scale: float) -> Field:
+    return Field(place, field.fact, field.type, field.scale * scale, unit)
 
 
 _NAME = re.compile(r"[A-Za-z_]+(?:[ .-][A-Za-z_]+)*\d{0,2}")

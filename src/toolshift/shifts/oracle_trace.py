@@ -170,6 +170,7 @@ STYLES: dict[str, Callable[[list[str]], str]] = {
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
+@lru_cache(maxsize=4096)
 def restyle(key: str, style: str, pool: str, synonyms: bool = True) -> str:
     """A key or parameter name in a style of a pool.
 

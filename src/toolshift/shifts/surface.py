@@ -71,8 +71,8 @@ class Surface(Layer):
         if name in self.names and name not in self._below:
             return error("unknown_tool", f"There is no tool named {name}.")
         tool, said = self.inward(name, arguments)
-        hidden = self._hidden.get(tool, frozenset()) & arguments.keys()
-        if hidden:
+        hidden = self._hidden.get(tool)
+        if hidden and (hidden := hidden & arguments.keys()):
             return error("invalid_arguments", f"{name}: unexpected {', '.join(sorted(hidden))}")
         return self.outward(below(tool, said), tool)
 
@@ -81,6 +81,8 @@ class Surface(Layer):
     def inward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The call below that a spoken call stands for."""
         tool = self._below.get(name, name)
+        if tool not in self.params and tool not in self.surplus:
+            return tool, dict(arguments)
         names = {spoken: true for true, spoken in self.params.get(tool, NO_NAMES).items()}
         dropped = {param.name for param in self.surplus.get(tool, ())}
         return tool, {names.get(k, k): v for k, v in arguments.items() if k not in dropped}
@@ -94,6 +96,10 @@ class Surface(Layer):
     def speak(self, text: str) -> str:
         """Says a text below in the names as shown; plain words are left alone unless quoted."""
         return _rename(text, self._in_prose, self.names)
+
+    def mention(self, text: str) -> str:
+        """Says a text of a result below in the names as shown, plain words too."""
+        return _rename(text, self._anywhere, self.names)
 
     @property
     def inverse(self) -> Surface:
@@ -117,7 +123,7 @@ class Surface(Layer):
             return result
 
         def say(text: str) -> str:
-            return self.say_params(_rename(text, self._anywhere, self.names), tool)
+            return _said(self, text, tool) if text else text
 
         hint = result.hint
         told = not result.ok or (hint is not None and hint.kind == "use")
@@ -191,6 +197,12 @@ def _shown(surface: Surface, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
         return shown
     places = {name: place for place, name in enumerate(surface.order)}
     return tuple(sorted(shown, key=lambda tool: places.get(tool.name, len(places))))
+
+
+@lru_cache(maxsize=1024)
+def _said(surface: Surface, text: str, tool: str) -> str:
+    """A text of a result as it is shown; kept over episodes, for errors say the same again."""
+    return surface.say_params(surface.mention(text), tool)
 
 
 def _param(param: Param, name: str, text: str | None, speak: Any) -> Param:
