@@ -33,6 +33,7 @@ from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.cell import build
+from toolshift.runs.place import check_local
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
@@ -250,12 +251,12 @@ def planning(
     Raises:
         UsageError: where nothing is left to run, or an agent or the folder cannot work.
     """
-    folder = None if out is None else Path(out).absolute()
+    folder = None if out is None else _folder(out)
     check_executor(executor, those, judge)
     if judge is not None or not Ahead.fits(those, workers, folder, executor):
         yield make_plan(selection, watch), None
         return
-    mark = JSON.encode([selection, [describe(each) for each in those], version_of("toolshift")])
+    mark = JSON.encode([selection, [describe(each) for each in those], own_version()])
     run = blake2b(mark, digest_size=8).hexdigest()
     with closing(Ahead(run, selection, those, workers, folder, executor)) as ahead:
         try:
@@ -295,7 +296,7 @@ def run_plan(
     Raises:
         UsageError: where an agent or the folder cannot work; finished episodes are kept.
     """
-    out = Path(out).absolute() if out is not None else None  # an agent may change the directory
+    out = _folder(out) if out is not None else None
     check_executor(executor, those, judge)
     those = _with_judge(those, judge, out)
     those = [replace(each, max_repeats=plan.selection.max_repeats) for each in those]
@@ -335,6 +336,12 @@ def run_plan(
     if isinstance(store, RunFolder):
         save_report(store, report)
     return report
+
+
+def _folder(out: str | Path) -> Path:
+    """A run folder by its whole path: an agent may change the directory."""
+    check_local(str(out), "out")
+    return Path(out).absolute()
 
 
 def _with_judge(those: list[Contestant], judge: Judge | None, out: Path | None) -> list[Contestant]:
@@ -377,7 +384,7 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
     """What a run folder says of itself."""
     return Manifest(
         format=FORMAT,
-        toolshift=version_of("toolshift") or "unknown",
+        toolshift=own_version(),
         python=sys.version.split()[0],
         platform=f"{platform.system()}-{platform.machine()}",
         packages={name: found for name in PACKAGES if (found := version_of(name))},
@@ -425,6 +432,11 @@ def attempt(
     if tools:
         scene = with_tools(scene, tools)
     return play(contestants([agent])[0], cell, scene).grade
+
+
+def own_version() -> str:
+    """The version of ToolShift, as runs and sealed plans tell it; "unknown" for a bare tree."""
+    return version_of("toolshift") or "unknown"
 
 
 def version_of(package: str) -> str:

@@ -205,3 +205,40 @@ def test_two_plugins_of_one_name_both_travel(
         beside = {f"{Path(name).parent}/beside.json" for name in index["plugins"]}
         assert beside <= set(archive.namelist())
     assert len(set(texts)) == 2
+
+
+@pytest.mark.parametrize("where", ["archive", "folder"])
+@pytest.mark.parametrize("lost", ["episodes", "list", "all episodes"])
+def test_half_of_a_bundle_is_refused(lost: str, where: str, failed: Run) -> None:
+    with zipfile.ZipFile("failed.zip") as archive:
+        archive.extractall("open")
+    total = len(json.loads(Path("open", INDEX).read_bytes())["failures"])
+    half = total // 2
+    if lost == "list":
+        index = json.loads(Path("open", INDEX).read_bytes())
+        index["failures"] = index["failures"][half:]
+        Path("open", INDEX).write_text(json.dumps(index))
+        said = f"{half} of the {total} episodes in episodes.jsonl are not listed"
+    else:
+        gone = half if lost == "episodes" else total
+        lines = Path("open/episodes.jsonl").read_text().splitlines(keepends=True)
+        Path("open/episodes.jsonl").write_text("".join(lines[gone:]))
+        said = f"{gone} of the {total} episodes that {INDEX} lists are missing"
+    if where == "archive":
+        shutil.make_archive("half", "zip", "open")
+    name = "half.zip" if where == "archive" else "open"
+    code, _, err = failed("replay", name)
+    assert (code, f"Error: {name}: {said}" in err) == (2, True), err
+
+
+def test_messages_name_the_bundle_and_no_folder_that_is_deleted(failed: Run) -> None:
+    code, _, err = failed("replay", "failed.zip", "ffffffffffff")
+    assert (code, "in failed.zip: there is none" in err) == (2, True), err
+    assert "`toolshift replay failed.zip` lists them" in err
+    with zipfile.ZipFile("failed.zip") as archive:
+        names = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile("cut.zip", "w") as archive:
+        for name, content in names.items():
+            archive.writestr(name, content[:40] if name == "manifest.json" else content)
+    code, _, err = failed("replay", "cut.zip")
+    assert (code, "Error: cut.zip/manifest.json is damaged" in err) == (2, True), err

@@ -58,7 +58,9 @@ def test_the_same_gate_has_the_same_hash(sealed: Run) -> None:
         (("--plan", "plan.json", "--by", "shift"), "was sealed with tier"),
         (("--plan", "plan.json", "--inconclusive", "pass"), "was sealed with none"),
         (("--plan", "nothing.json",), "there is no sealed plan"),
-        (("--plan", "old/manifest.json",), "is no sealed plan"),
+        (("--plan", "old/manifest.json"), "restore it, or seal a new plan"),
+        (("--plan", "old"), "old is a folder: name the file in it"),
+        (("--margin", "5", "--seal", "old"), "old is a folder: name the file in it"),
         (("--plan", "plan.json", "--agent", "oracle"), "the agent is not as it was sealed"),
         (("--plan", "plan.json", "--out", "begun"), "begun without the plan"),
         (("--plan", "plan.json", "--seal", "x.json"), "comes before the run"),
@@ -180,3 +182,12 @@ def test_what_cannot_be_sealed_is_said(sealed: Run) -> None:
     code, _, err = sealed(*GATE, "--margin", "5", "--seal", "x.json")
     assert (code, "is not finished" in err) == (2, True), err
     assert not Path("x.json").exists()
+
+
+def test_a_tree_that_is_not_installed_gates_under_its_plan_too(
+    sealed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolshift.api.version_of", lambda package: "")
+    assert sealed(*GATE, "--margin", "5", "--seal", "bare.json")[0] == 0
+    code, out, err = sealed(*GATE, "--plan", "bare.json", "--out", "bare")
+    assert code == 1, out + err

@@ -365,3 +365,20 @@ def test_a_study_trains_in_several_processes_and_says_so_where_it_is_one_of_them
     code, _, err = toolshift(*words, *where)
     assert code == 2
     assert "--launch 'accelerate launch" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "nosuch"), "unknown base model 'nosuch'"),
+        (("--model", "gema3-270m"), "did you mean gemma3-270m"),
+        (("--model", "gemma3-270m"), "name a study: "),
+        (("--minutes", "5"), "name a study: "),
+        (("nosuch",), "decisive"),
+        (("decisve",), "did you mean decisive?"),
+    ],
+    ids=" ".join,
+)
+def test_what_no_study_is_named_for_is_said(words, said, toolshift):
+    code, _, err = toolshift("reproduce", *words)
+    assert (code, said in err) == (2, True), err

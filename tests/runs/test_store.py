@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,15 @@ store = pytest.importorskip("toolshift.runs.store")
 
 WORDS = ("run", "--agent", "oracle", "--tasks", "3", "--shift", "redirect:2")
 KEPT = ("episodes.jsonl", "plan.jsonl", "report.txt")
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the folders of runs are made, so that what a test keeps goes with the test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -104,11 +114,11 @@ def test_what_was_played_while_planning_is_streamed_too(
 
 
 def test_a_store_that_fails_for_a_while_costs_nothing_and_one_that_is_gone_is_said(
-    tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+    memory: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(store, "SECONDS", 0.0)
     monkeypatch.setattr(store.time, "sleep", lambda seconds: None)
-    put, fails = memory.pipe_file, [2]
+    put, fails = memory.pipe_file, [0]
     whole = memory.put_file
 
     def weak(*given: Any, **named: Any) -> Any:
@@ -125,17 +135,20 @@ def test_a_store_that_fails_for_a_while_costs_nothing_and_one_that_is_gone_is_sa
     monkeypatch.setattr(type(memory), "pipe_file", lambda self, *a, **n: weak(*a, **n))
     monkeypatch.setattr(type(memory), "put_file", lambda self, *a, **n: weak_whole(*a, **n))
     with placed("memory://b/run") as place:
+        fails[0] = 2
         for number in range(4):
             with (place.path / "episodes.jsonl").open("a") as file:
                 file.write(f'{{"episode": "{number}"}}\ntorn')
             place.stream()
     assert memory.cat_file("/b/run/episodes.jsonl").count(b"torn") == 4
-    fails[0] = 10**6
+    err = capsys.readouterr().err
+    assert err.count("memory://b/run cannot be written now (ConnectionError: reset by peer)") == 1
     kept: list[Path] = []
 
     def stopped() -> None:
         with placed("memory://c/run") as place:
             kept.append(place.path)
+            fails[0] = 10**6
             (place.path / "episodes.jsonl").write_text("{}\n")
             raise KeyboardInterrupt
 
@@ -191,3 +204,38 @@ def test_half_of_what_is_brought_is_not_sent_back(
     monkeypatch.undo()
     with placed("memory://b/run") as place:
         assert (place.path / "episodes.jsonl").read_bytes() == b"1\n2\n"
+
+
+def test_a_store_that_cannot_be_written_is_said_before_anything_is_played(
+    toolshift: Run, memory: Any, monkeypatch: pytest.MonkeyPatch, temporary: Path
+) -> None:
+    def refused(*given: Any, **named: Any) -> None:
+        raise PermissionError("Access Denied")
+
+    monkeypatch.setattr(store.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(type(memory), "pipe_file", refused)
+    monkeypatch.setattr("toolshift.cli.run.planning", refused)
+    code, _, err = toolshift(*WORDS, "--out", "memory://b/run")
+    assert (code, "memory://b/run cannot be written (PermissionError: Access Denied)" in err) == (
+        2,
+        True,
+    ), err
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_run_in_the_memory_of_a_process_is_said_to_be_gone_with_it(
+    kind: str, memory: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with placed("memory://b/run" if kind == "memory" else f"file://{tmp_path}/far"):
+        pass
+    assert ("gone when it ends" in capsys.readouterr().err) == (kind == "memory")
+
+
+def test_messages_name_the_address_and_no_folder_that_is_deleted(
+    toolshift: Run, memory: Any, temporary: Path
+) -> None:
+    assert toolshift(*WORDS, "--out", "memory://b/run")[0] == 0
+    code, _, err = toolshift(*WORDS, "--seed", "3", "--out", "memory://b/run")
+    assert (code, "Error: memory://b/run holds a run of another plan" in err) == (2, True), err
+    assert str(temporary) not in err

@@ -12,7 +12,7 @@ import click
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge
-from toolshift.api import check_at_once, version_of
+from toolshift.api import check_at_once, own_version
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -233,7 +233,10 @@ def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
                     "before the next run"
                 )
         if plan.rules.alpha != ALPHA:
-            raise UsageError(f"{options.plan} was sealed for another rate of errors: seal again")
+            raise UsageError(
+                f"{options.plan} was sealed for another rate of errors: seal a new plan before the "
+                "next run"
+            )
         return plan.rules
     if options.margin is None:
         raise UsageError("--margin is needed: points of accuracy that a release may lose")
@@ -275,7 +278,7 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
     assert options.seal is not None
     shifts_as_they_were(before)
     _, _, agent = _described(options)
-    plan = seal(before, agent, rules, version_of("toolshift"), options.baseline_agent)
+    plan = seal(before, agent, rules, own_version(), options.baseline_agent)
     save_plan(plan, options.seal)
     if options.as_json:
         print_json(plan)
@@ -364,7 +367,7 @@ def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], pa
         UsageError: where it would not.
     """
     found = baseline_breaches(plan, before)
-    found += candidate_breaches(plan, agent, version_of("toolshift"))
+    found += candidate_breaches(plan, agent, own_version())
     if not (path / SEALED).exists() and (path / "manifest.json").exists():
         found.append(f"{path} holds a run that was begun without the plan")
     elif (path / SEALED).exists() and read_plan(path / SEALED).hash != plan.hash:

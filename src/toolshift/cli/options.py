@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 import click
 import msgspec
@@ -16,16 +16,38 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.lm.bases import WHEELS
 from toolshift.lm.device import DEVICE, DEVICES
-from toolshift.runs.place import is_address
+from toolshift.runs.place import check_address, check_local, is_address
 from toolshift.runs.pool import Executor
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 Options = TypeVar("Options")
 
-PATH = click.Path(path_type=Path)
+
+if TYPE_CHECKING:
+    _PathType = click.Path[Path]
+    _PlaceType = click.ParamType[Path | str]
+else:  # earlier versions of click have no such parameters
+    _PathType, _PlaceType = click.Path, click.ParamType
 
 
-class _Place(click.ParamType[Path | str]):
+class _Local(_PathType):
+    """A file or folder of this machine; an address is refused, which a path would cut short."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Path:
+        """A path."""
+        check_local(os.fspath(value), _name(param))
+        return super().convert(value, param, ctx)
+
+
+PATH = _Local(path_type=Path)
+
+
+class _Place(_PlaceType):
     """A folder, or the address of one in an object store, which is kept as it is written."""
 
     name = "path"
@@ -34,10 +56,18 @@ class _Place(click.ParamType[Path | str]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path | str:
         """An address as text; all else as a path."""
+        check_address(str(value), _name(param))
         return str(value) if is_address(str(value)) else Path(str(value))
 
 
 PLACE = _Place()
+
+
+def _name(param: click.Parameter | None) -> str:
+    """An option or argument as the help has it."""
+    if isinstance(param, click.Option):
+        return param.opts[-1]
+    return param.human_readable_name if param is not None else "path"
 
 
 # -- one struct a command ------------------------------------------------------------------------

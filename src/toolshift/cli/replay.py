@@ -13,6 +13,7 @@ import msgspec
 from toolshift.agents.catalog import contestants
 from toolshift.cli.options import PATH, ModelOptions, Sectioned, as_json, model, taking
 from toolshift.cli.trace import find_episode, print_episode
+from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.measure.bundle import opened_bundle
@@ -103,7 +104,8 @@ def _chosen(folder: RunFolder, options: ReplayOptions) -> list[Record]:
         UsageError: where one is not there, or nothing failed.
     """
     if options.episodes:
-        return [find_episode(folder, each)[0] for each in options.episodes]
+        listing = command("replay", options.bundle)
+        return [find_episode(folder, each, listing)[0] for each in options.episodes]
     found = [each for each in folder.records() if outcome_of(each.grade) == "failed"]
     if not found:
         raise UsageError(f"{options.bundle}: nothing in it failed, so there is nothing to replay")

@@ -13,8 +13,10 @@ from toolshift.cli.options import PATH, as_json, machine, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
+from toolshift.lm.bases import find_base_model
 from toolshift.reproduce.endpoints import Endpoints, as_markdown, endpoints_of
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale, find_study
 from toolshift.reproduce.findings import Findings, find
@@ -68,6 +70,12 @@ class ReproduceOptions:
     minutes: float
     model: str
     as_json: bool
+
+    @property
+    def names_a_run(self) -> bool:
+        """Whether anything is said that decides how a study is run."""
+        said = (self.arms, self.only_page, self.seeds, self.out, self.model, self.launch)
+        return any(said) or bool(self.minutes or self.threads or self.pool != "dev")
 
 
 @click.command()
@@ -133,10 +141,14 @@ def reproduce(options: ReproduceOptions) -> None:
     toolshift reproduce decisive --minutes 60
     """
     if not options.study:
-        if options.arms or options.only_page or options.seeds or options.out:
+        if options.model:
+            find_base_model(options.model)
+        if options.names_a_run:
             raise UsageError(f"name a study: {', '.join((*STUDIES, PLANNED))}")
         _list(options)
         return
+    if options.study not in (*STUDIES, PLANNED):
+        raise UsageError(unknown("study", options.study, (*STUDIES, PLANNED)))
     require_training()
     _check(options)
     if options.study == PLANNED:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from toolshift.agents.judge import Judge
-from toolshift.api import report_of, save_report, version_of
+from toolshift.api import own_version, report_of, save_report
 from toolshift.cli.options import PATH, as_json, judging, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table, say
@@ -85,7 +85,7 @@ def regrade(options: RegradeOptions) -> None:
         if write:
             if changed or judge:
                 folder.rewrite(records)
-            noted = folder.note_grading(version_of("toolshift"), judge.settings if judge else None)
+            noted = folder.note_grading(own_version(), judge.settings if judge else None)
             save_report(noted, report_of(noted))
     if options.as_json:
         print_json({"episodes": len(records), "changed": changed})

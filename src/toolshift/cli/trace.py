@@ -118,12 +118,13 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
     say(f"One of them: {command('trace', folder.path, 'EPISODE')}")
 
 
-def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
+def find_episode(folder: RunFolder, name: str, listing: str = "") -> tuple[Record, Cell]:
     """The episode of a run whose id starts so.
 
     Args:
         folder: the run.
         name: the beginning of the id.
+        listing: the command that lists them; "" for that of this page.
 
     Returns:
         The episode and its cell.
@@ -134,6 +135,6 @@ def find_episode(folder: RunFolder, name: str) -> tuple[Record, Cell]:
     found = [record for record in folder.records() if name and record.episode.startswith(name)]
     if len(found) != 1:
         why = f"{len(found)} episodes start so" if found else "there is none"
-        listing = command("trace", folder.path)
+        listing = listing or command("trace", folder.path)
         raise UsageError(f"episode {name!r} in {folder.path}: {why}. `{listing}` lists them.")
     return found[0], folder.cell(found[0])

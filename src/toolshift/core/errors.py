@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,6 +54,36 @@ class ShiftFault(Exception):
 
 class Told(Exception):
     """A fault of somebody else's code, which is told in words of its own: it arose elsewhere."""
+
+
+@contextmanager
+def naming_folder(folder: Path, name: str) -> Iterator[None]:
+    """Has errors say the name that the user gave, and not a folder of ours that is deleted.
+
+    Args:
+        folder: that is deleted afterwards.
+        name: what the user knows it as.
+
+    Raises:
+        UsageError: as it is raised inside, with the other name; likewise an OSError.
+    """
+    # The longest first: on some systems one of them is the end of the other.
+    ours = sorted({str(folder), str(folder.resolve())}, key=len, reverse=True)
+
+    def named(text: str) -> str:
+        for each in ours:
+            text = text.replace(each, name)
+        return text
+
+    try:
+        yield
+    except UsageError as fault:
+        fault.args = tuple(named(each) if isinstance(each, str) else each for each in fault.args)
+        raise
+    except OSError as fault:
+        if isinstance(fault.filename, str):
+            fault.filename = named(fault.filename)
+        raise
 
 
 def described(fault: BaseException) -> str:

@@ -22,7 +22,7 @@ import msgspec
 
 from toolshift.core import plugins
 from toolshift.core.command_line import command
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, naming_folder
 from toolshift.core.files import decode, write
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
@@ -283,7 +283,10 @@ def opened_bundle(path: Path, trust: bool = False) -> Iterator[RunFolder]:
     if path.is_dir():
         yield _read(path, trust)
         return
-    with TemporaryDirectory(prefix="toolshift-bundle-") as folder:
+    with (
+        TemporaryDirectory(prefix="toolshift-bundle-") as folder,
+        naming_folder(Path(folder), str(path)),
+    ):
         _unpack(path, Path(folder))
         yield _read(Path(folder), trust)
 
@@ -292,7 +295,7 @@ def _read(folder: Path, trust: bool) -> RunFolder:
     """The run of an unpacked bundle, or any run folder, which is taken as the reader's own."""
     if not (folder / INDEX).is_file():
         return RunFolder.read(folder)
-    _know(folder, trust)
+    index = _known(folder, trust)
     run = RunFolder.read(folder)
     foreign = sorted({cell.world for cell in run.plan.cells if _is_code(cell.world)})
     if foreign and not trust:
@@ -300,7 +303,29 @@ def _read(folder: Path, trust: bool) -> RunFolder:
             f"this bundle is of worlds that are code ({', '.join(foreign)}), which replaying it "
             "runs: read it, then add --trust"
         )
+    _check_whole(run, index)
     return run
+
+
+def _check_whole(run: RunFolder, index: Index) -> None:
+    """Checks that the episodes of a bundle are those that it lists: half of them proves nothing.
+
+    Raises:
+        UsageError: where some are missing, or are not listed.
+    """
+    there = {record.episode for record in run.records()}
+    listed = {failure.episode for failure in index.failures}
+    again = "get the bundle again, or make it again with `toolshift gate --bundle`"
+    if missing := len(listed - there):
+        raise UsageError(
+            f"{run.path}: {missing} of the {len(listed)} episodes that {INDEX} lists are missing "
+            f"in {run.episodes.name}: {again}"
+        )
+    if more := len(there - listed):
+        raise UsageError(
+            f"{run.path}: {more} of the {len(there)} episodes in {run.episodes.name} are not "
+            f"listed in {INDEX}: {again}"
+        )
 
 
 def _is_code(world: str) -> bool:
@@ -327,10 +352,8 @@ def _unpack(path: Path, folder: Path) -> None:
         raise UsageError(f"{path} is no replay bundle: there is no {INDEX} in it")
 
 
-def _know(folder: Path, trust: bool) -> None:
-    """Lets the worlds and plugins of a bundle be found."""
-    if not (folder / INDEX).is_file():
-        return
+def _known(folder: Path, trust: bool) -> Index:
+    """Lets the worlds and plugins of a bundle be found; returns what it lists."""
     index = decode((folder / INDEX).read_bytes(), Index, INDEX)
     if index.format != FORMAT:
         raise UsageError(f"the bundle is of format {index.format}, and this one reads {FORMAT}")
@@ -346,6 +369,7 @@ def _know(folder: Path, trust: bool) -> None:
     known = [each for each in os.environ.get(OWN, "").split(os.pathsep) if each]
     if own:
         os.environ[OWN] = os.pathsep.join(dict.fromkeys([*own, *known]))
+    return index
 
 
 def _inside(folder: Path, name: str) -> Path:

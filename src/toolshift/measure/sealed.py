@@ -139,6 +139,7 @@ def save_plan(plan: SealedPlan, path: Path) -> None:
     Raises:
         UsageError: where it cannot be written, or another plan is there.
     """
+    _check_file(path)
     if path.exists() and read_plan(path) != plan:
         raise UsageError(f"{path} is another sealed plan: name another file, or delete it")
     try:
@@ -165,13 +166,15 @@ def read_plan(path: Path) -> SealedPlan:
     Raises:
         UsageError: where there is none, or its seal is broken.
     """
+    _check_file(path)
     if not path.is_file():
         raise UsageError(f"{path}: there is no sealed plan; `toolshift gate --seal FILE` makes one")
     try:
         plan = decode(read_bytes(path), SealedPlan, str(path))
     except UsageError:
         raise UsageError(
-            f"{path} is no sealed plan of this version, or damaged: seal again"
+            f"{path} is no sealed plan of this version, or damaged: restore it, or seal a new plan "
+            "before the next run"
         ) from None
     if plan.format != FORMAT:
         raise UsageError(
@@ -183,6 +186,11 @@ def read_plan(path: Path) -> SealedPlan:
             "Restore it, or seal a new plan before the next run"
         )
     return plan
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name the file in it, such as {path / 'plan.json'}")
 
 
 def baseline_breaches(plan: SealedPlan, baseline: RunFolder) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import UsageError, naming_folder
 from toolshift.core.importing import load
+from toolshift.core.terminal import say
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,55 @@ class Place:
     stream: Callable[[], None]
 
 
+COPY = "aws s3 cp --recursive"
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
+"""How an address begins; one letter before the colon is a drive of Windows."""
+
+
 def is_address(out: str) -> bool:
     """Whether a place is an address of an object store and no folder."""
     return "://" in out
+
+
+def check_address(out: str, what: str) -> None:
+    """Checks that what is no address does not look like one with a letter left out.
+
+    Args:
+        out: a folder, or an address such as `s3://bucket/run`.
+        what: the option that it was given by.
+
+    Raises:
+        UsageError: for `s3:/bucket/run`, which would be a folder of that name.
+    """
+    found = None if is_address(out) else _SCHEME.match(out)
+    if found:
+        scheme, rest = found[1], out[found.end() :]
+        meant = f"{scheme}://{'/' if scheme.lower() == 'file' else ''}{rest}"
+        raise UsageError(f"{what} {out}: did you mean {meant}? A folder of that name is ./{out}")
+
+
+def check_local(path: str, what: str) -> None:
+    """Checks that a file or folder of this machine is no address, which would be a folder `s3:`.
+
+    Args:
+        path: as it was given.
+        what: the option or argument that it was given by.
+
+    Raises:
+        UsageError: for an address.
+    """
+    found = _SCHEME.match(path)
+    if not found:
+        return
+    if found[1].lower() == "file":
+        here = f"/{path[found.end() :].lstrip('/')}"
+        raise UsageError(
+            f"{what} {path}: addresses are for `toolshift run --out`. Here it is {here}"
+        )
+    raise UsageError(
+        f"{what} {path}: addresses are for `toolshift run --out`, and this takes a file or folder "
+        f"of this machine. Copy a run here first (`{COPY} {path} FOLDER`), and results there after"
+    )
 
 
 @contextmanager
@@ -57,14 +105,22 @@ def placed(out: str | Path) -> Iterator[Place]:
             f"--out {out} needs packages that are not installed ({fault}): "
             "pip install 'toolshift[ray]'"
         ) from None
+    if store.passing:
+        say(
+            f"{out} is in the memory of this process: the run is gone when it ends. Name a folder "
+            "or another address to keep it.",
+            err=True,
+        )
     folder = Path(mkdtemp(prefix="toolshift-"))
     try:
+        store.check()
         store.bring(folder)
     except BaseException:  # half of a run is not sent back over the whole one
         shutil.rmtree(folder, ignore_errors=True)
         raise
     try:
-        yield Place(folder, str(out), lambda: store.stream(folder))
+        with naming_folder(folder, str(out)):
+            yield Place(folder, str(out), lambda: store.stream(folder))
     except BaseException:
         _keep(store, folder)
         raise

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import fsspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.terminal import say
 from toolshift.runs.run_folder import AHEAD
 
 SECONDS = 10.0
@@ -24,6 +25,7 @@ SECONDS = 10.0
 GROWING = ("episodes.jsonl", "timings.jsonl", AHEAD)
 """What is sent in parts; what was played ahead goes last, once its episodes are there."""
 PARTS = "parts"
+PROBE = ".probe"
 TRIES = 3
 _LOCAL = (".lock",)
 T = TypeVar("T")
@@ -43,14 +45,34 @@ class Store:
         self.url = url
         try:
             self._files, root = fsspec.core.url_to_fs(url)
-        except (ImportError, ValueError, OSError) as fault:
+        except Exception as fault:  # of any store's own kind
             raise UsageError(f"--out {url}: {fault}") from None
+        protocol = self._files.protocol
+        self.passing = "memory" in ([protocol] if isinstance(protocol, str) else protocol)
+        """Whether it is gone with this process."""
+        self._warned = False
         self._root = str(root).rstrip("/")
         self._sent: dict[str, int] = {}
         self._parts: dict[str, int] = {}
         self._heads: dict[str, bytes] = {}
         self._whole: dict[str, tuple[int, int]] = {}
         self._last = 0.0
+
+    def check(self) -> None:
+        """Checks that the store can be written, before hours are spent on what is to go there.
+
+        Raises:
+            UsageError: where it cannot, or holds something else than a run.
+        """
+        names = self._asked(self._names, "cannot be read")
+        if names and not {"manifest.json", PARTS} & set(names):
+            raise UsageError(f"{self.url} is not empty and holds no run: name another place")
+
+        def probe() -> None:
+            self._put(b"written to see whether it can be\n", PARTS, PROBE)
+            self._files.rm_file(self._at(PARTS, PROBE))
+
+        self._asked(probe, "cannot be written")
 
     def bring(self, folder: Path) -> None:
         """Brings what the store has into an empty folder.
@@ -59,11 +81,9 @@ class Store:
             folder: of this machine.
 
         Raises:
-            UsageError: where the store cannot be read, or holds something else.
+            UsageError: where the store cannot be read.
         """
         names = self._asked(self._names, "cannot be read")
-        if names and not {"manifest.json", PARTS} & set(names):
-            raise UsageError(f"{self.url} is not empty and holds no run: name another place")
         self._asked(lambda: self._bring(folder, names), "cannot be read")
 
     def stream(self, folder: Path, now: bool = False) -> None:
@@ -81,9 +101,16 @@ class Store:
         self._last = time.monotonic()
         try:
             self._stream(folder)
-        except Exception:  # of any store's own kind
+        except Exception as fault:  # of any store's own kind
             if now:
                 raise
+            if not self._warned:
+                self._warned = True
+                say(
+                    f"{self.url} cannot be written now ({type(fault).__name__}: {fault}). The run "
+                    "goes on, and what was not sent is sent later.",
+                    err=True,
+                )
 
     def finish(self, folder: Path) -> None:
         """Sends the complete run, and deletes the parts.
