@@ -7,9 +7,11 @@ imported when they are first used, so that `import toolshift` stays cheap.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # type checkers know the name; `typing` takes a while to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from toolshift.adapt.layer import adapt
     from toolshift.adapt.lock import Lock, lock_tools, read_lock
     from toolshift.agents.catalog import make_agent

@@ -394,3 +394,20 @@ def test_importing_is_cheap() -> None:
     code += "if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["click", "rich.console", "toolshift.core.errors", "numpy"])
+def test_ctrl_c_while_a_command_is_imported_is_one_line(module: str) -> None:
+    """Stopped as a part is looked for; numpy is of the command, the others are of the group."""
+    code = (
+        "import sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "sys.argv = ['toolshift', 'run', '--help']\n"
+        "from toolshift.cli import main\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.strip()) == (130, "", "Stopped.")

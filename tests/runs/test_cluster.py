@@ -123,3 +123,34 @@ def test_who_cannot_be_made_again_is_refused() -> None:
 
     with pytest.raises(UsageError, match="no scripted agent with a spec"):
         toolshift.evaluate(mine, tasks=1, executor="ray")
+
+
+class Echo(cluster.Cluster):  # type: ignore[misc]
+    """A cluster of no nodes, that does each chunk when it is fetched."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self._joined = True
+        self.cancelled: list[Any] = []
+
+    def _send(self, work: Any, jobs: list[Any], tries: int = 1) -> Any:
+        return cluster._Sent(jobs, work, jobs, tries)
+
+    def _result(self, sent: Any) -> tuple[list[Any], float, float]:
+        return sent.work(sent.jobs), 1.0, 1.0
+
+
+def test_what_is_not_fetched_is_not_taken_for_results_of_what_is_done_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = Echo()
+    monkeypatch.setattr(cluster.ray, "cancel", pool.cancelled.append)
+    first = pool.do(doubled, range(6), chunk=1)
+    assert next(first) == [0]
+    together = pool.do(doubled, range(10, 13), chunk=1)
+    assert list(together) == [[20], [22], [24]]
+    assert next(first) == [2]
+    first.close()
+    assert pool.cancelled == [[2], [3], [4], [5]]
+    pool.close()
+    assert len(pool.cancelled) == 4

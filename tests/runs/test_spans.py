@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +24,13 @@ from toolshift.runs.run_folder import RunFolder
 pytest.importorskip("opentelemetry.sdk.trace")
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import (
+    ConsoleSpanExporter,
+    SimpleSpanProcessor,
+    SpanExportResult,
+)
+
+from toolshift.runs import sending
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -149,7 +158,7 @@ def test_the_switch_sets_up_what_the_variables_say(monkeypatch: pytest.MonkeyPat
     about = provider.resource.attributes
     assert (about["service.name"], about["deployment.environment"]) == ("toolshift", "test")
     (processor,) = provider._active_span_processor._span_processors
-    assert isinstance(processor.span_exporter, ConsoleSpanExporter)
+    assert isinstance(processor.span_exporter.exporter, ConsoleSpanExporter)
     provider.shutdown()
     monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
     spans.set_up()
@@ -169,3 +178,107 @@ def test_without_opentelemetry_the_switch_says_what_to_install(
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
     with pytest.raises(UsageError, match=r"pip install 'toolshift\[otel\]'"):
         spans.set_up()
+
+
+class Entry:
+    """An exporter as an entry point has it, whose class is given here."""
+
+    def __init__(self, name: str, made: Any) -> None:
+        self.name, self.made = name, made
+
+    def load(self) -> Any:
+        return self.made
+
+
+@pytest.fixture
+def switched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Sets up spans with an exporter of the test's own, which stands for OTLP over HTTP."""
+    made: list[Any] = []
+    monkeypatch.setattr(trace, "set_tracer_provider", made.append)
+    monkeypatch.setattr(spans, "_SENDERS", [])
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
+
+    def set_up(exporter: Any) -> None:
+        entries = [Entry("otlp_proto_http", exporter)]
+        monkeypatch.setattr(spans, "entry_points", lambda group: entries)
+        spans.set_up()
+        monkeypatch.setattr(trace, "get_tracer_provider", lambda: made[-1])
+
+    yield set_up
+    for each in made:
+        each.shutdown()
+    for name in sending._LOGGERS:
+        logging.getLogger(name).removeHandler(sending._HEARD)
+        logging.getLogger(name).propagate = True
+
+
+class Unreachable(ConsoleSpanExporter):
+    """Tells of a connection that is refused as the exporter of OTLP does, and gives up."""
+
+    def export(self, spans: Any) -> SpanExportResult:
+        log = logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+        try:
+            raise ConnectionRefusedError(111, "Connection refused")
+        except OSError as fault:
+            log.warning("Transient error %s encountered, retrying in %.2fs.", fault, 0.9)
+        log.error("Failed to export spans batch due to timeout, max retries or shutdown.")
+        return SpanExportResult.FAILURE
+
+
+class Breaks(ConsoleSpanExporter):
+    def export(self, spans: Any) -> SpanExportResult:
+        raise ValueError("Invalid URL 'foo': No scheme supplied")
+
+
+@pytest.mark.parametrize(
+    ("exporter", "reason"),
+    [(Unreachable, "Connection refused"), (Breaks, "No scheme supplied")],
+    ids=["unreachable", "breaks"],
+)
+def test_spans_that_cannot_be_sent_are_said_once_in_our_words(
+    exporter: Any, reason: str, switched: Any, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str], tmp_path: Path,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:9")
+    switched(exporter)
+    run("oracle", tmp_path / "run")
+    err = capfd.readouterr().err
+    (line,) = err.splitlines()
+    assert "spans could not be sent to http://127.0.0.1:9 (" in line
+    assert reason in line
+    assert "Nothing of the run is lost" in line
+
+
+def test_spans_that_arrive_are_not_told_of(
+    switched: Any, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    class Arrives(ConsoleSpanExporter):
+        def export(self, spans: Any) -> SpanExportResult:
+            return SpanExportResult.SUCCESS
+
+    switched(Arrives)
+    run("oracle", tmp_path / "run")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "foo", "unknown protocol 'foo'"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "did you mean http/protobuf"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "-4", "OTEL_* variables: max_queue_size"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "foo", "OTEL_* variables: no such compression"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_said(
+    variable: str, value: str, said: str, switched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exporter() -> Any:
+        if os.environ.get("OTEL_EXPORTER_OTLP_COMPRESSION"):
+            raise ValueError("no such compression")
+        return ConsoleSpanExporter()
+
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        switched(exporter)

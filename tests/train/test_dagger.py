@@ -50,13 +50,11 @@ def test_a_loop_is_context_and_what_the_oracle_does_next_is_learned() -> None:
     old = played.calls[0]
     (row,) = corrected(played, [call(old.name, **old.given)] * 9)
     names, weights = zip(*turns(row), strict=True)
-    assert names[: 1 + MAX_REPEATED] == (old.name,) * (1 + MAX_REPEATED)
-    assert set(weights[: 1 + MAX_REPEATED]) == {0}
-    assert names[1 + MAX_REPEATED] != old.name or weights[1 + MAX_REPEATED] == 0
-    assert names[-1] == FINAL_ANSWER
-    assert weights[-1] == 1
-    provoked = [n for n in names[1 + MAX_REPEATED :] if n in {s.name for s in played.calls}]
-    assert provoked, "the oracle's own calls follow"
+    again = (old.name,) * (1 + MAX_REPEATED)
+    assert names == (*again, *(step.name for step in played.calls), FINAL_ANSWER)
+    mistakes = [step.provoked for step in played.calls]
+    assert any(mistakes)
+    assert weights == (*(0 for _ in again), *(int(not each) for each in mistakes), 1)
     assert played.rehearsal[-1].said in str(row["messages"][-1])
 
 
@@ -91,10 +89,11 @@ def test_each_list_of_tools_with_something_to_learn_is_a_row() -> None:
     first = played.calls[0]
     replies = [call(first.name, **first.given), *[call("no_such_tool", a="b")] * 5]
     rows = corrected(played, replies)
-    assert rows
-    for row in rows:
-        assert any(weight for _, weight in turns(row))
-    assert "no_such_tool" in dict(turns(rows[-1]))
+    (row,) = rows  # the first list of tools has nothing but the model's own turns
+    own = [(first.name, 0), *[("no_such_tool", 0)] * (1 + MAX_REPEATED)]
+    assert turns(row)[: len(own)] == own
+    assert {weight for _, weight in turns(row)[len(own) :]} == {1}
+    assert turns(row)[-1][0] == FINAL_ANSWER
 
 
 class Stubborn:
@@ -126,6 +125,27 @@ def test_two_rounds_train_on_and_are_not_made_twice(model: Path, tmp_path: Path)
     before = last.stat().st_mtime_ns
     job.run(tmp_path)
     assert last.stat().st_mtime_ns == before
+    other = msgspec.structs.replace(job, settings={**job.settings, "lr": 0.5})
+    with pytest.raises(UsageError, match=r"round-0 was made of something else \(lr\)"):
+        other.run(tmp_path)
+    more = msgspec.structs.replace(job, count=20)
+    with pytest.raises(UsageError, match=r"round-0 was made of something else \(count\)"):
+        more.run(tmp_path)
+    first.write_bytes(last.read_bytes())  # another model in the place of the first
+    with pytest.raises(UsageError, match=r"rows.jsonl was made of something else \(another mix"):
+        job.run(tmp_path)
+
+
+def test_dagger_in_several_processes_is_refused_before_any_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job("dagger", Mix(alpha=0.5), 10, msgspec.to_builtins(preset("smoke")), 1)
+    with pytest.raises(UsageError, match="--launch touch x: DAgger trains in one process"):
+        job.run(tmp_path / "run", launch="touch x")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UsageError, match="in one process"):
+        job.run(tmp_path / "run")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:

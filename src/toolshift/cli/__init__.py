@@ -4,18 +4,23 @@ measured, 2 a usage error, 3 an inconclusive gate, 4 a gate that was not measure
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
-from typing import NoReturn
 
-import click
+try:
+    import os
+    import shlex
+    from typing import NoReturn
 
-from toolshift.cli.group import toolshift
-from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError
-from toolshift.core.files import NO_ROOM
-from toolshift.core.terminal import say
-from toolshift.core.text import visible
+    import click
+
+    from toolshift.cli.group import toolshift
+    from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError
+    from toolshift.core.files import NO_ROOM
+    from toolshift.core.terminal import say
+    from toolshift.core.text import visible
+except KeyboardInterrupt:  # before there is a command that could be stopped
+    sys.stderr.write("Stopped.\n")
+    sys.exit(130)
 
 __all__ = ["main", "toolshift"]
 

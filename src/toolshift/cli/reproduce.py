@@ -187,6 +187,11 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     everything = [made[name] for name in plan.order]
     todo = [each for each in everything if each.arm.name in names]
     left = [each for each in todo if not each.measured]
+    if options.launch and (alone := {e.arm.name for e in left if e.arm.method == "dagger"}):
+        raise UsageError(
+            f"--launch: DAgger trains in one process: run {', '.join(sorted(alone))} without it, "
+            "and the other arms by their names (--arm)"
+        )
     _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
     begun = time.monotonic()
     for stage in left if not options.only_page else ():

@@ -61,6 +61,8 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not launch:
             self.train(folder / "model")
             return
+        if self.method == "dagger":
+            raise UsageError(f"--launch {launch}: DAgger trains in one process: leave it out")
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / FILE, JSON.encode(self))
         try:

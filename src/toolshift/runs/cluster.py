@@ -66,7 +66,8 @@ class Cluster:
         """Chunks that are done, and the seconds of CPU that they took where they ran."""
         self._started = self._joined = False
         self._task = ray.remote(max_retries=0)(_do)  # a lost chunk is counted and sent again here
-        self._under_way: deque[_Sent] = deque()
+        self._under_way: list[deque[_Sent]] = []
+        """What was sent and is not fetched yet, of each `do` that has not ended."""
 
     def _join(self) -> None:
         """Reaches the cluster, when there is something to do."""
@@ -99,27 +100,38 @@ class Cluster:
                 again and again.
         """
         waiting = iter(jobs)
-        while True:
-            while self._has_room() and (some := list(islice(waiting, chunk))):
-                self._under_way.append(self._send(work, some))
-            if not self._under_way:
-                return
-            sent = self._under_way.popleft()
-            results, seconds, cpu = self._result(sent)
-            self.chunks, self.cpu = self.chunks + 1, self.cpu + cpu
-            pace = seconds / len(sent.jobs)
-            chunk = max(1, min(MAX_CHUNK, 2 * chunk, round(AIM / max(pace, 1e-9))))
-            yield results
+        under_way: deque[_Sent] = deque()
+        self._under_way.append(under_way)
+        try:
+            while True:
+                while self._has_room() and (some := list(islice(waiting, chunk))):
+                    under_way.append(self._send(work, some))
+                if not under_way:
+                    return
+                sent = under_way.popleft()
+                results, seconds, cpu = self._result(sent)
+                self.chunks, self.cpu = self.chunks + 1, self.cpu + cpu
+                pace = seconds / len(sent.jobs)
+                chunk = max(1, min(MAX_CHUNK, 2 * chunk, round(AIM / max(pace, 1e-9))))
+                yield results
+        finally:  # whoever has stopped fetching has no use for the rest
+            self._drop(under_way)
 
     def _has_room(self) -> bool:
-        return not self._joined or len(self._under_way) < AHEAD * self.workers
+        return not self._joined or sum(map(len, self._under_way)) < AHEAD * self.workers
+
+    def _drop(self, under_way: deque[_Sent]) -> None:
+        """Has the cluster leave what was sent."""
+        self._under_way = [each for each in self._under_way if each is not under_way]
+        for sent in under_way:
+            with suppress(Exception):  # it may be gone with its node
+                ray.cancel(sent.answer)
+        under_way.clear()
 
     def close(self) -> None:
         """Drops what is under way, and leaves the cluster."""
-        for sent in self._under_way:
-            with suppress(Exception):  # it may be gone with its node
-                ray.cancel(sent.answer)
-        self._under_way.clear()
+        for under_way in self._under_way:
+            self._drop(under_way)
         if self._started:
             ray.shutdown()
 

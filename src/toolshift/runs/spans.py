@@ -19,6 +19,7 @@ from itertools import groupby
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.importing import load
 from toolshift.core.message import ASK_USER, FINAL_ANSWER, REFUSE
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
@@ -32,6 +33,8 @@ MISSING = "--otel needs OpenTelemetry: pip install 'toolshift[otel]'"
 OURS = "toolshift"
 """Before the names of attributes that the conventions do not know."""
 EXPORTERS = "opentelemetry_traces_exporter"
+PROTOCOLS = {"grpc": "otlp_proto_grpc", "http/protobuf": "otlp_proto_http"}
+"""The protocols of OTLP, and the exporter of each."""
 BROKEN = ("crashed", "infrastructure", "budget")
 """Ends of an episode that are errors of its span."""
 
@@ -43,13 +46,15 @@ def set_up() -> None:
     `OTEL_EXPORTER_OTLP_PROTOCOL` its protocol; the rest is read by OpenTelemetry itself.
 
     Raises:
-        UsageError: where OpenTelemetry, or the exporter, is not installed.
+        UsageError: where OpenTelemetry, or the exporter, is not installed, and where a variable
+            has a value that they cannot read.
     """
     try:
         from opentelemetry import trace  # noqa: PLC0415  an extra
         from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415  an extra
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  an extra
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415  an extra
+
+        sender = load("toolshift.runs.sending:Sender")
     except ImportError:
         raise UsageError(MISSING) from None
     if isinstance(trace.get_tracer_provider(), TracerProvider):
@@ -57,25 +62,58 @@ def set_up() -> None:
     named = Resource.create()
     if str(named.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
         named = named.merge(Resource({SERVICE_NAME: "toolshift"}))
-    provider = TracerProvider(resource=named)
-    for exporter in _exporters():
-        provider.add_span_processor(BatchSpanProcessor(exporter))
+    try:
+        provider = TracerProvider(resource=named)
+        _SENDERS[:] = [sender(exporter, place) for exporter, place in _exporters()]
+    except (ValueError, TypeError, OSError) as fault:
+        raise UsageError(
+            f"--otel: OpenTelemetry cannot read its OTEL_* variables: {fault}"
+        ) from None
+    for each in _SENDERS:
+        provider.add_span_processor(each)
     trace.set_tracer_provider(provider)
 
 
-def _exporters() -> Iterator[Any]:
+_SENDERS: list[Any] = []
+"""What sends the spans of the provider that was made here."""
+
+
+def _exporters() -> Iterator[tuple[Any, str]]:
+    """Each exporter, and where it sends to."""
     names = [n.strip() for n in (os.environ.get("OTEL_TRACES_EXPORTER") or "otlp").split(",")]
     known = {each.name: each for each in entry_points(group=EXPORTERS)}
     for name in names:
         if name not in ("none", ""):
-            yield _exporter(_protocol() if name == "otlp" else name, known)
+            named = _protocol() if name == "otlp" else name
+            yield _exporter(named, known), _place(named)
+
+
+def _said(*variables: str) -> tuple[str, str]:
+    """The first of some variables that is set, and its value; ("", "") where none is."""
+    found = ((each, os.environ.get(each, "").strip()) for each in variables)
+    return next((pair for pair in found if pair[1]), ("", ""))
 
 
 def _protocol() -> str:
-    """The exporter that OTLP stands for."""
-    variables = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-    found = next((os.environ[one] for one in variables if os.environ.get(one)), "http/protobuf")
-    return "otlp_proto_grpc" if found == "grpc" else "otlp_proto_http"
+    """The exporter that OTLP stands for.
+
+    Raises:
+        UsageError: for a protocol that there is none of.
+    """
+    variable, found = _said("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    if not found:
+        return PROTOCOLS["http/protobuf"]
+    if found not in PROTOCOLS:
+        raise UsageError(f"{variable}: {unknown('protocol', found, PROTOCOLS)}")
+    return PROTOCOLS[found]
+
+
+def _place(name: str) -> str:
+    """Where an exporter sends to, as OpenTelemetry's variables say it."""
+    if name not in PROTOCOLS.values():
+        return f"the exporter {name}"
+    _, found = _said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    return found or f"http://localhost:{4317 if name == PROTOCOLS['grpc'] else 4318}"
 
 
 def _exporter(name: str, known: Mapping[str, Any]) -> Any:
@@ -115,12 +153,14 @@ def emitter(cells: Sequence[Cell]) -> Told | None:
 
 
 def flush() -> None:
-    """Sends what still waits to be sent, where there is a tracer provider."""
+    """Sends what still waits to be sent, where there is a tracer provider; says what was lost."""
     if SDK in sys.modules:
         from opentelemetry import trace  # noqa: PLC0415  an extra
 
         # One that is no SDK's has no such method.
         getattr(trace.get_tracer_provider(), "force_flush", bool)()
+    for each in _SENDERS:
+        each.tell()
 
 
 class _Emitted:

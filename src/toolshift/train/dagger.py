@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,10 @@ from toolshift.train.callbacks import checkpoints
 from toolshift.train.data import make_rows, rows_of
 from toolshift.train.model import find_base
 from toolshift.train.presets import Settings
+from toolshift.train.record import changed_since
 from toolshift.train.rows import Row
 from toolshift.train.scenes import Mix, draws
+from toolshift.train.settings import processes
 from toolshift.train.sft import train as train_sft
 
 SHARE = 0.4
@@ -84,8 +87,14 @@ def train(mix: Mix, count: int, rounds: int, settings: Settings, out: Path) -> P
         `out`.
 
     Raises:
-        UsageError: for what cannot be trained, and fewer trajectories than rounds.
+        UsageError: for what cannot be trained, fewer trajectories than rounds, several processes,
+            and rounds beside `out` that were made of something else.
     """
+    if processes() > 1:
+        raise UsageError(
+            "DAgger plays scenes between its fits, in one process: train it without "
+            "`accelerate launch` or --launch"
+        )
     each = round(count * SHARE / rounds) if rounds else 0
     if rounds < 1 or each < 1 or not mix.alpha:
         raise UsageError(
@@ -109,12 +118,28 @@ def train(mix: Mix, count: int, rounds: int, settings: Settings, out: Path) -> P
 
 
 def _fit(rows: Sequence[Row], settings: Settings, out: Path, told: dict[str, Any]) -> Path:
-    """One fit, as far as it is not done."""
-    if not training_record(out):
+    """One fit, as far as it is not done.
+
+    Raises:
+        UsageError: where it is done, and was of something else.
+    """
+    found = training_record(out)
+    if found:
+        changed = changed_since(found, settings, told)
+        if changed:
+            raise _of_another(out, ", ".join(changed))
+    else:
         if out.exists() and not checkpoints(out):
             shutil.rmtree(out)  # it was broken off before its first checkpoint
         train_sft(rows, settings, out, resume=bool(checkpoints(out)), data=told)
     return out
+
+
+def _of_another(place: Path, what: str) -> UsageError:
+    return UsageError(
+        f"{place} was made of something else ({what}): train in another folder, or delete the "
+        "folders round-0 and so on beside it"
+    )
 
 
 def collected(
@@ -132,11 +157,17 @@ def collected(
 
     Returns:
         The rows, and what they were made of.
+
+    Raises:
+        UsageError: where those that are kept are of another mix or model.
     """
-    file = folder / ROWS
+    file, of = folder / ROWS, _mark(mix, wanted, model)
     if file.exists():
         head, *lines = file.read_bytes().splitlines()
         rows: list[Row] = [msgspec.json.decode(line) for line in lines]
+        kept = msgspec.json.decode(head, type=_Head)
+        if kept.of not in ("", of):
+            raise _of_another(file, "another mix, number of trajectories or model")
         return rows, msgspec.json.decode(head, type=Round)
     agent = _agent(settings, model)
     apart = msgspec.structs.replace(
@@ -158,8 +189,24 @@ def collected(
         rows += make_rows(mix, left, begin=number * 100_000)
     told = Round(played, passed, put_right, left)
     folder.mkdir(parents=True, exist_ok=True)
-    write(file, b"\n".join(JSON.encode(each) for each in (told, *rows)) + b"\n")
+    first = {**msgspec.to_builtins(told), "of": of}
+    write(file, b"\n".join(JSON.encode(each) for each in (first, *rows)) + b"\n")
     return rows, told
+
+
+class _Head(msgspec.Struct):
+    """What the rows of a round were made of; "" where that was not noted yet."""
+
+    of: str = ""
+
+
+def _mark(mix: Mix, wanted: int, model: Path) -> str:
+    """A hash of what decides the rows of a round."""
+    digest = sha256(JSON.encode([msgspec.to_builtins(mix), wanted]))
+    for file in sorted(model.glob("*.safetensors")):
+        with file.open("rb") as stream:
+            digest.update(file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:16]
 
 
 def _agent(settings: Settings, model: Path) -> LocalAgent:

@@ -106,6 +106,25 @@ def _as_written(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def changed_since(
+    record: Mapping[str, Any], settings: TrainSettings, data: Mapping[str, Any]
+) -> list[str]:
+    """What of a finished run is not as it is asked for now, as far as its record tells.
+
+    Args:
+        record: that the run left.
+        settings: that are asked for.
+        data: how the rows are made.
+
+    Returns:
+        The names of settings, and of what decides the data; what either does not have is left out.
+    """
+    now: dict[str, Any] = json.loads(JSON.encode({**_named(settings), **data}))
+    then = {**record.get("settings", {}), **record.get("data", {})}
+    both = (set(now) & set(then)) - _MAY_CHANGE
+    return sorted(name for name in both if now[name] != then[name])
+
+
 @contextmanager
 def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
     """The folder of a run, kept to itself; yields the checkpoint to go on from.
