@@ -214,12 +214,9 @@ def run(cells: list[Cell], file: Path, minutes: float, shard: tuple[int, int]) -
 # -- figures ---------------------------------------------------------------------------------------
 
 
-def by_task(rows: list[Row]) -> dict[str, list[float]]:
-    """The scores of each task."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        found[row["task"]].append(float(row["passed"]))
-    return dict(found)
+def by_scene(rows: list[Row]) -> dict[str, list[float]]:
+    """The score of each scene. Tasks have one scene or many, so by task the shares would differ."""
+    return {f"{row['cell']}/{row.get('shift', '')}": [float(row["passed"])] for row in rows}
 
 
 def numbers(found: Interval) -> list[float]:
@@ -237,7 +234,7 @@ def figures(rows: list[Row], seconds: float) -> dict[str, Any]:
         alone = groups[agent, "nothing"]
         shifted = [row for row in some if row.get("shift")]
         was = [row for row in alone if row.get("shift")]
-        gain = paired_drop(by_task(shifted), by_task(was)) if arm != "nothing" else None
+        gain = paired_drop(by_scene(shifted), by_scene(was)) if arm != "nothing" else None
         found["agents"].setdefault(agent, {})[arm] = {
             "episodes": len(some),
             "passed under shifts": numbers(wilson(sum(r["passed"] for r in shifted), len(shifted))),

@@ -2,6 +2,7 @@
 
     python studies/adapt/stream.py --scripted
     python studies/adapt/stream.py --model FOLDER     # of `toolshift retrain`, with its runs
+    python studies/adapt/stream.py --whole 12         # smol:static through all changes
     python studies/adapt/stream.py --pages            # tables and picture again
 
 Tasks of `poi` follow one another, four kinds in turn. The tools are those of version 1, then of
@@ -19,6 +20,7 @@ The scripted agent is `reader` (`agents.py`); what takes over knows the tools of
 perfectly, so its arms `retrain` and `both` say what an ideal training would win. The model is
 `smol:static`, and what takes over is what `toolshift retrain` has made. Its stream has one change,
 to version 2: the tasks that the retraining measured, with the old tools and then with the new ones.
+With `--whole` this model plays all four phases, alone and in the layer; nothing is retrained.
 """
 
 from __future__ import annotations
@@ -71,6 +73,8 @@ PHASES = (
 ARMS = ("alone", "adapt", "retrain", "both")
 SHOWN = "adapt, as known"
 MODEL_ARMS = ("alone", "adapt", SHOWN, "retrain")
+WHOLE_ARMS = ("alone", "adapt", SHOWN)
+WHOLE = "smol:static, all changes"
 NOT_PLAYED = "-"
 VERSIONS = ("v1", "v2", "v3", "v3")
 LAG, LEARNED, SEED = 4, 400, 7
@@ -172,6 +176,35 @@ class Scripted:
             if layered:
                 agent = adapt(agent, lock_shown(known.tools))
             self.rows[key] = played(agent, self.stream.scene(number))
+        return self.rows[key]
+
+
+class Whole:
+    """The rows of a model that plays a whole stream; each is kept as it comes.
+
+    Args:
+        stream: of tasks.
+        file: of the rows, so that a run that was broken off goes on.
+    """
+
+    def __init__(self, stream: Stream, file: Path) -> None:
+        self.stream, self.file = stream, file
+        lines = file.read_text().splitlines() if file.exists() else []
+        self.rows = {row["key"]: row for row in map(json.loads, lines)}
+        self.agent: Any = None
+
+    def row(self, number: int, version: str, arm: str) -> Row:
+        """The episode of a task in an arm. Prompts begin alike, so what is kept of them stays."""
+        key = f"{arm}/{self.stream.each}/{number}"
+        if key not in self.rows:
+            self.agent = self.agent or make_agent("smol:static")
+            inner = self.agent
+            if arm != "alone":
+                known = lock_shown(self.stream.clean(number).tools)
+                inner = adapt(self.agent, known, as_known=arm == SHOWN)
+            self.rows[key] = {"key": key, **played(inner, self.stream.scene(number))}
+            with self.file.open("a") as out:
+                out.write(json.dumps(self.rows[key]) + "\n")
         return self.rows[key]
 
 
@@ -290,6 +323,15 @@ def model(
     stream = Retrained(folder, rows, limits)
     found = {name: arm(stream, stream, name, learned(releases, SEED)) for name in MODEL_ARMS}
     return {"each": stream.each, "streams": [found]}
+
+
+def whole(releases: dict[str, str], each: int, file: Path) -> dict[str, Any]:
+    """`smol:static` through all changes, alone and in the layer."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    stream = Stream(releases, each, SEED)
+    rows = Whole(stream, file)
+    found = {name: arm(stream, rows, name, learned(releases, SEED)) for name in WHOLE_ARMS}
+    return {"each": each, "streams": [found]}
 
 
 # -- figures ---------------------------------------------------------------------------------------
@@ -521,6 +563,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=60, help="scripted tasks in each phase")
     parser.add_argument("--streams", type=int, default=5)
     parser.add_argument("--rows", type=Path, default=Path("build/stream.jsonl"))
+    parser.add_argument("--whole", type=int, metavar="N", help="tasks of the model in each phase")
     parser.add_argument("--pages", action="store_true")
     options = parser.parse_args()
     results = read()
@@ -531,6 +574,8 @@ def main() -> None:
         if options.model:
             limits = dict(zip(("adapt", SHOWN), options.layered, strict=True))
             results["smol:static"] = model(releases, options.model, options.rows, limits)
+        if options.whole:
+            results[WHOLE] = whole(releases, options.whole, options.rows)
     write_pages(results)
 
 

@@ -1,6 +1,7 @@
 """How soon a watched stream tells what moved, how often it is wrong, and by which name it tells.
 
-    python studies/watch/measure.py [--streams 100] [--nulls 300] [--rows FILE]
+    python studies/watch/measure.py [--streams 60] [--nulls 150] [--rows FILE]
+    python studies/watch/measure.py --pages       # the tables of README.md again
 
 Streams are simulated: calls of one tool (2% fail, log-normal times, three forms of results), an
 ending after every fourth (5% refused), of which the user asked about one of three topics, with
@@ -27,10 +28,14 @@ from random import Random
 from statistics import median
 from typing import Any
 
+from scipy.stats import chi2
+
 from toolshift.adapt.stream import Called, Ended, Event, Shown
 from toolshift.adapt.watch import Alarm, Watcher
+from toolshift.measure.statistics import wilson
 
 HERE = Path(__file__).parent
+START, END = "<!-- tables -->", "<!-- end of tables -->"
 EVERY, BEFORE, AFTER, NULL = 10_000, 3_000, 5_000, 10_000
 TOOL = {
     "name": "get_order",
@@ -180,16 +185,106 @@ class Kept:
         return dict(self.rows[key])
 
 
+# -- the page --------------------------------------------------------------------------------------
+
+MOVES = {
+    "errors_up": ("2% to 6% fail", "15%", "40%"),
+    "latency_up": ("1.25 times as slow", "1.5", "2.5"),
+    "result_format": ("5% of another form", "30%", "all"),
+    "refusals_up": ("5% to 15% refused", "30%", "60%"),
+    "query_mix": (
+        "topics 60/30/10% to 40/40/20%",
+        "to 20/40/40%",
+        "half ask about a new topic, in known forms",
+    ),
+    "tools_changed": ("description", "required to optional", "renamed"),
+}
+"""What `PLANTED` does, in words."""
+
+
+def in_percent(hits: int, count: int) -> str:
+    """A share with its Wilson interval at 95%, in percent."""
+    found = wilson(hits, count)
+    return f"{100 * found.estimate:.0f} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+
+
+def per_10000(hits: int, calls: int) -> str:
+    """A count by calls, with the exact interval of Poisson at 95% (Garwood 1936)."""
+    low = chi2.ppf(0.025, 2 * hits) / 2 if hits else 0.0
+    high = chi2.ppf(0.975, 2 * hits + 2) / 2
+    return " ".join(
+        [f"{1e4 * hits / calls:.2f}", f"[{1e4 * low / calls:.2f}, {1e4 * high / calls:.2f}]"]
+    )
+
+
+def tables(found: dict[str, Any]) -> list[str]:
+    """The tables of the page."""
+    lines = [
+        "| type | what moves | detected | %, 95% interval | delay, median | delay, 90% | before |",
+        "|---" * 7 + "|",
+    ]
+    for row in found["planted"]:
+        hits, count = row["detected"], row["streams"]
+        delays = [f"{row[key]:g}" if hits else "" for key in ("delay_median", "delay_90")]
+        lines.append(
+            f"| {row['kind']} | {MOVES[row['kind']][row['severity'] - 1]} | {hits} of {count} "
+            f"| {in_percent(hits, count)} | {' | '.join(delays)} | {row['alarms_before']} |"
+        )
+    lines += ["", "Streams with an alarm of a type, in percent, by what was planted:", ""]
+    lines += [f"| planted | streams | {' | '.join(PLANTED)} |", "|---" * (len(PLANTED) + 2) + "|"]
+    for kind in PLANTED:
+        rows = [row for row in found["planted"] if row["kind"] == kind]
+        count = sum(row["streams"] for row in rows)
+        told = sum((Counter(row["told_as"]) for row in rows), Counter())
+        cells = [in_percent(told[each], count) if told[each] else "0" for each in PLANTED]
+        lines.append(f"| {kind} | {count} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        "| nothing moves | calls | of rates | per 10,000 calls | of the mix | per 10,000 calls |",
+        "|---" * 6 + "|",
+    ]
+    before = sum(row["alarms_before"] for row in found["planted"])
+    calls = BEFORE * sum(row["streams"] for row in found["planted"])
+    counted = [("before the change, above", calls, before, None)]
+    for row in found["nulls"]:
+        runs = f"in runs of {row['bursts']} on average" if row["bursts"] > 1 else "independent"
+        mixed = row["kinds"].get("query_mix", 0)
+        counted.append((runs, row["calls"], row["false_alarms"] - mixed, mixed))
+    for name, calls, rates, mixed in counted:
+        cells = [str(rates), per_10000(rates, calls)]
+        cells += ["", ""] if mixed is None else [str(mixed), per_10000(mixed, calls)]
+        lines.append(f"| {name} | {calls:,} | {' | '.join(cells)} |")
+    return lines
+
+
+def write_page(found: dict[str, Any]) -> None:
+    """Writes the tables into the page."""
+    said = "\n".join(tables(found))
+    page = HERE / "README.md"
+    text = page.read_text()
+    before, after = text.index(START) + len(START), text.index(END)
+    page.write_text(f"{text[:before]}\n\n{said}\n\n{text[after:]}")
+    print(said)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--streams", type=int, default=100)
-    parser.add_argument("--nulls", type=int, default=300)
+    parser.add_argument("--streams", type=int, default=60)
+    parser.add_argument("--nulls", type=int, default=150)
     parser.add_argument("--rows", type=Path, default=Path("build/watch-study.jsonl"))
+    parser.add_argument("--pages", action="store_true")
     given = parser.parse_args()
-    kept = Kept(given.rows)
-    rows = [kept.row(planted, kind, level, given.streams) for kind in PLANTED for level in range(3)]
-    few = given.nulls // 2
-    nulls = [kept.row(null, *each) for each in ((given.nulls, 1), (few, 5), (few, 10), (few, 20))]
+    if not given.pages:
+        measure(given.streams, given.nulls, given.rows)
+    write_page(json.loads((HERE / "results.json").read_text()))
+
+
+def measure(streams: int, count: int, file: Path) -> None:
+    """Measures what the file of rows has not yet, and keeps all of it."""
+    kept = Kept(file)
+    rows = [kept.row(planted, kind, level, streams) for kind in PLANTED for level in range(3)]
+    few = count // 2
+    nulls = [kept.row(null, *each) for each in ((count, 1), (few, 5), (few, 10), (few, 20))]
     where = {"machine": platform.machine(), "python": platform.python_version()}
     spent = round(sum(row.pop("cpu_seconds") for row in (*rows, *nulls)))
     found = {**where, "cpu_seconds": spent, "every": EVERY, "planted": rows, "nulls": nulls}
