@@ -93,6 +93,34 @@ def test_a_part_recovers_what_it_is_for_and_can_be_switched_off(shifts: str, par
     assert played(shifts, only=[part])[1].passed
 
 
+def test_a_call_on_a_stale_list_is_made_by_the_list_that_has_come() -> None:
+    alone, within, episode = played("stale_tool_list:2")
+    assert (alone.passed, within.passed) == (False, True)
+    done = interventions(episode.observation.messages)
+    assert {each.part for each in done} == {"names", "lists"}
+    assert not played("stale_tool_list:2", without=["lists"])[1].passed
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "failure", "made"),
+    [
+        ("pay_bill", "settle_invoice", "No pay_bill here: the list is newer.", "settle_invoice"),
+        ("pay_bill", "settle_invoice", "Timed out, and the list was fetched anew.", ""),
+        ("pay_bill", "settle_invoice", "You may not call pay_bill; see the new list.", ""),
+        ("pay_bill", "refund_bill", "No pay_bill here: the list is newer.", ""),
+        ("pay_bill", "pay_bill", "This bill is not known.", ""),
+    ],
+)
+def test_a_write_on_a_stale_list_is_made_again_only_where_it_was_not_carried_out(
+    was: str, now: str, failure: str, made: str
+) -> None:
+    agent = toolshift.adapt(_Scripted(), lock=lock_tools([{**PAY, "name": was}, RATE]))
+    moved = {**PAY, "name": now}
+    reply = agent.reply(Turn(failing(was, PAID[1], failure), today(moved, RATE)))
+    done = interventions([{"role": "assistant", "content": reply.text}])
+    assert [each.made.tool for each in done if each.part == "lists"] == ([made] if made else [])
+
+
 def test_where_nothing_moved_the_trace_is_the_same() -> None:
     alone, within, episode = played("")
     assert alone.passed
@@ -284,7 +312,7 @@ def test_what_cannot_be_wrapped_and_unknown_parts_are_refused_in_one_sentence() 
     with pytest.raises(UsageError, match="did you mean retries"):
         toolshift.adapt(_Scripted(), lock=lock_tools([FIND, SAVE]), without=["retry"])
     assert set(PARTS) == {
-        *("names", "parameters", "results", "redirects", "retries", "pages", "loops"),
+        *("names", "parameters", "results", "redirects", "lists", "retries", "pages", "loops"),
         *("evidence", "lessons"),
     }
 

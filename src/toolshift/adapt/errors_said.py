@@ -118,6 +118,18 @@ def may_have_happened(failure: str) -> bool:
     return bool(_UNSURE.search(failure))
 
 
+def is_of_rights(failure: str) -> bool:
+    """Whether a failure is one of rights: then another tool is no way on but a way round.
+
+    Args:
+        failure: the words of an error.
+
+    Returns:
+        True where it speaks of a permission or a role.
+    """
+    return bool(_BARRED.search(failure))
+
+
 def named_tool(failure: str, tools: Iterable[str]) -> str:
     """The one tool that a failure names, and does not warn of.
 
@@ -126,10 +138,9 @@ def named_tool(failure: str, tools: Iterable[str]) -> str:
         tools: names to look for.
 
     Returns:
-        Its name; "" where there is none, or more than one, or where the failure is one of rights:
-        then another tool is no way on but a way round.
+        Its name; "" where there is none, or more than one, or where the failure is one of rights.
     """
-    if _BARRED.search(failure):
+    if is_of_rights(failure):
         return ""
     found = [
         (name, hit)

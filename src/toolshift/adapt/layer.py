@@ -11,6 +11,7 @@ names        a tool that has another name today is called by that name, where th
 parameters   arguments go under the names that parameters have today, where that is certain
 results      what comes back is shown to the agent in the form that the lock declares
 redirects    a failed call is made of the tool that the failure names
+lists        a call that failed because the list of tools is another one now is made by that list
 retries      a call that failed or lacks values is made again, if it only reads or is idempotent
 pages        the next page of a list is read, if the tool only reads
 loops        an agent that repeats a failing call is told what was learned, and asked once more
@@ -42,7 +43,13 @@ from toolshift.adapt.conversation import (
     read_conversation,
 )
 from toolshift.adapt.effects import adds_effect, only_reads, opposed
-from toolshift.adapt.errors_said import incomplete_of, may_have_happened, named_tool, says_again
+from toolshift.adapt.errors_said import (
+    incomplete_of,
+    is_of_rights,
+    may_have_happened,
+    named_tool,
+    says_again,
+)
 from toolshift.adapt.evidence import question_of, unsupported
 from toolshift.adapt.lessons import Lessons
 from toolshift.adapt.lock import Lock
@@ -66,6 +73,7 @@ PARTS: Mapping[str, str] = {
     "parameters": "arguments go under the names that parameters have today",
     "results": "results are shown in the form that the lock declares",
     "redirects": "a failed call is made of the tool that the failure names",
+    "lists": "a failed call of a tool that has left the list is made by the list of now",
     "retries": "a call that only reads or is idempotent is made again where that is said to help",
     "pages": "the next page of a list is read, if the tool only reads",
     "loops": "an agent that repeats a failing call is told what was learned",
@@ -76,6 +84,8 @@ MAX_RETRIES = 3
 """After one failure more than this a call is left to the agent, whose own tries count too."""
 FAILED_ALIKE, FAILED_PASSING = 2, 5
 """How often the same call may fail before a loop is seen: where no tool takes it, and elsewhere."""
+_IN_PLACE = ("redirects", "lists")
+"""The parts that make a call of another tool in the place of the agent's."""
 
 
 Tools = Mapping[str, Mapping[str, Any]]
@@ -243,13 +253,31 @@ class AdaptedAgent:
         for call in talk.last_made:
             if call.made.tool in PROTOCOL_NAMES:
                 continue
-            found = self._redirect(call, talk, tools) if call.failure else None
+            found = self._elsewhere(call, talk, tools) if call.failure else None
             why = call.failure or incomplete_of(call.text)
             found = found or (self._retry(call, why, tools, talk) if why else None)
             found = found or self._page(call, talk, tools)
             if found is not None:
                 return found
         return None
+
+    def _elsewhere(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
+        return self._redirect(call, talk, tools) or self._refreshed(call, talk, tools)
+
+    def _refreshed(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
+        """A call that failed on a stale list, by the list that has come since.
+
+        The tool is on offer no more, so the call was not carried out, unless that is left open.
+        """
+        if "lists" not in self.parts or call.part or call.made.tool in tools:
+            return None
+        if may_have_happened(call.failure) or is_of_rights(call.failure):
+            return None
+        found = self._repairer.repair(call.asked, tools)
+        if found is None or any(e.made == found.made and not e.failure for e in talk.made):
+            return None
+        why = f"{call.made.tool} has left the list of tools since the call; {found.evidence}"
+        return Intervention("lists", why, call.asked, found.made, call.id)
 
     def _redirect(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
         if "redirects" not in self.parts or call.asked != call.made:
@@ -345,8 +373,8 @@ class AdaptedAgent:
         found: dict[str, str] = {}
         if talk.failed and "loops" in self.parts:
             found["loops"] = self._loop(reply, talk, tools)
-        if "redirects" in self.parts:
-            found["redirects"] = _done_already(reply, talk)
+        for part in (each for each in _IN_PLACE if each in self.parts):
+            found[part] = _done_already(reply, talk, part)
         ends = not reply.calls or reply.calls[0].name in PROTOCOL_NAMES
         if ends and "evidence" in self.parts and "evidence" not in talk.prompted:
             missing = (name for name in self._before.sources if name not in tools)
@@ -398,10 +426,10 @@ def _first(reply: Reply) -> RecordedCall:
     return RecordedCall(call.name, call.arguments)
 
 
-def _done_already(reply: Reply, talk: Conversation) -> str:
+def _done_already(reply: Reply, talk: Conversation, part: str) -> str:
     """What the agent is told where it makes a call that the layer has just made in its place."""
-    done = [each for each in talk.made if each.part == "redirects" and not each.failure]
-    if not done or "redirects" in talk.prompted:
+    done = [each for each in talk.made if each.part == part and not each.failure]
+    if not done or part in talk.prompted:
         return ""
     for call in (each for each in reply.calls if isinstance(each, ToolCall)):
         for each in done:
