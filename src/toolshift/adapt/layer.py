@@ -206,8 +206,10 @@ class AdaptedAgent:
 
     def _asked(self, messages: Sequence[dict[str, Any]], turn: Turn) -> Reply:
         shown = self._repairer.as_known(turn.tools) if self.as_known else turn.tools
-        said = finished(self.inner.reply(Turn(messages, shown)))
-        return said if isinstance(said, Reply) and _is_read(said) else Reply.of(said)
+        said = self.inner.reply(Turn(messages, shown))
+        if isinstance(said, Reply) and _is_read(said):
+            return said
+        return Reply.of(finished(said))
 
     # -- what has been said ------------------------------------------------------------------------
 
@@ -373,8 +375,9 @@ class AdaptedAgent:
         found: dict[str, str] = {}
         if talk.failed and "loops" in self.parts:
             found["loops"] = self._loop(reply, talk, tools)
-        for part in (each for each in _IN_PLACE if each in self.parts):
-            found[part] = _done_already(reply, talk, part)
+        if any(each.part for each in talk.made):
+            for part in _IN_PLACE:
+                found[part] = _done_already(reply, talk, part) if part in self.parts else ""
         ends = not reply.calls or reply.calls[0].name in PROTOCOL_NAMES
         if ends and "evidence" in self.parts and "evidence" not in talk.prompted:
             missing = (name for name in self._before.sources if name not in tools)
