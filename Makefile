@@ -2,6 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
+# Tests start hundreds of processes: each would compile the sources anew without this.
+test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided docs adapters frameworks conformance clean
 
 setup: .venv/.ready

@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from running import Run, runner, write_agent
+from scenes import Share, some_of
 
 # A job in the background ignores Ctrl-C, and its children inherit that; the tests send it to them.
 if threading.current_thread() is threading.main_thread():
@@ -23,6 +24,13 @@ os.environ.pop("COLUMNS", None)
 hypothesis.settings.register_profile("toolshift", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("search", deadline=None)
 hypothesis.settings.load_profile("toolshift")
+
+
+@pytest.fixture(scope="session")
+def share(pytestconfig: pytest.Config) -> Share:
+    """Takes some cases of a product; all of them where the slow tests run too."""
+    slow = "not slow" not in pytestconfig.option.markexpr
+    return (lambda cases, count, *names: list(cases)) if slow else some_of
 
 
 @pytest.fixture

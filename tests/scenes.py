@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from zlib import crc32
 
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable
@@ -13,6 +15,19 @@ from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts.registry import compose, find_shift
 from toolshift.worlds.registry import find_world
+
+Share = Callable[..., list[Any]]
+
+
+def some_of(cases: Iterable[Any], count: int, *names: str) -> list[Any]:
+    """As many of the cases, evenly apart, from a place that the names of the test decide.
+
+    So each test has few cases, and the tests of many names have them all between them.
+    """
+    every = list(cases)
+    begin = crc32("/".join(names).encode())
+    taken = min(count, len(every))
+    return [every[(begin + place * len(every) // taken) % len(every)] for place in range(taken)]
 
 
 def clean_scenes(world: str, count: int, pool: str = "dev") -> Iterator[Scene]:

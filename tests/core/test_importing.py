@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,16 +23,23 @@ TABLES = (
 """Registries: whatever they name may stand above them."""
 
 
-def named() -> Iterator[tuple[str, str]]:
+NAME = re.compile(r"toolshift(\.\w+)+(:\w+)?")
+
+
+def named() -> list[tuple[str, str]]:
     """Each `toolshift.module` or `toolshift.module:object` in the code, with its file."""
+    names = []
     for path in sorted(SOURCE.rglob("*.py")):
-        file = str(path.relative_to(SOURCE))
-        if file in TABLES:
+        file, code = str(path.relative_to(SOURCE)), path.read_text("utf-8")
+        quoted = re.search(rf"""["']{NAME.pattern}["']""", code)  # else not worth parsing
+        if file in TABLES or not quoted:
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            text = node.value if isinstance(node, ast.Constant) else ""
-            if isinstance(text, str) and re.fullmatch(r"toolshift(\.\w+)+(:\w+)?", text):
-                yield file, text
+        texts = (getattr(node, "value", None) for node in ast.walk(ast.parse(code)))
+        names += [(file, text) for text in texts if isinstance(text, str) and NAME.fullmatch(text)]
+    return names
+
+
+NAMED = named()
 
 
 def layers() -> list[list[str]]:
@@ -44,17 +50,17 @@ def layers() -> list[list[str]]:
 
 
 def test_there_are_such_names() -> None:
-    assert ("worlds/own/world.py", "toolshift.worlds.own.mcp:McpSource") in set(named())
+    assert ("worlds/own/world.py", "toolshift.worlds.own.mcp:McpSource") in NAMED
 
 
-@pytest.mark.parametrize(("file", "name"), list(named()))
+@pytest.mark.parametrize(("file", "name"), NAMED)
 def test_what_is_imported_by_name_goes_downward(file: str, name: str) -> None:
     height = {part: place for place, parts in enumerate(layers()) for part in parts}
     here, there = file.split("/")[0].removesuffix(".py"), name.split(":")[0].split(".")[1]
     assert here == there or height[there] < height[here]
 
 
-@pytest.mark.parametrize("name", sorted({name for _, name in named()}))
+@pytest.mark.parametrize("name", sorted({name for _, name in NAMED}))
 def test_what_is_imported_by_name_is_there(name: str) -> None:
     if name.startswith("toolshift.train"):
         pytest.importorskip("trl")

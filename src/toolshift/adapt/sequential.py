@@ -22,7 +22,7 @@ from collections.abc import Hashable, Mapping
 from math import ceil
 from typing import Any
 
-from scipy.stats import beta
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 """The higher rates, as odds relative to those of the limit."""
@@ -208,7 +208,7 @@ class LatencyMonitor(RateMonitor):
         for each in self._times:
             self._learned.add(each > self.slow)
         self._times = []
-        limit = float(beta.ppf(CONFIDENCE, count - place + 1, place))
+        limit = float(scipy.stats.beta.ppf(CONFIDENCE, count - place + 1, place))
         return limit, self._learned.test(self._run_length, limit)
 
 
@@ -242,7 +242,7 @@ def upper_limit(hits: int, count: int) -> float:
     Returns:
         From 0 to 1; 1 where it always happened.
     """
-    return float(beta.ppf(CONFIDENCE, hits + 1, count - hits)) if hits < count else 1.0
+    return float(scipy.stats.beta.ppf(CONFIDENCE, hits + 1, count - hits)) if hits < count else 1.0
 
 
 _DEEPEST = 3

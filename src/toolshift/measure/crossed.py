@@ -11,8 +11,8 @@ from math import inf, nan, sqrt
 
 import msgspec
 import numpy as np
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 from numpy.typing import ArrayLike, NDArray
-from scipy import special  # type: ignore[import-untyped, unused-ignore]
 
 from toolshift.measure.statistics import Interval, drop_of_means, drop_p_of_means
 
@@ -73,8 +73,8 @@ def crossed_mean(values: ArrayLike, confidence: float = 0.95, bound: float = 1.0
         return Crossed(_scaled(alone, bound), p_alone, seeds, tasks)
     centre = float(table.mean())
     error = sqrt(variance)
-    half = float(special.stdtrit(freedom, 0.5 + confidence / 2)) * error
-    p = float(2 * special.stdtr(freedom, -abs(centre) / error))
+    half = float(scipy.special.stdtrit(freedom, 0.5 + confidence / 2)) * error
+    p = float(2 * scipy.special.stdtr(freedom, -abs(centre) / error))
     low, high = max(-1.0, min(centre - half, alone.low)), min(1.0, max(centre + half, alone.high))
     interval = Interval(centre, low, high, "crossed t", min(seeds, tasks))
     return Crossed(_scaled(interval, bound), max(p, p_alone), seeds, tasks, share)

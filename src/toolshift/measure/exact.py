@@ -12,8 +12,8 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 from numpy.typing import NDArray
-from scipy import optimize, special  # type: ignore[import-untyped, unused-ignore]
 
 Floats = NDArray[np.float64]
 
@@ -79,13 +79,13 @@ def dirichlet_cdf(points: Floats, masses: Floats, at: float) -> float:
     if gaps[-1] <= 0 or gaps[0] >= 0:
         return 1.0 if gaps[-1] <= 0 else 0.0
     if points.size == 2:
-        return float(special.betainc(masses[1], masses[0], -gaps[0] / (gaps[1] - gaps[0])))
+        return float(scipy.special.betainc(masses[1], masses[0], -gaps[0] / (gaps[1] - gaps[0])))
     gaps = gaps / gaps[-1]
 
     def slope(s: float) -> float:
         return float(masses @ (gaps / (1 - s * gaps))) - 1 / s
 
-    saddle = optimize.brentq(slope, 1e-14, 1 - 1e-14)
+    saddle = scipy.optimize.brentq(slope, 1e-14, 1 - 1e-14)
     width = 1 / sqrt(float(masses @ (gaps / (1 - saddle * gaps)) ** 2) + saddle**-2)
     contour = saddle + 1j * width * _OFFSETS
     log_integrand = -(masses @ np.log1p(-np.outer(gaps, contour))) - np.log(contour)
@@ -105,10 +105,10 @@ def _quantile(points: Floats, masses: Floats, tail: float) -> float:
     if points.size == 1:
         return float(points[0])
     if points.size == 2:
-        share = special.betaincinv(masses[1], masses[0], tail)
+        share = scipy.special.betaincinv(masses[1], masses[0], tail)
         return float(points[0] + (points[1] - points[0]) * share)
 
     def excess(at: float) -> float:
         return dirichlet_cdf(points, masses, at) - tail
 
-    return float(optimize.brentq(excess, points[0], points[-1], xtol=1e-9))
+    return float(scipy.optimize.brentq(excess, points[0], points[-1], xtol=1e-9))

@@ -12,7 +12,7 @@ from math import sqrt
 from typing import Literal
 
 import numpy as np
-from scipy import special  # type: ignore[import-untyped, unused-ignore]
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
 from toolshift.measure.exact import Floats, exact_limits, exact_p_value
 from toolshift.measure.statistics import Interval
@@ -98,7 +98,7 @@ def _would_decide(changes: Floats, distance: float, tasks: int, confidence: floa
     """
     # One task more that changed is supposed, or a handful of equal tasks would promise too much.
     variance = float(np.square(changes - changes.mean()).sum() + 1) / changes.size
-    wanted = special.ndtri(0.5 + confidence / 2) + special.ndtri(CHANCE)
+    wanted = scipy.special.ndtri(0.5 + confidence / 2) + scipy.special.ndtri(CHANCE)
     pull = 1 / (tasks + 1)  # of the added value; it is at most 1 away from the middle
     spread = sqrt((variance + pull) / (tasks + 1))
     return bool(distance - pull > wanted * spread)

@@ -22,8 +22,8 @@ from collections.abc import Mapping, Sequence
 from math import inf, nan
 
 import numpy as np
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 from numpy.typing import NDArray
-from scipy import optimize, stats  # type: ignore[import-untyped, unused-ignore]
 
 from toolshift.measure.exact import Floats
 from toolshift.measure.statistics import Scores, mean_p_value, means_of_pairs
@@ -122,8 +122,8 @@ def _share_lost(needed: NDArray[np.int64], tasks: int, power: float) -> float:
     """The share of tasks that must be lost on average so that enough are, with this chance."""
 
     def missing(share: float) -> float:
-        return float(np.mean(stats.binom.sf(needed - 1, tasks, share))) - power
+        return float(np.mean(scipy.stats.binom.sf(needed - 1, tasks, share))) - power
 
     if missing(1.0) < 0:
         return inf
-    return float(optimize.brentq(missing, 0.0, 1.0, xtol=1e-6))
+    return float(scipy.optimize.brentq(missing, 0.0, 1.0, xtol=1e-6))

@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats  # type: ignore[import-untyped, unused-ignore]
 
 from toolshift.measure.exact import exact_limits, exact_p_value
 
@@ -71,7 +71,7 @@ def wilson(successes: float, trials: int, confidence: float = 0.95) -> Interval:
         raise ValueError(f"successes must lie in 0..{trials}, got {successes}")
     if trials == 0:
         return Interval(nan, nan, nan, "wilson", 0)
-    z = float(special.ndtri(0.5 + confidence / 2))
+    z = float(scipy.special.ndtri(0.5 + confidence / 2))
     rate = successes / trials
     centre = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z * sqrt(rate * (1 - rate) / trials + (z / (2 * trials)) ** 2) / (1 + z * z / trials)
@@ -293,7 +293,7 @@ def mean_p_value(values: Floats, bounds: tuple[float, float], null: float = 0.0)
         return nan
     if leverage(values, bounds) <= MAX_LEVERAGE:
         distance = abs(_mean(values) - null) / float(values.std(ddof=1)) * sqrt(values.size)
-        return float(2 * special.stdtr(values.size - 1, -distance))
+        return float(2 * scipy.special.stdtr(values.size - 1, -distance))
     below = exact_p_value(values, bounds[0], null)
     above = exact_p_value(-values, -bounds[1], -null)
     return min(1.0, 2 * min(below, above))
@@ -356,7 +356,7 @@ def mcnemar(clean: Scores, shifted: Scores) -> Discordance:
     lost, gained = pairs.count((1, 0)), pairs.count((0, 1))
     if not pairs:
         return Discordance(0, 0, nan)
-    p_value = stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
+    p_value = scipy.stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
     return Discordance(lost, gained, float(p_value))
 
 
@@ -392,7 +392,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     adjusted = np.array(p_values, np.float64)
     tested = ~np.isnan(adjusted)
     if tested.any():
-        adjusted[tested] = stats.false_discovery_control(adjusted[tested], method="bh")
+        adjusted[tested] = scipy.stats.false_discovery_control(adjusted[tested], method="bh")
     return [float(value) for value in adjusted]
 
 
@@ -450,7 +450,7 @@ def _mean_interval(values: Floats, bounds: tuple[float, float], confidence: floa
 
 def _t_interval(values: Floats, limits: tuple[float, float], confidence: float) -> Interval:
     centre, spread = float(values.mean()), float(values.std(ddof=1))
-    half = float(special.stdtrit(values.size - 1, 0.5 + confidence / 2)) * spread
+    half = float(scipy.special.stdtrit(values.size - 1, 0.5 + confidence / 2)) * spread
     half /= sqrt(values.size)
     low, high = max(limits[0], centre - half), min(limits[1], centre + half)
     return Interval(centre, low, high, "t", values.size)

@@ -26,7 +26,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy  # type: ignore[import-untyped, unused-ignore]  # parts load at their first use
 
 from toolshift.core.tool import Effect, Param
 from toolshift.interop.tools import Source
@@ -186,7 +186,7 @@ def pair(
     rows, columns = sorted(olds), sorted(news)
     likeness = np.array([[alike(olds[old], news[new]) for new in columns] for old in rows])
     found = []
-    for row, column in zip(*linear_sum_assignment(-likeness), strict=True):
+    for row, column in zip(*scipy.optimize.linear_sum_assignment(-likeness), strict=True):
         best = float(likeness[row, column])
         if best < POSSIBLE:
             continue
