@@ -9,6 +9,7 @@ contradicted.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -108,6 +109,21 @@ def _quantile(points: Floats, masses: Floats, tail: float) -> float:
         share = scipy.special.betaincinv(masses[1], masses[0], tail)
         return float(points[0] + (points[1] - points[0]) * share)
 
+    if points.size > _MOST_KEPT:
+        return _solved_quantile(points, masses, tail)
+    return _kept_quantile(points.tobytes(), masses.tobytes(), tail)
+
+
+_MOST_KEPT = 100
+"""Distinct values up to which a quantile is kept, so that what is kept stays small."""
+
+
+@lru_cache(maxsize=4096)  # many rows of a report have the same scores
+def _kept_quantile(points: bytes, masses: bytes, tail: float) -> float:
+    return _solved_quantile(np.frombuffer(points), np.frombuffer(masses), tail)
+
+
+def _solved_quantile(points: Floats, masses: Floats, tail: float) -> float:
     def excess(at: float) -> float:
         return dirichlet_cdf(points, masses, at) - tail
 

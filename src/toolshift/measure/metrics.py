@@ -45,6 +45,13 @@ class Scored(msgspec.Struct, frozen=True):
     reading: Reading = Reading()
     broke: str = ""
     judges: tuple[str, ...] = ()
+    lineage: str = ""
+    stack: str = ""
+
+    def __post_init__(self) -> None:
+        """Keeps what a cell writes out each time: a report asks for it a hundred times."""
+        msgspec.structs.force_setattr(self, "lineage", self.cell.lineage)
+        msgspec.structs.force_setattr(self, "stack", self.cell.stack)
 
     @classmethod
     def of(cls, record: Record, cell: Cell) -> Scored:
@@ -268,7 +275,7 @@ def scores(rows: Iterable[Scored], void_fails: bool = False) -> Scores:
     found: Scores = defaultdict(list)
     for row in rows:
         if void_fails or not row.grade.void:
-            found[row.cell.lineage].append(float(row.grade.passed))
+            found[row.lineage].append(float(row.grade.passed))
     return found
 
 
@@ -280,24 +287,33 @@ def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Score
     before = st.cluster_rate(list(partner.values()))
     defined = bool(partner) and not is_clean and st.drop_is_defined(before.estimate)
     met = [row for row in kept if row.grade.met]
+    every = best = accuracy_met = accuracy = _rate(mine)
+    drop_met = drop = st.paired_drop(partner, mine) if defined else NOTHING
+    if len(kept) < len(rows):
+        every = _rate(scores(rows, void_fails=True))
+        best = _rate(_by_task(rows, lambda g: g.passed or g.void))
+    if len(met) < len(kept):
+        accuracy_met = _rate(scores(met))
+        drop_met = st.paired_drop(partner, scores(met)) if defined and met else NOTHING
+    stacks = {row.cell.shifts: row.cell for row in rows}.values()
     return Measures(
         label=label,
-        tier=_common({tier_of(row.cell) for row in rows}),
-        dimension=_common({dimension_of(row.cell) for row in rows}),
+        tier=_common({tier_of(cell) for cell in stacks}),
+        dimension=_common({dimension_of(cell) for cell in stacks}),
         episodes=len(rows),
-        tasks=len({row.cell.lineage for row in rows}),
+        tasks=len({row.lineage for row in rows}),
         void=len(rows) - len(kept),
         void_kinds=dict(sorted(Counter(r.grade.cause for r in rows if r.grade.void).items())),
         misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
-        accuracy=_rate(mine),
-        accuracy_all=_rate(scores(rows, void_fails=True)),
-        accuracy_best=_rate(_by_task(rows, lambda g: g.passed or g.void)),
+        accuracy=accuracy,
+        accuracy_all=every,
+        accuracy_best=best,
         met=_share(row.grade.met for row in kept),
-        accuracy_met=_rate(scores(met)),
+        accuracy_met=accuracy_met,
         clean=before if partner else NOTHING,
-        drop=st.paired_drop(partner, mine) if defined else NOTHING,
+        drop=drop,
         drop_all=NOTHING if is_clean else _drop_all(rows, clean, clean_all),
-        drop_met=st.paired_drop(partner, scores(met)) if defined and met else NOTHING,
+        drop_met=drop_met,
         p_value=st.drop_p_value(partner, mine) if defined else nan,
         beyond_placebo=None,
         significant=False,
@@ -373,7 +389,7 @@ def _failures(rows: Sequence[Scored]) -> dict[str, Any]:
 def _by_task(rows: Iterable[Scored], what: Callable[[Grade], bool]) -> Scores:
     found: Scores = defaultdict(list)
     for row in rows:
-        found[row.cell.lineage].append(float(what(row.grade)))
+        found[row.lineage].append(float(what(row.grade)))
     return found
 
 
@@ -385,7 +401,7 @@ def _by_scene(rows: Iterable[Scored]) -> list[list[float]]:
     """The passes of the trials of each scene; a task under two shifts is two scenes."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in rows:
-        found[row.cell.lineage, row.cell.stack].append(float(row.grade.passed))
+        found[row.lineage, row.stack].append(float(row.grade.passed))
     return list(found.values())
 
 

@@ -60,15 +60,11 @@ def smallest_drop(
         return nan
     rng = np.random.default_rng(_SEED)
     quiet = not (first < second).any()
-    known: dict[bytes, int] = {}
-    needed = []
+    rule, needed = _Rule(level), []
     for _ in range(STUDIES):
         pick = rng.permutation(first.size) if quiet else rng.integers(first.size, size=first.size)
         noise = _chance(first - second, rng)
-        key = np.concatenate([first[pick], noise, floor[pick]]).tobytes()
-        if key not in known:
-            known[key] = _tasks_needed(first[pick], noise, floor[pick], level)
-        needed.append(known[key])
+        needed.append(_tasks_needed(first[pick], noise, floor[pick], rule))
     return _share_lost(np.array(needed), first.size, power) * float(first.mean())
 
 
@@ -87,14 +83,14 @@ def _chance(drops: Floats, rng: np.random.Generator) -> Floats:
     return np.where(changes, signs * rng.choice(gains, drops.size), 0.0)
 
 
-def _tasks_needed(passes: Floats, noise: Floats, floor: Floats, level: float) -> int:
+def _tasks_needed(passes: Floats, noise: Floats, floor: Floats, rule: _Rule) -> int:
     """How many tasks, taken in order, must be lost to be significant; one too many where none do.
 
     Args:
         passes: clean scores, which are what a lost task loses.
         noise: the drops by chance.
         floor: the drops of the placebo arm; NaN where it lacks the task.
-        level: of the test.
+        rule: says what is significant.
     """
     least, most = 1, passes.size + 1
     while least < most:
@@ -102,20 +98,35 @@ def _tasks_needed(passes: Floats, noise: Floats, floor: Floats, level: float) ->
         lost = np.arange(passes.size) < middle
         # The placebo arm brings the chance of its own, in place of the clean arm's.
         beyond = np.where(lost, passes, 0.0) - floor
-        if _is_significant(np.where(lost, passes, noise), beyond[~np.isnan(floor)], level):
+        if rule.holds(np.where(lost, passes, noise), beyond[~np.isnan(floor)]):
             most = middle
         else:
             least = middle + 1
     return least
 
 
-def _is_significant(drops: Floats, beyond: Floats, level: float) -> bool:
-    """The rule of `metrics.Arms`: a loss under the level, and one against the placebo arm at 5%."""
-    return _is_loss(drops, level) and (not beyond.size or _is_loss(beyond, 0.05))
+class _Rule:
+    """The rule of `metrics.Arms`: a loss under the level, and one against the placebo arm at 5%.
 
+    What it has said of some drops it says again: most studies differ in the order of tasks alone.
+    """
 
-def _is_loss(drops: Floats, level: float) -> bool:
-    return bool(drops.mean() > 0) and mean_p_value(drops, (-1.0, 1.0)) < level
+    def __init__(self, level: float) -> None:
+        self._level = level
+        self._known: dict[tuple[bytes, float], bool] = {}
+
+    def holds(self, drops: Floats, beyond: Floats) -> bool:
+        return self._is_loss(drops, self._level) and (
+            not beyond.size or self._is_loss(beyond, 0.05)
+        )
+
+    def _is_loss(self, drops: Floats, level: float) -> bool:
+        ordered = np.sort(drops)
+        key = ordered.tobytes(), level
+        if key not in self._known:
+            p_value = mean_p_value(ordered, (-1.0, 1.0)) if ordered.mean() > 0 else 1.0
+            self._known[key] = p_value < level
+        return self._known[key]
 
 
 def _share_lost(needed: NDArray[np.int64], tasks: int, power: float) -> float:
