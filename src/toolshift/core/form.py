@@ -63,7 +63,7 @@ NOTICE = "\nNotice: "
 
 def show(result: Result) -> str:
     """The text of a result as an agent sees it."""
-    text = form(result.form if result.ok else "json").write(result.data)
+    text = FORMS[result.form if result.ok else "json"].write(result.data)
     return f"{text}{NOTICE}{result.notice}" if result.notice else text
 
 

@@ -169,6 +169,17 @@ class Scene:
         return tuple(tool for tool in self.open().tools() if not tool.retired)
 
     @cached_property
+    def differs_at_start(self) -> bool:
+        """Whether the requests or the tools are others than in the clean scene."""
+        if [ask.text for ask in self.clean.asks] != [ask.text for ask in self.asks]:
+            return True
+        before, after = (
+            [(tool.name, tool.description, tool.params) for tool in scene.tools]
+            for scene in (self.clean, self)
+        )
+        return before != after
+
+    @cached_property
     def rehearsal(self) -> tuple[Step, ...]:
         """The oracle's steps through this scene; a shift picks its targets from the calls."""
         return self.rehearse(self)

@@ -125,6 +125,8 @@ def _no_record(tool: Tool, data: object, place: str) -> str:
 def _whole(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments with 7.0 as 7 where a whole number is asked for; both are valid JSON of it."""
     whole = _integers(tool)
+    if not whole:
+        return dict(arguments)
     return {
         name: int(value) if name in whole and isinstance(value, float) else value
         for name, value in arguments.items()

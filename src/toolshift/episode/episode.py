@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal
 
@@ -81,7 +81,7 @@ class Episode:
         self.usage = Usage()
         self.fault: LayerFault | WorldFault | None = None
         self._calls = self._calls_before = 0
-        self._seen: Counter[tuple[str, bytes, str]] = Counter()
+        self._seen: dict[tuple[str, bytes, str], int] = {}
         self._dynamic = bool(scene.layers)
         self._everything: tuple[Tool, ...] | None = None
         self.tools: tuple[Tool, ...] = scene.truth.tools
@@ -182,7 +182,8 @@ class Episode:
             step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
             self._finish("infrastructure", step)
             raise Over
-        self._count_repeats()
+        if self.budget.repeats:
+            self._count_repeats()
         return text, result
 
     def ask(self, question: str, prose: bool = False) -> str:
@@ -251,14 +252,12 @@ class Episode:
             except LayerFault as fault:
                 self._break(fault)
                 raise Over from fault
-        following, shown = self.ask_now, tuple(tool.name for tool in self.tools)
+        following = self.ask_now
+        shown: tuple[str, ...] = ()
+        if self.tools is not before and _names(self.tools) - _names(before):
+            shown = tuple(tool.name for tool in self.tools)
         self.steps.append(
-            msgspec.structs.replace(
-                step,
-                text=following.text,
-                notice=following.notice,
-                tools=shown if set(shown) - {tool.name for tool in before} else (),
-            )
+            msgspec.structs.replace(step, text=following.text, notice=following.notice, tools=shown)
         )
         return str(following.text)
 
@@ -355,12 +354,10 @@ class Episode:
 
     def _count_repeats(self) -> None:
         """Ends the episode where the last call had the same result as often as is allowed."""
-        if not self.budget.repeats:
-            return
         last = self.steps[-1]
         made = last.name, JSON.encode(last.arguments), last.text
-        self._seen[made] += 1
-        if self._seen[made] == self.budget.repeats:
+        times = self._seen[made] = self._seen.get(made, 0) + 1
+        if times == self.budget.repeats:
             self._finish("budget", Step("budget", self.turn, said=REPEATS))
             raise Over
 
@@ -384,10 +381,9 @@ class Episode:
             return ()
         self._everything = everything
         before = self._by_name
-        self._by_name = {tool.name: tool for tool in everything}
-        self.tools = tuple(tool for tool in everything if not tool.retired)
-        shown = {tool.name for tool in self.tools}
-        return tuple(n for n, tool in before.items() if not tool.retired and n not in shown)
+        self._by_name, self.tools = _on_offer(everything)
+        shown = _names(self.tools) if before else ()
+        return tuple([n for n, tool in before.items() if not tool.retired and n not in shown])
 
     def take_call(self, call: Call, said: str = "", protocol: bool = True) -> None:
         """Carries out one call as it was spoken.
@@ -420,7 +416,8 @@ class Episode:
         self.steps.append(
             Step("call", self.turn, call.name, _spoken(call), text, ok=False, error=code)
         )
-        self._count_repeats()
+        if self.budget.repeats:
+            self._count_repeats()
 
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
@@ -450,6 +447,17 @@ class Episode:
             step = msgspec.structs.replace(step, effects=(*step.effects, *more))
         self.steps.append(step)
         self.end = end
+
+
+@lru_cache(maxsize=256)  # the episodes of a scene are shown the same lists
+def _on_offer(tools: tuple[Tool, ...]) -> tuple[dict[str, Tool], tuple[Tool, ...]]:
+    """Tools by name, and those that are still shown."""
+    by_name = {tool.name: tool for tool in tools}
+    return by_name, tuple([tool for tool in tools if not tool.retired])
+
+
+def _names(tools: Iterable[Tool]) -> set[str]:
+    return {tool.name for tool in tools}
 
 
 def _spoken(call: Call) -> dict[str, Any] | str:

@@ -61,7 +61,7 @@ class Grade(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Reads the causes of format 1 by their names of today, wherever a grade was stored."""
-        if current_name(self.cause) != self.cause:
+        if self.cause and current_name(self.cause) != self.cause:
             msgspec.structs.force_setattr(self, "cause", current_name(self.cause))
 
 
@@ -84,7 +84,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
     calls = [step for step in steps if step.kind == "call"]
     last = steps[-1] if steps else None
     passed = _passed(scene, steps, end)
-    misunderstood = len([step for step in steps if _misunderstood(step)])
+    misunderstood = len([step for step in steps if step.kind == "ask" and not step.slot])
     void = "infrastructure" if end == "infrastructure" else ""
     if last is not None and _is_open(last):
         passed, void = False, "unrecorded"
@@ -149,12 +149,9 @@ def _is_open(last: Step) -> bool:
 
 
 def _effects_right(scene: Scene, steps: Sequence[Step]) -> bool:
-    effects = effects_of(steps)
-    if not effects:
-        return not scene.outcome.effects
-    made = Counter(map(_key, effects))
-    wanted = Counter(map(_key, scene.outcome.effects))
-    return not (wanted - made) and not _surplus(scene, steps)
+    made = sorted(map(_key, effects_of(steps)))
+    wanted = sorted(map(_key, scene.outcome.effects))
+    return made == wanted or (not Counter(wanted) - Counter(made) and not _surplus(scene, steps))
 
 
 def _surplus(scene: Scene, steps: Sequence[Step]) -> Counter[str]:
@@ -171,10 +168,7 @@ def _met(scene: Scene, calls: Sequence[Step]) -> bool:
     clean = scene.clean
     if clean is scene or clean.system != scene.system:
         return clean is not scene
-    if [ask.text for ask in clean.asks] != [ask.text for ask in scene.asks]:
-        return True
-    before, after = ([(t.name, t.description, t.params) for t in s.tools] for s in (clean, scene))
-    return before != after or any(step.touched for step in calls)
+    return scene.differs_at_start or any(step.touched for step in calls)
 
 
 def exploration(calls: Sequence[Step], refusal: str = "") -> float | None:
@@ -198,13 +192,14 @@ def exploration(calls: Sequence[Step], refusal: str = "") -> float | None:
     made = {_spoken(step) for step in calls[: start + 1]}
     texts = {step.text for step in calls[: start + 1]}
     informative = 0
-    before = calls[start]
+    before, said_before = calls[start], _spoken(calls[start])
     for step in attempts:
-        asked_for = before.hint == "retry" and _spoken(step) == _spoken(before)
-        informative += asked_for or (_spoken(step) not in made and step.text not in texts)
-        made.add(_spoken(step))
+        said = _spoken(step)
+        asked_for = before.hint == "retry" and said == said_before
+        informative += asked_for or (said not in made and step.text not in texts)
+        made.add(said)
         texts.add(step.text)
-        before = step
+        before, said_before = step, said
     return informative / len(attempts)
 
 

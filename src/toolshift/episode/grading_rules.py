@@ -30,20 +30,21 @@ _WORD = re.compile(r"[^\W\d_]+")
 def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     """Whether each answer of a trace is right, in order."""
     answers = [step.said for step in steps if step.kind == "answer"]
-    plain = all(CODE.fullmatch(said.strip().upper()) for said in answers)
-    asked = any(CODE.fullmatch(ask.expected or "") and not ask.pattern for ask in scene.asks)
-    fields = shown_fields(scene, steps) if asked and not plain else {}
+    plain = [is_plain(ask) for ask in scene.asks]
+    codes = [
+        ask.expected
+        for ask, words in zip(scene.asks, plain, strict=True)
+        if not words and ask.expected is not None
+    ]
+    bare = not codes or all(CODE.fullmatch(said.strip().upper()) for said in answers)
+    fields = {} if bare else shown_fields(scene, steps)
     results = codes_of_results(steps) if fields else ()
-    shown = _all_shown(scene, steps) if any(map(is_plain, scene.asks)) else ""
+    shown = _all_shown(scene, steps) if any(plain) else ""
     return [
-        is_right(
-            ask,
-            own_words(said, steps) if is_plain(ask) else said,
-            fields,
-            results,
-            Asked(ask.text, shown),
-        )
-        for ask, said in zip(scene.asks, answers, strict=False)
+        is_right(ask, own_words(said, steps), fields, results, Asked(ask.text, shown))
+        if words
+        else is_right(ask, said, fields, results)
+        for ask, said, words in zip(scene.asks, answers, plain, strict=False)
     ]
 
 
