@@ -125,7 +125,7 @@ class Solver:
             value = self.given(fact)
         if value is None:
             value = self._fetch(fact, env)
-        while any(text in self.renewed for text in texts_in(value)):
+        while self.renewed and any(text in self.renewed for text in texts_in(value)):
             value = replaced(value, self.renewed)
         return value
 

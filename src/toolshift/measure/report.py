@@ -210,7 +210,7 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
     for record in records:
         if record.cell in by_id:
             rows[record.agent][record.cell] = Scored.of(record, by_id[record.cell])
-    order = {cell.id: place for place, cell in enumerate(plan.cells)}
+    order = {cell: place for place, cell in enumerate(by_id)}
     found = []
     for about in agents:
         mine = rows.get(str(about["name"]), {})

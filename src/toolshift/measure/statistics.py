@@ -437,9 +437,10 @@ def _median(values: Floats) -> float:
 
 
 def _score_mean(trials: Sequence[float]) -> float:
-    if any(not 0 <= score <= 1 for score in trials):  # NaN is in no range
+    total = float(sum(trials))
+    if isnan(total) or min(trials) < 0 or max(trials) > 1:
         raise ValueError(f"scores must lie in [0, 1], got {list(trials)}")
-    return float(sum(trials)) / len(trials)
+    return total / len(trials)
 
 
 def _passes(trials: Sequence[float]) -> int:
