@@ -43,6 +43,7 @@ BAD = {
     "severity flag": (("run", "--agent", "oracle", "--severity", "0"), "from 1 to 3"),
     "severity word": (("run", "--agent", "oracle", "--shift", "placebo:high"), "1, 2 or 3"),
     "tasks": (("run", "--agent", "oracle", "--tasks", "-1"), "at least 1"),
+    "tasks to check": (("check", "redirect", "--tasks", "-3"), "--tasks must be 0"),
     "no tasks": (("run", "--agent", "oracle", "--tasks", "0"), "at least 1"),
     "module alone": (("run", "--agent", "mine"), "are written as mine:reply"),
     "submodule alone": (("run", "--agent", "json.tool"), "are written as json.tool:reply"),

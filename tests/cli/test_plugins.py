@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from pages import code_of
+from running import Run, runner
+
+from toolshift.core.command_line import PLUGINS
 
 RUN = ("run", "--agent", "memorises_names", "--tasks", "2", "--no-placebo")
 
@@ -24,6 +28,16 @@ def toolshift(folder: Path, *words: str) -> tuple[int, str, str]:
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def run_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
+    """The command line in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return runner(capsys, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +98,47 @@ def test_what_is_named_wrongly_is_said(here: Path, words: tuple[str, ...], said:
     code, _, err = toolshift(here, *words)
     assert (code, len(err.strip().splitlines())) == (2, 1), err
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [("sys.exit(0)", "SystemExit: 0"), ("raise BaseException('odd')", "BaseException: odd")],
+    ids=["exits", "raises"],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--plugin", "script.py", "list", "shifts"),
+        ("--plugin", "script", "list", "shifts"),
+        ("run", "--agent", "script:agent", "--tasks", "1"),
+        ("check", "script:exiting"),
+    ],
+    ids=["file", "module", "agent", "check"],
+)
+def test_a_script_that_ends_the_program_is_an_error_and_no_success(
+    words: tuple[str, ...], ends: str, said: str, run_here: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PLUGINS, "")
+    Path("script.py").write_text(f"import sys\n\n{ends}\n")
+    try:
+        code, _, err = run_here(*words)
+    finally:
+        sys.modules.pop("script", None)
+    assert (code, said in err) == (2, True), err
+
+
+def test_a_shift_that_ends_the_program_is_an_error_and_no_success(tmp_path: Path) -> None:
+    text = code_of("add-a-shift.md")
+    (tmp_path / "envelope.py").write_text(
+        re.sub(r"    return Change", "    exit(0)", text, count=1)
+    )
+    words = ("run", "--agent", "oracle", "--tasks", "1", "--shift", "envelope")
+    code, _, err = toolshift(tmp_path, "--plugin", "envelope.py", *words)
+    assert (code, "ended the program with exit code 0 (envelope.py, line" in err) == (2, True), err
+
+
+def test_a_folder_is_no_plugin(run_here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PLUGINS, "")
+    Path("folder.py").mkdir()
+    code, _, err = run_here("--plugin", "folder.py", "list", "shifts")
+    assert (code, "it is a folder" in err) == (2, True), err

@@ -14,7 +14,7 @@ try:
     import click
 
     from toolshift.cli.group import toolshift
-    from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError
+    from toolshift.core.errors import MissingPlugin, ShiftFault, UsageError, outside
     from toolshift.core.files import NO_ROOM
     from toolshift.core.terminal import say
     from toolshift.core.text import visible
@@ -31,7 +31,7 @@ MAKE_ROOM = "What is there is kept: make room, and run the same command again."
 def main() -> NoReturn:
     """Runs the command line; every error is a sentence, unless TOOLSHIFT_TRACEBACK is set."""
     try:
-        sys.exit(toolshift(standalone_mode=False) or 0)
+        sys.exit(_run())
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as wrong:
@@ -60,6 +60,25 @@ def main() -> NoReturn:
             said = str(fault.strerror or fault)
         say(f"Error: {visible(said)}", err=True)
         sys.exit(2)
+
+
+def _run() -> int:
+    """Runs the command; returns its exit code.
+
+    Raises:
+        UsageError: where other code than ours ends the program, which would look like our success.
+    """
+    try:
+        return int(toolshift(standalone_mode=False) or 0)
+    except SystemExit as done:
+        # One that comes from a worker has a cause, and no line of its own.
+        place = outside(done) or ("a worker process" if done.__cause__ is not None else "")
+        if not place:
+            raise
+        raise UsageError(
+            f"code that is not ToolShift's ended the program with exit code {done.code} ({place}): "
+            "let it return, or raise an exception"
+        ) from None
 
 
 def _advice(wrong: Exception) -> str:

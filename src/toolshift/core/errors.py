@@ -107,6 +107,20 @@ def described(fault: BaseException) -> str:
     return placed(text, place_of(fault))
 
 
+def ended(fault: BaseException) -> str:
+    """An exception of code that was imported, in one line; for an exit, what to do about it.
+
+    Args:
+        fault: the exception, as it was caught.
+
+    Returns:
+        As `described` says it.
+    """
+    if not isinstance(fault, SystemExit):
+        return described(fault)
+    return f"{described(fault)}: what runs the file as a script goes under `if __name__ == ...`"
+
+
 def placed(text: str, place: str) -> str:
     """A text with the place that it is about in brackets, where one is known and not said yet."""
     return f"{text} ({place})" if place and place not in text else text
@@ -126,10 +140,9 @@ def place_of(fault: BaseException) -> str:
     """
     if isinstance(fault, SyntaxError) and fault.filename and fault.lineno:
         return f"{Path(fault.filename).name}, line {fault.lineno}"
+    if place := outside(fault):
+        return place
     frames = traceback.extract_tb(fault.__traceback__)
-    for frame in reversed(frames):
-        if not frame.filename.startswith((*_LIBRARIES, "<frozen", "<string>")):
-            return f"{Path(frame.filename).name}, line {frame.lineno}"
     called = [
         frame
         for caller, frame in pairwise(frames)
@@ -138,6 +151,21 @@ def place_of(fault: BaseException) -> str:
         and not frame.filename.startswith(_OURS)
     ]
     return f"{Path(called[-1].filename).name}, line {called[-1].lineno}" if called else ""
+
+
+def outside(fault: BaseException) -> str:
+    """The innermost line of an exception outside of ToolShift, the standard library and packages.
+
+    Args:
+        fault: the exception, as it was caught.
+
+    Returns:
+        Such as "my_agent.py, line 12"; "" where there is none.
+    """
+    for frame in reversed(traceback.extract_tb(fault.__traceback__)):
+        if not frame.filename.startswith((*_LIBRARIES, "<frozen", "<string>")):
+            return f"{Path(frame.filename).name}, line {frame.lineno}"
+    return ""
 
 
 def defined_at(thing: object) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from toolshift.core.errors import UsageError, described, place_of, placed
+from toolshift.core.errors import UsageError, ended, place_of, placed
 
 MAX_LISTED = 12
 """Names of a module that a message lists."""
@@ -42,11 +42,26 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
         )
     if not module or not all(part.isidentifier() for part in module.split(".")):
         raise UsageError(f"{what} {module}:{attribute}: {module!r} is no module name")
+    found: Any = _imported(module, attribute, what)
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise UsageError(f"{what} {module}:{attribute}: {_lacks(found, module, name)}")
+        found = getattr(found, name)
+    return found
+
+
+def _imported(module: str, attribute: str, what: str) -> ModuleType:
+    """A module of the caller's.
+
+    Raises:
+        UsageError: as of `import_attribute`.
+    """
     try:
-        found = import_module(module)
+        return import_module(module)
     except ModuleNotFoundError as fault:
         if fault.name and module.partition(".")[0] == fault.name.partition(".")[0]:
-            near = get_close_matches(module, [path.stem for path in Path().glob("*.py")], n=1)
+            files = [path.stem for path in Path().glob("*.py") if path.is_file()]
+            near = get_close_matches(module, files, n=1)
             offer = f"; did you mean {near[0]}:{attribute}?" if near else ""
             raise UsageError(
                 f"{what} {module}:{attribute}: there is no module {fault.name!r} here or on the "
@@ -57,15 +72,12 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
         ) from None
     except UsageError as wrong:
         raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
-    except Exception as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # an exit too: it would end this program, and look like success
         raise UsageError(
-            f"{what} {module}:{attribute}: importing {module} raised {described(fault)}"
+            f"{what} {module}:{attribute}: importing {module} raised {ended(fault)}"
         ) from fault
-    for name in attribute.split("."):
-        if not hasattr(found, name):
-            raise UsageError(f"{what} {module}:{attribute}: {_lacks(found, module, name)}")
-        found = getattr(found, name)
-    return found
 
 
 def _lacks(found: Any, module: str, name: str) -> str:

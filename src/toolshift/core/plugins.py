@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from toolshift.core.command_line import PLUGINS
-from toolshift.core.errors import UsageError, described, place_of, placed
+from toolshift.core.errors import UsageError, ended, place_of, placed
 from toolshift.core.world import World
 
 
@@ -79,8 +79,10 @@ def _load(plugin: str, file: str) -> ModuleType:
         return _from_file(plugin, Path(file)) if file else _from_name(plugin)
     except UsageError as wrong:
         raise UsageError(placed(str(wrong), place_of(wrong))) from wrong
-    except Exception as fault:
-        raise UsageError(f"plugin {plugin} cannot be imported: {described(fault)}") from fault
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # an exit too: it would end this program, and look like success
+        raise UsageError(f"plugin {plugin} cannot be imported: {ended(fault)}") from fault
 
 
 def _from_name(plugin: str) -> ModuleType:
@@ -101,6 +103,8 @@ def _from_name(plugin: str) -> ModuleType:
 
 
 def _from_file(plugin: str, file: Path) -> ModuleType:
+    if file.is_dir():
+        raise UsageError(f"plugin {plugin}: it is a folder, and a plugin is a file or a module")
     if not file.is_file():
         near = get_close_matches(file.name, [path.name for path in file.parent.glob("*.py")])
         offer = f": did you mean {near[0]}?" if near else ""

@@ -510,8 +510,11 @@ def bench_of(names: Sequence[str], tasks: int, seed: int) -> Bench:
         The worlds, the shifts and the scenes to check.
 
     Raises:
-        UsageError: for a name that is neither, and a plugin that cannot be imported.
+        UsageError: for a name that is neither, a plugin that cannot be imported, and fewer than
+            no tasks.
     """
+    if tasks < 0:
+        raise UsageError(f"--tasks must be 0 (two of each kind) or more, not {tasks}")
     found_worlds, found_shifts = worlds_of(names), _shifts_of(names)
     if not names:
         found_shifts = [name for name in shifts() if shifts()[name].tier != "none"]
