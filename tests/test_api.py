@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from inspect import signature
+from typing import Any
 
 import pytest
 
-from toolshift.api import evaluate
+from toolshift.api import attempt, evaluate
 from toolshift.core.errors import UsageError
 from toolshift.runs.suite import Selection
 
@@ -37,3 +38,25 @@ def test_one_name_stands_for_a_list_of_one() -> None:
 def test_a_wrong_argument_is_named(asked: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         evaluate("oracle", **asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"task": None}, r"task: Expected `str`"),
+        ({"task": b"poi/visit"}, r"task: Expected `str`"),
+        ({"shifts": 3}, r"shifts: Expected `str`"),
+        ({"seed": "0"}, r"seed: Expected `int`"),
+        ({"seed": 1.5}, r"seed: Expected `int`"),
+        ({"pool": None}, r"pool: Expected `str`"),
+        ({"size": None}, r"size: Expected `int`"),
+        ({"trial": -1}, r"trial: Expected `int` >= 0"),
+        ({"tools": 3}, r"tools: Expected `array`"),
+        ({"tools": [b"find_place"]}, r"tools.*: Expected `str`"),
+        ({"tools": "find_plac"}, r"find_place"),
+    ],
+    ids=str,
+)
+def test_an_argument_of_attempt_of_another_type_is_said(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        attempt(**{"agent": "oracle", "task": "poi/visit/0", **words})

@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -39,7 +39,14 @@ from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
 from toolshift.runs.spans import emitter, flush
 from toolshift.runs.study import episode_id, play, run_cells
-from toolshift.runs.suite import ResolvedSelection, Selection, read_task, select
+from toolshift.runs.suite import (
+    ResolvedSelection,
+    Selection,
+    as_struct,
+    read_task,
+    select,
+    whole,
+)
 from toolshift.runs.used_plugins import used_plugins
 
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
@@ -425,13 +432,29 @@ def attempt(
         The grade of the one episode.
 
     Raises:
-        UsageError: for anything unknown.
+        UsageError: for anything unknown or of another type.
     """
-    cell = read_task(task, shifts, seed, pool, size, trial)
+    plain = {"seed": whole(seed), "size": whole(size), "trial": whole(trial), "pool": pool}
+    named = [tools] if isinstance(tools, str) else tools or ()
+    said = {"task": task, "shifts": shifts or "", **plain, "tools": named}
+    asked = as_struct(said, _Attempt)
+    cell = read_task(asked.task, asked.shifts, asked.seed, asked.pool, asked.size, asked.trial)
     scene = build(cell)
-    if tools:
-        scene = with_tools(scene, tools)
+    if asked.tools:
+        scene = with_tools(scene, asked.tools)
     return play(contestants([agent])[0], cell, scene).grade
+
+
+class _Attempt(msgspec.Struct):
+    """The arguments of `attempt`."""
+
+    task: str
+    shifts: str
+    seed: int
+    pool: str
+    size: int
+    trial: Annotated[int, msgspec.Meta(ge=0)]
+    tools: tuple[str, ...]
 
 
 def own_version() -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import Layer, Memory
+from toolshift.core.names import nearest
 from toolshift.core.scene import Scene
 from toolshift.core.tool import Tool
 
@@ -38,5 +39,6 @@ def with_tools(scene: Scene, shown: Sequence[str]) -> Scene:
     names = {tool.name for tool in scene.tools}
     missing = set(shown) - names
     if missing:
-        raise UsageError(f"the scene shows no tool {', '.join(sorted(missing))}")
+        said = ", ".join(sorted(missing))
+        raise UsageError(f"the scene shows no tool {said}: {nearest(min(missing), names)}")
     return scene.with_(layers=(*scene.layers, OnlyTools(frozenset(names - set(shown)))))

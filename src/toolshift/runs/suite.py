@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
 from operator import index
 from pathlib import Path
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
 import msgspec
 
@@ -85,11 +85,37 @@ class Selection(msgspec.Struct, frozen=True):
         for name in given:
             if name not in cls.__struct_fields__:
                 raise UsageError(unknown("argument", name, cls.__struct_fields__))
-        try:
-            return msgspec.convert({name: _plain(name, one) for name, one in given.items()}, cls)
-        except msgspec.ValidationError as fault:
-            why, _, where = str(fault).partition(" - at `$.")
-            raise UsageError(f"{where.rstrip('`') or 'selection'}: {why}") from None
+        return as_struct({name: _plain(name, one) for name, one in given.items()}, cls)
+
+
+Arguments = TypeVar("Arguments", bound=msgspec.Struct)
+
+
+def as_struct(given: Mapping[str, object], kind: type[Arguments]) -> Arguments:
+    """Arguments of a caller as a struct.
+
+    Args:
+        given: by name, in plain types.
+        kind: what they are to be.
+
+    Returns:
+        The struct.
+
+    Raises:
+        UsageError: for one of the wrong type, which is named.
+    """
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as fault:
+        why, _, where = str(fault).partition(" - at `$.")
+        raise UsageError(f"{where.rstrip('`') or 'arguments'}: {why}") from None
+
+
+def whole(value: object) -> object:
+    """A whole number of another library, such as numpy's, as an int; anything else as it is."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        return index(value)
+    return value
 
 
 def _plain(name: str, value: object) -> object:
@@ -98,23 +124,16 @@ def _plain(name: str, value: object) -> object:
         several = isinstance(value, Iterable) and not isinstance(value, str)
         return [_world(each) for each in (value if several else [value])]  # type: ignore[attr-defined]
     if name not in ("worlds", "kinds", "shifts", "without", "severities"):
-        return _whole(value)
+        return whole(value)
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [_whole(each) for each in value]
-    return [_whole(value)]
+        return [whole(each) for each in value]
+    return [whole(value)]
 
 
 def _world(value: object) -> object:
     """The name of a world that is given as an object or a class, which is known from now on."""
     if isinstance(value, World) or (isinstance(value, type) and issubclass(value, World)):
         return register(as_world(value, "the world that is given"))
-    return value
-
-
-def _whole(value: object) -> object:
-    """A whole number of another library, such as numpy's, as an int."""
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        return index(value)
     return value
 
 
