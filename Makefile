@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: each would compile the sources anew without this.
 test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided docs adapters frameworks conformance clean
+.PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided security docs adapters frameworks conformance clean
 
 setup: .venv/.ready
 
@@ -66,6 +66,10 @@ fuzz: setup  ## odd, broken and long inputs to every reader of what others write
 fuzz-guided: setup  ## the same, guided by coverage: atheris, a minute for each reader
 	$(BIN)/pip install --quiet --upgrade --target build/atheris atheris==3.0.0
 	PYTHONPATH=build/atheris $(BIN)/python tests/fuzz/run.py --atheris 60
+
+security: setup  ## bandit; what it may not say is explained in pyproject.toml
+	$(BIN)/pip install --quiet --upgrade --target build/bandit bandit==1.9.4
+	PYTHONPATH=build/bandit $(BIN)/python -m bandit --quiet --configfile pyproject.toml --recursive src
 
 # A folder of its own: the tool brings 19 packages that nothing else needs.
 mutants: setup  ## changes what grades and measures in one place at a time; tests must notice

@@ -171,5 +171,6 @@ def test_time_grows_with_the_text(reader: str) -> None:
     for name, text in _texts(SMALL).items():
         took = _seconds(read, long[name])
         if took > QUICK:
+            took = min(took, *(_seconds(read, long[name]) for _ in range(2)))  # garbage, once
             short = min(_seconds(read, text) for _ in range(2))
             assert took < SLACK * TIMES * short, f"{name!r}: {short:.3f} s, then {took:.3f} s"

@@ -117,6 +117,30 @@ def test_shifts_of_files_are_found_on_the_cluster(
     assert Path("one/episodes.jsonl").read_bytes() == Path("many/episodes.jsonl").read_bytes()
 
 
+@pytest.mark.usefixtures("started")
+def test_data_of_the_oracle_and_of_ones_own_has_the_bytes_of_one_process(toolshift: Run) -> None:
+    words = ("data", "--count", "12", "--alpha", "0.5")
+    assert toolshift(*words, "--out", "one.jsonl")[0] == 0
+    assert toolshift(*words, "--executor", "ray", "--out", "many.jsonl")[0] == 0
+    assert Path("one.jsonl").read_bytes() == Path("many.jsonl").read_bytes()
+    for alpha in ("0.9", "0.5"):  # the second begins with another recipe on the same workers
+        augment = ("augment", "one.jsonl", "--alpha", alpha)
+        assert toolshift(*augment, "--out", "first.jsonl")[0] == 0
+        assert toolshift(*augment, "--executor", "ray", "--out", "second.jsonl")[0] == 0
+        assert Path("first.jsonl").read_bytes() == Path("second.jsonl").read_bytes()
+        assert Path("first.jsonl").read_bytes() != Path("one.jsonl").read_bytes()
+
+
+@pytest.mark.usefixtures("started")
+def test_a_gate_on_the_cluster_has_the_same_verdict(toolshift: Run) -> None:
+    assert toolshift("run", "--agent", "oracle", "--tasks", "2", "--out", "before")[0] == 0
+    gate = ("gate", "--baseline", "before", "--agent", "noisy", "--baseline-agent", "oracle")
+    one = toolshift(*gate, "--margin", "10", "--out", "one", "--json")
+    many = toolshift(*gate, "--margin", "10", "--out", "many", "--executor", "ray", "--json")
+    assert one[:2] == many[:2]
+    assert Path("one/episodes.jsonl").read_bytes() == Path("many/episodes.jsonl").read_bytes()
+
+
 def test_who_cannot_be_made_again_is_refused() -> None:
     def mine(messages: Any, tools: Any) -> str:
         return "no"

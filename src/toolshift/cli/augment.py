@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, executor, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
@@ -18,6 +18,7 @@ from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
 from toolshift.data.files import Job, Tally, augment_file, place_word, previews
+from toolshift.runs.pool import Executor
 
 MOST_SHOWN = 12
 
@@ -41,6 +42,7 @@ class AugmentOptions:
     to: str
     strict: bool
     workers: int
+    executor: Executor
     preview: bool
     as_json: bool
 
@@ -62,6 +64,7 @@ class AugmentOptions:
 @click.option("--to", default="", help="Format to write (default: that of each row).")
 @click.option("--strict", is_flag=True, help="Stop at the first row that cannot be read.")
 @click.option("--workers", default=1, show_default=True, help="Processes; the bytes are the same.")
+@executor
 @click.option("--preview", is_flag=True, help="Print ten before and after; write nothing.")
 @as_json
 @taking(AugmentOptions)
@@ -87,7 +90,8 @@ def augment(options: AugmentOptions) -> None:
         return
     if options.out is None:
         raise UsageError("name the file to write with --out, or look at some with --preview")
-    job = Job(options.source, options.out, recipe, options.strict, max(1, options.workers))
+    workers = max(1, options.workers)
+    job = Job(options.source, options.out, recipe, options.strict, workers, options.executor)
     try:
         with progress("conversations") as watch:
             tally = augment_file(job, watch)

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, options, taking
+from toolshift.cli.options import PATH, as_json, executor, options, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.lm.prompt import LAYOUTS, Layout
+from toolshift.runs.pool import Executor
 from toolshift.train.card import Statistics, card, statistics
 from toolshift.train.data import COUNT, make_rows, shifted_of
 from toolshift.train.rows import check_name, turns_of, write_rows
@@ -112,6 +113,8 @@ class DataOptions(MixOptions):
     count: int
     turns: bool = False
     layout: str | None = None
+    workers: int = 1
+    executor: Executor = "process"
     as_json: bool = False
 
     def written_out(self) -> Layout | None:
@@ -138,7 +141,7 @@ def data_command(options: DataOptions) -> None:
     mix, layout, out, count = options.mix(), options.written_out(), options.out, options.count
     check_name(out)
     with progress("trajectories") as watch:
-        rows = make_rows(mix, count, watch)
+        rows = make_rows(mix, count, watch, 0, max(1, options.workers), options.executor)
     warn(check_share(shifted_of(rows), mix, count))
     written = list(turns_of(rows, layout)) if layout else rows
     digest = write_rows(written, out)
@@ -186,6 +189,8 @@ def warn(text: str) -> None:
 )
 @click.option("--layout", help="How --turns writes them. Default: description-first.")
 @mix
+@click.option("--workers", default=1, show_default=True, help="Processes; the bytes are the same.")
+@executor
 @as_json
 @taking(DataOptions)
 def data(options: DataOptions) -> None:

@@ -12,13 +12,14 @@ import click
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge
-from toolshift.api import check_at_once, own_version
+from toolshift.api import check_at_once, check_executor, own_version
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
     Sectioned,
     as_json,
     at_once,
+    executor,
     judging,
     model,
     taking,
@@ -55,6 +56,7 @@ from toolshift.measure.sealed import (
 )
 from toolshift.report.gate_markdown import gate_markdown
 from toolshift.report.junit import junit
+from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import SEALED, RunFolder
 
 
@@ -94,6 +96,7 @@ class GateOptions:
     out: Path | None
     workers: int
     concurrency: int | None
+    executor: Executor
     judge: str
     judge_url: str | None
     as_json: bool
@@ -167,6 +170,7 @@ class GateOptions:
 @judging
 @click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
 @at_once
+@executor
 @as_json
 @taking(GateOptions)
 def gate(options: GateOptions) -> None:
@@ -342,6 +346,7 @@ def _candidate(
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
     those, reader, agent = _described(options)
+    check_executor(options.executor, those, reader)
     checks = []
     if plan is not None:
         _check_sealed(plan, before, agent, path)
@@ -354,7 +359,16 @@ def _candidate(
             each(done, total)
 
     try:
-        run_into(path, before.plan, those, options.workers, options.out is not None, reader, check)
+        run_into(
+            path,
+            before.plan,
+            those,
+            options.workers,
+            options.out is not None,
+            reader,
+            check,
+            executor=options.executor,
+        )
     except _CertainError as certain:
         say(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
     return RunFolder.read(path)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import multiprocessing
 import os
 import re
 import shutil
-import signal
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
+from toolshift.runs.pool import Executor, open_pool
 
 CHUNK = 512
 """Rows that are handed out, and noted, at a time."""
@@ -85,6 +85,7 @@ class Job:
         recipe: what is done.
         strict: whether the first row that cannot be read ends it.
         workers: processes.
+        executor: where they are: on this machine, or on a cluster of Ray.
     """
 
     source: Path
@@ -92,6 +93,7 @@ class Job:
     recipe: Recipe
     strict: bool = False
     workers: int = 1
+    executor: Executor = "process"
 
 
 def check_job(job: Job) -> None:
@@ -328,18 +330,15 @@ class _Done(msgspec.Struct):
 def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterator[_Done]:
     """The chunks of a file in order, each worked on by any of the processes."""
     lines = islice(enumerate(_lines(job.source), 1), skip, None)
-    chunks = iter(lambda: list(islice(lines, CHUNK)), [])
-    if job.workers <= 1:
-        _begin(job.recipe, functions)
-        yield from map(_work, chunks)
+    begin = partial(_begin, job.recipe, functions)
+    if job.workers <= 1 and job.executor == "process":
+        begin()
+        for chunk in iter(lambda: list(islice(lines, CHUNK)), []):
+            yield from _work(chunk)
         return
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(job.workers, _begin_process, (job.recipe, functions)) as pool:
-        yield from pool.imap(_work, _bounded(chunks))
-
-
-def _bounded(chunks: Iterable[list[tuple[int, bytes]]]) -> Iterator[list[tuple[int, bytes]]]:
-    yield from chunks
+    with closing(open_pool(job.workers, job.executor, begin)) as pool:
+        for done in pool.do(_work, lines, CHUNK):
+            yield from done
 
 
 _recipe = Recipe()
@@ -355,13 +354,8 @@ def _begin(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
     _recipe, _functions, _quick = recipe, functions, Quick(recipe)
 
 
-def _begin_process(recipe: Recipe, functions: list[dict[str, Any]]) -> None:
-    """Likewise in a process of its own, which Ctrl-C stops by way of the first one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _begin(recipe, functions)
-
-
-def _work(chunk: list[tuple[int, bytes]]) -> _Done:
+def _work(chunk: list[tuple[int, bytes]]) -> list[_Done]:
+    """Does some rows; what became of all of them, as the one element of a list."""
     done = _Done(len(chunk), [], [], [], 0)
     for number, line in chunk:
         content = line.rstrip(b"\r\n")
@@ -378,7 +372,7 @@ def _work(chunk: list[tuple[int, bytes]]) -> _Done:
             done.formats.append(format_of(row, _recipe).name)
         except RowFault as wrong:
             done.faults.append((number, str(wrong)))
-    return done
+    return [done]
 
 
 def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) -> None:

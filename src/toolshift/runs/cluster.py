@@ -21,7 +21,7 @@ from ray import exceptions as lost
 
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import say
-from toolshift.runs.pool import CHUNK
+from toolshift.runs.pool import CHUNK, Begin
 
 AIM = 1.0
 """Seconds that a chunk is to take."""
@@ -56,10 +56,14 @@ class Cluster:
 
     Args:
         workers: chunks that are worked on at once; 1 for as many as the cluster has CPUs.
+        begin: what each of them does first.
     """
 
-    def __init__(self, workers: int = 1) -> None:
+    def __init__(self, workers: int = 1, begin: Begin | None = None) -> None:
         self.workers = workers
+        self._begin = begin
+        self._kept: list[Any] = []
+        """Where the cluster keeps `begin`, which so travels to a node once."""
         self.again = 0
         """Chunks that were lost and sent again."""
         self.chunks, self.cpu = 0, 0.0
@@ -140,7 +144,8 @@ class Cluster:
     ) -> _Sent:
         if not self._joined:
             self._join()
-        return _Sent(jobs, work, self._task.remote(_setting(), work, jobs), tries)
+            self._kept = [] if self._begin is None else [ray.put(self._begin)]
+        return _Sent(jobs, work, self._task.remote(_setting(), self._kept, work, jobs), tries)
 
     def _result(self, sent: _Sent) -> tuple[list[Any], float, float]:
         """The results of a chunk; it is sent again where its worker is lost."""
@@ -182,8 +187,15 @@ def _setting() -> tuple[str, dict[str, str]]:
     return os.getcwd(), own
 
 
+_begun: list[Any] = []
+"""What this worker has begun with."""
+
+
 def _do(
-    setting: tuple[str, dict[str, str]], work: Callable[[list[Any]], list[Any]], jobs: list[Any]
+    setting: tuple[str, dict[str, str]],
+    kept: list[Any],
+    work: Callable[[list[Any]], list[Any]],
+    jobs: list[Any],
 ) -> tuple[list[Any], float, float]:
     """Does a chunk on a node, in the setting of the process that sent it."""
     folder, own = setting
@@ -192,6 +204,9 @@ def _do(
     os.environ.update(own)
     if os.path.isdir(folder):
         os.chdir(folder)
+    if kept and kept != _begun:
+        ray.get(kept[0])()
+        _begun[:] = kept
     begun, cpu = time.perf_counter(), time.process_time()
     results = work(jobs)
     return results, time.perf_counter() - begun, time.process_time() - cpu

@@ -20,6 +20,8 @@ from toolshift.core.importing import load
 
 CHUNK = 128
 Executor = Literal["process", "ray"]
+Begin = Callable[[], None]
+"""What a worker does once, before its first chunk; sent to each, so as small as can be."""
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -38,13 +40,14 @@ class Pool(Protocol):
         ...
 
 
-def open_pool(workers: int, executor: Executor = "process") -> Pool:
+def open_pool(workers: int, executor: Executor = "process", begin: Begin | None = None) -> Pool:
     """Starts workers, or finds those of a cluster.
 
     Args:
         workers: processes; with "ray" the chunks that are under way at once, where 1 stands for
             as many as the cluster has CPUs.
         executor: "process" for this machine, "ray" for a cluster of Ray.
+        begin: what each worker does before its first chunk; picklable.
 
     Returns:
         The workers.
@@ -53,7 +56,7 @@ def open_pool(workers: int, executor: Executor = "process") -> Pool:
         UsageError: where Ray is not installed or its cluster cannot be reached.
     """
     if executor == "process":
-        return Processes(workers)
+        return Processes(workers, begin)
     try:
         made = load("toolshift.runs.cluster:Cluster")
     except ImportError as fault:
@@ -61,7 +64,7 @@ def open_pool(workers: int, executor: Executor = "process") -> Pool:
             f"--executor ray needs packages that are not installed ({fault}): "
             "pip install 'toolshift[ray]'"
         ) from None
-    return cast(Pool, made(workers))
+    return cast(Pool, made(workers, begin))
 
 
 class Processes:
@@ -69,11 +72,13 @@ class Processes:
 
     Args:
         workers: how many.
+        begin: what each does first.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, begin: Begin | None = None) -> None:
         self.workers = workers
-        self._pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (os.getpid(),))
+        known = (os.getpid(), begin)
+        self._pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, known)
 
     def do(
         self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
@@ -134,7 +139,7 @@ def in_pool(
         yield from pool.do(work, jobs)
 
 
-def _start(parent: int) -> None:
+def _start(parent: int, begin: Begin | None) -> None:
     """Leaves Ctrl-C to the parent, and ends when the parent is gone, however it went."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -144,3 +149,5 @@ def _start(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    if begin is not None:
+        begin()

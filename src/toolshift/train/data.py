@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -24,9 +25,10 @@ from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import EpisodeBackend, OracleAgent
 from toolshift.runs.cell import write_stack
+from toolshift.runs.pool import Executor, in_pool
 from toolshift.train.injected_errors import Slip
 from toolshift.train.rows import Row
-from toolshift.train.scenes import Mix, draws
+from toolshift.train.scenes import Mix, check, draw
 
 COUNT = 6050
 """Trajectories in a training set where none is asked for: the paper's number."""
@@ -35,7 +37,14 @@ COUNT = 6050
 Watch = Callable[[int, int], None]
 
 
-def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) -> list[Row]:
+def make_rows(
+    mix: Mix,
+    count: int,
+    watch: Watch | None = None,
+    begin: int = 0,
+    workers: int = 1,
+    executor: Executor = "process",
+) -> list[Row]:
     """The rows of `count` trajectories drawn from a mix.
 
     Args:
@@ -43,6 +52,8 @@ def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) 
         count: how many trajectories; one may make several rows.
         watch: told how many are made, and of how many.
         begin: the number of the first one in the mix.
+        workers: processes; the rows are the same.
+        executor: where they are: on this machine, or on a cluster of Ray.
 
     Returns:
         In the order of the mix; the rows of one trajectory stand together.
@@ -52,12 +63,27 @@ def make_rows(mix: Mix, count: int, watch: Watch | None = None, begin: int = 0) 
     """
     if count < 1:
         raise UsageError(f"the number of trajectories must be at least 1, not {count}")
+    check(mix)
+    numbers = range(begin, begin + count)
+    made: Iterable[list[list[Row]]]
+    if workers <= 1 and executor == "process":
+        made = (_rows_of(mix, [number]) for number in numbers)
+    else:
+        made = in_pool(partial(_rows_of, mix), numbers, workers, executor)
     rows: list[Row] = []
-    for number, scene in enumerate(draws(mix, count, begin)):
-        rows.extend(expert_rows(scene, mix.slips))
+    done = 0
+    for some in made:
+        for each in some:
+            rows.extend(each)
+        done += len(some)
         if watch is not None:
-            watch(number + 1, count)
+            watch(done, count)
     return rows
+
+
+def _rows_of(mix: Mix, numbers: list[int]) -> list[list[Row]]:
+    """The rows of each of these trajectories of a mix."""
+    return [expert_rows(draw(mix, number), mix.slips) for number in numbers]
 
 
 def shifted_of(rows: Iterable[Row]) -> int:
