@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -24,6 +25,17 @@ os.environ.pop("COLUMNS", None)
 hypothesis.settings.register_profile("toolshift", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("search", deadline=None)
 hypothesis.settings.load_profile("toolshift")
+
+
+# Thousands of cases and all modules stay until the end. To look through them again and again for
+# garbage took a third of the time of a short training run, which collects at its end.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
