@@ -12,14 +12,15 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import uvicorn
-from connect.shop_server import ORDERS, TOOLS
+from connect.shop_server import ORDERS, TOOLS, shop_server
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
@@ -80,11 +81,17 @@ async def shop_transcript(client: Client) -> list[Any]:
     return heard
 
 
+@cache
+def direct_transcript(mode: str) -> list[Any]:
+    """What the server says without a proxy."""
+    direct = StdioServerParameters(command=SHOP[0], args=list(SHOP[1:]))
+    return visit(direct, shop_transcript, mode=mode)  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_transparent_program_is_not_to_be_told_from_the_server(mode: str) -> None:
-    direct = StdioServerParameters(command=SHOP[0], args=list(SHOP[1:]))
     heard = visit(program(SHOP), shop_transcript, mode=mode)
-    assert heard == visit(direct, shop_transcript, mode=mode)
+    assert heard == direct_transcript(mode)
 
 
 def test_a_shifted_program_serves_over_stdio() -> None:
@@ -219,13 +226,17 @@ def test_a_trace_of_the_program_has_no_secrets(tmp_path: Path) -> None:
 # -- over HTTP -------------------------------------------------------------------------------------
 
 
-@contextmanager
-def served(target: Target, *stack: Applied, idle: float = IDLE) -> Iterator[str]:
+def served(target: Target, *stack: Applied, idle: float = IDLE) -> AbstractContextManager[str]:
     """The proxy over HTTP, as `--http` serves it."""
+    return listening(application(target, ShiftOptions(stack), idle=idle))
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[str]:
+    """An application in a thread of this process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    app = application(target, ShiftOptions(stack), idle=idle)
     server = uvicorn.Server(
         uvicorn.Config(app, "127.0.0.1", port, log_level="error", timeout_graceful_shutdown=1)
     )
@@ -242,10 +253,9 @@ def served(target: Target, *stack: Applied, idle: float = IDLE) -> Iterator[str]
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_over_http_a_transparent_proxy_is_not_to_be_told_from_the_server(mode: str) -> None:
-    direct = StdioServerParameters(command=SHOP[0], args=list(SHOP[1:]))
     with served(Target(command=SHOP)) as url:
         heard = visit(url, shop_transcript, mode=mode)
-    assert heard == visit(direct, shop_transcript, mode=mode)
+    assert heard == direct_transcript(mode)
 
 
 def test_over_http_each_older_session_has_layers_of_its_own() -> None:
@@ -345,6 +355,13 @@ def test_foreign_hosts_and_origins_are_refused(version: str) -> None:
             assert httpx.post(url, json=body, headers=head | more).status_code in (403, 421)
 
 
+@pytest.fixture(scope="module")
+def shop() -> Iterator[tuple[str, ...]]:
+    """The words that name the shop to the proxy. It is served here: a new process takes seconds."""
+    with listening(shop_server().streamable_http_app()) as url:
+        yield "--upstream-url", url
+
+
 # -- what cannot be asked --------------------------------------------------------------------------
 
 
@@ -380,7 +397,9 @@ def test_what_cannot_work_is_said(asked: list[str], said: str) -> None:
     assert said in str(fault.value)
 
 
-def test_a_dry_run_shows_the_tools_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_shows_the_tools_before_and_after(
+    capsys: pytest.CaptureFixture[str], shop: tuple[str, ...]
+) -> None:
     shifts = ("parameter_rename:3", "identity_erasure:1")
     proxy.main(options(SHOP, *shifts, more=("--dry-run", "--json")), standalone_mode=False)
     shown = json.loads(capsys.readouterr().out)
@@ -388,13 +407,15 @@ def test_a_dry_run_shows_the_tools_before_and_after(capsys: pytest.CaptureFixtur
     listed = visit(program(SHOP, *shifts), lambda client: client.list_tools()).tools
     assert [tool["name"] for tool in shown["after"]] == [tool.name for tool in listed]
     assert shown["in_use"] == {}
-    proxy.main(options(SHOP, *shifts, more=("--dry-run",)), standalone_mode=False)
+    proxy.main(options((), *shifts, more=("--dry-run", *shop)), standalone_mode=False)
     assert "order_ref -> " in capsys.readouterr().out
 
 
-def test_a_dry_run_says_what_happens_in_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_says_what_happens_in_use(
+    capsys: pytest.CaptureFixture[str], shop: tuple[str, ...]
+) -> None:
     shifts = ("format_drift:2", "transient_error:1", "parameter_rename:1")
-    proxy.main(options(SHOP, *shifts, more=("--dry-run",)), standalone_mode=False)
+    proxy.main(options((), *shifts, more=("--dry-run", *shop)), standalone_mode=False)
     told = capsys.readouterr().out
     assert "format_drift:2: results: Write results under other keys" in told
     assert "transient_error:1: results: " in told
@@ -411,9 +432,9 @@ def test_a_dry_run_says_what_happens_in_use(capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_a_dry_run_says_what_has_changed_in_a_call(
-    shift: str, said: str, capsys: pytest.CaptureFixture[str]
+    shift: str, said: str, capsys: pytest.CaptureFixture[str], shop: tuple[str, ...]
 ) -> None:
-    proxy.main(options(SHOP, shift, more=("--dry-run",)), standalone_mode=False)
+    proxy.main(options((), shift, more=("--dry-run", *shop)), standalone_mode=False)
     assert said in capsys.readouterr().out
 
 
@@ -433,12 +454,12 @@ def test_a_dry_run_says_what_has_changed_in_a_call(
     ],
 )
 def test_a_dry_run_shows_a_real_result_before_and_after(
-    shift: str, tried: str, said: str, capsys: pytest.CaptureFixture[str]
+    shift: str, tried: str, said: str, capsys: pytest.CaptureFixture[str], shop: tuple[str, ...]
 ) -> None:
-    more = ("--dry-run", *(("--try", tried) if tried else ()))
-    proxy.main(options(SHOP, shift, more=more), standalone_mode=False)
+    more = ("--dry-run", *shop, *(("--try", tried) if tried else ()))
+    proxy.main(options((), shift, more=more), standalone_mode=False)
     assert said in capsys.readouterr().out
-    proxy.main(options(SHOP, shift, more=(*more, "--json")), standalone_mode=False)
+    proxy.main(options((), shift, more=(*more, "--json")), standalone_mode=False)
     trial = json.loads(capsys.readouterr().out)["result"]
     assert trial["tool"] == tried.split(" ")[0] or not tried
     assert not trial["before"].get("isError")
