@@ -33,6 +33,17 @@ def test_one_name_stands_for_a_list_of_one() -> None:
         ({"tasks": "ten"}, "tasks: Expected"),
         ({"workers": 0}, "at least 1"),
         ({"concurrency": -1}, "at least 1"),
+        ({"workers": 10**30}, "at most"),
+        ({"workers": None}, "workers: Expected `int`"),
+        ({"concurrency": b"2"}, "concurrency: Expected `int | null`"),
+        ({"agent_timeout": "5"}, "agent_timeout: Expected `float | null`"),
+        ({"executor": None}, "executor: Expected `str`"),
+        ({"judge": 3}, "judge: Expected `str`"),
+        ({"out": 3}, "out: a folder is named by a text or a path"),
+        ({"seeds": 10**30}, "seeds must be at most"),
+        ({"tasks": 10**30}, "tasks must be at most"),
+        ({"trials": 10**30}, "trials must be at most"),
+        ({"seed": "\ud800"}, "half of a character"),
     ],
 )
 def test_a_wrong_argument_is_named(asked: dict[str, object], said: str) -> None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -49,6 +50,7 @@ from toolshift.runs.suite import (
 )
 from toolshift.runs.used_plugins import used_plugins
 
+MAX_WORKERS = 2**16
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
 
 
@@ -154,6 +156,8 @@ def evaluate(
         placebo=placebo,
         max_repeats=max_repeats,
     )
+    given = {"workers": whole(workers), "concurrency": whole(concurrency), "executor": executor}
+    as_struct({**given, "agent_timeout": agent_timeout, "judge": judge or ""}, _HowToRun)
     check_at_once(workers, concurrency)
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
@@ -169,8 +173,10 @@ def check_at_once(workers: int, concurrency: int | None) -> None:
         concurrency: episodes at once; None for the agent's own number.
 
     Raises:
-        UsageError: where that is nothing.
+        UsageError: where that is nothing, or more than any machine has.
     """
+    if workers > MAX_WORKERS:
+        raise UsageError(f"workers must be at most {MAX_WORKERS}, not {workers}")
     if workers < 1 or (concurrency is not None and concurrency < 1):
         raise UsageError("workers and concurrency must be at least 1")
 
@@ -347,6 +353,8 @@ def run_plan(
 
 def _folder(out: str | Path) -> Path:
     """A run folder by its whole path: an agent may change the directory."""
+    if not isinstance(out, str | PathLike):
+        raise UsageError(f"out: a folder is named by a text or a path, not by {type(out).__name__}")
     check_local(str(out), "out")
     return Path(out).absolute()
 
@@ -443,6 +451,16 @@ def attempt(
     if asked.tools:
         scene = with_tools(scene, asked.tools)
     return play(contestants([agent])[0], cell, scene).grade
+
+
+class _HowToRun(msgspec.Struct):
+    """The arguments of `evaluate` that are no part of a selection."""
+
+    workers: int
+    concurrency: int | None
+    executor: str
+    agent_timeout: float | None
+    judge: str
 
 
 class _Attempt(msgspec.Struct):

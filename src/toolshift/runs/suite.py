@@ -31,6 +31,10 @@ class Arm(msgspec.Struct, frozen=True):
     tasks: int = 0
 
 
+MAX_COUNT = 10**7
+"""Tasks, trials or seeds of one run, whose plan is held in memory."""
+
+
 class Selection(msgspec.Struct, frozen=True):
     """What is to be run: a suite, and the changes to it. What is left out is the suite's.
 
@@ -106,6 +110,8 @@ def as_struct(given: Mapping[str, object], kind: type[Arguments]) -> Arguments:
     """
     try:
         return msgspec.convert(given, kind)
+    except UnicodeEncodeError:
+        raise UsageError("an argument holds half of a character, which is no text") from None
     except msgspec.ValidationError as fault:
         why, _, where = str(fault).partition(" - at `$.")
         raise UsageError(f"{where.rstrip('`') or 'arguments'}: {why}") from None
@@ -332,6 +338,8 @@ def select(asked: Selection) -> ResolvedSelection:
     for what, number in (("tasks", tasks), ("trials", asked.trials), ("seeds", asked.seeds)):
         if number < 1:
             raise UsageError(f"{what} must be at least 1, not {number}")
+        if number > MAX_COUNT:
+            raise UsageError(f"{what} must be at most {MAX_COUNT:,}, not {number:,}")
     if asked.max_repeats < 0 or asked.max_repeats == 1:
         raise UsageError(f"max_repeats must be 0 (no limit) or at least 2, not {asked.max_repeats}")
     worlds = tuple(dict.fromkeys(map(stored_name, asked.worlds or base.worlds)))
