@@ -25,6 +25,10 @@ ELSEWHERE = "addresses are for `toolshift run --out`"
         (("trace", "FILE:/runs/first"), "Here it is /runs/first"),
         (("run", "--agent", "oracle", "--out", "s3:/b/x"), "did you mean s3://b/x?"),
         (("run", "--agent", "oracle", "--out", "file:/b/x"), "did you mean file:///b/x?"),
+        (("run", "--agent", "oracle", "--out", "GS:b/x"), "did you mean gs://b/x?"),
+        (("run", "--agent", "oracle", "--out", "://b/x"), "says no kind before the colon"),
+        ((*GATE, "--out", "s3:b/x"), f"--out s3:b/x: {ELSEWHERE}"),
+        (("report", "file:runs/first"), "Here it is runs/first"),
     ],
     ids=lambda given: given[0] if isinstance(given, tuple) else "",
 )
@@ -46,7 +50,9 @@ def test_an_address_for_evaluate_makes_no_folder_either(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["C:\\runs\\first", "c:/runs", "./s3:/b", "a:b", "runs/12:30/x"])
+@pytest.mark.parametrize(
+    "name", ["C:\\runs\\first", "c:/runs", "./s3:/b", "a:b", "runs/12:30/x", "run:1"]
+)
 def test_drives_and_folders_with_a_colon_are_paths(name: str) -> None:
     assert PATH.convert(name, None, None) == Path(name)
     assert PLACE.convert(name, None, None) == Path(name)

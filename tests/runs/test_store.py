@@ -169,6 +169,7 @@ def test_what_cannot_be_a_place_is_said(url: str, said: str, toolshift: Run, mem
     assert code == 2
     assert said in err
     assert not is_address("C:/runs")
+    assert not is_address("://b/run")
 
 
 def test_a_file_that_is_begun_again_replaces_its_parts(memory: Any, tmp_path: Path) -> None:

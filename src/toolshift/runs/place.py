@@ -32,13 +32,15 @@ class Place:
 
 
 COPY = "aws s3 cp --recursive"
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
-"""How an address begins; one letter before the colon is a drive of Windows."""
+_COMMON = "s3a?|gs|gcs|abfss?|az|adl|hdfs|memory|file|https?|s?ftp"
+_SCHEME = re.compile(rf"([a-z][a-z0-9+.-]+(?=:/)|{_COMMON}):/*", re.IGNORECASE)
+"""How an address begins; one letter before the colon is a drive of Windows, and other words with
+a colon and no slash may be folders."""
 
 
 def is_address(out: str) -> bool:
     """Whether a place is an address of an object store and no folder."""
-    return "://" in out
+    return "://" in out.lstrip(":/")
 
 
 def check_address(out: str, what: str) -> None:
@@ -51,11 +53,19 @@ def check_address(out: str, what: str) -> None:
     Raises:
         UsageError: for `s3:/bucket/run`, which would be a folder of that name.
     """
+    _check_scheme(out, what)
     found = None if is_address(out) else _SCHEME.match(out)
     if found:
-        scheme, rest = found[1], out[found.end() :]
-        meant = f"{scheme}://{'/' if scheme.lower() == 'file' else ''}{rest}"
+        scheme, rest = found[1].lower(), out[found.end() :]
+        meant = f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
         raise UsageError(f"{what} {out}: did you mean {meant}? A folder of that name is ./{out}")
+
+
+def _check_scheme(out: str, what: str) -> None:
+    if out.startswith(":/"):  # such as "$STORE://bucket", where the variable is not set
+        raise UsageError(
+            f"{what} {out}: it begins like an address, and says no kind before the colon"
+        )
 
 
 def check_local(path: str, what: str) -> None:
@@ -68,13 +78,15 @@ def check_local(path: str, what: str) -> None:
     Raises:
         UsageError: for an address.
     """
+    _check_scheme(path, what)
     found = _SCHEME.match(path)
     if not found:
         return
     if found[1].lower() == "file":
-        here = f"/{path[found.end() :].lstrip('/')}"
+        root = "/" if found[0].endswith("/") else ""
         raise UsageError(
-            f"{what} {path}: addresses are for `toolshift run --out`. Here it is {here}"
+            f"{what} {path}: addresses are for `toolshift run --out`. Here it is "
+            f"{root}{path[found.end() :]}"
         )
     raise UsageError(
         f"{what} {path}: addresses are for `toolshift run --out`, and this takes a file or folder "

@@ -47,8 +47,7 @@ class Store:
             self._files, root = fsspec.core.url_to_fs(url)
         except Exception as fault:  # of any store's own kind
             raise UsageError(f"--out {url}: {fault}") from None
-        protocol = self._files.protocol
-        self.passing = "memory" in ([protocol] if isinstance(protocol, str) else protocol)
+        self.passing = "memory:" in url.lower()
         """Whether it is gone with this process."""
         self._warned = False
         self._root = str(root).rstrip("/")
