@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import jsonschema_rs
 import pytest
 
 from toolshift.connect import inspect
-from toolshift.connect.inspect.schema import KNOWN, simplify
+from toolshift.connect.inspect.schema import DEEPEST, KNOWN, simplify
 from toolshift.core.tool import input_schema
 from toolshift.runs.suite import Selection
 from toolshift.worlds.registry import OURS, find_world
@@ -97,3 +98,40 @@ def test_its_task_takes_every_part_of_a_selection() -> None:
     tree = ast.parse((Path(inspect.__file__).parent / "tasks.py").read_text())
     (shifted,) = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "shifted"]
     assert {argument.arg for argument in shifted.args.args} == set(Selection.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kept"),
+    [
+        ({"type": "string", "allOf": 3}, {"type": "string"}),
+        ({"type": "string", "oneOf": 3}, {"type": "string", "anyOf": []}),
+        ({"anyOf": {"a": 1}, "oneOf": [{"type": "null"}]}, {"anyOf": [{"type": "null"}]}),
+        ({"allOf": [{"properties": [1]}, {"properties": {"a": {}}}]}, {"properties": {"a": {}}}),
+        ({"allOf": [{"required": [{}, "a"]}], "required": 3}, {"required": ["a"]}),
+        ({"$ref": ["#"]}, {}),
+    ],
+    ids=["allOf", "oneOf", "anyOf", "properties", "required", "reference"],
+)
+def test_a_keyword_of_the_wrong_type_is_left_out(
+    schema: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    assert simplify(schema).schema == kept
+
+
+@pytest.mark.parametrize("key", ["items", "additionalProperties"])
+def test_what_is_nested_too_deeply_is_cut_and_said(key: str) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(5000):
+        schema = {key: schema}
+    found = simplify(schema)
+    assert [loss.endswith("it is nested too deeply") for loss in found.losses] == [True]
+    depth, node = 0, found.schema
+    while key in node:
+        depth, node = depth + 1, node[key]
+    assert depth == DEEPEST + 1
+
+
+def test_a_long_chain_of_references_is_cut_and_said() -> None:
+    chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(5000)}
+    found = simplify({"$ref": "#/$defs/d0", "$defs": chain})
+    assert [loss.endswith("it is nested too deeply") for loss in found.losses] == [True]

@@ -18,6 +18,8 @@ KNOWN = frozenset(
         "minimum", "maximum", "examples",
     )
 )  # fmt: skip
+DEEPEST = 64
+"""Levels of a schema that are read; what is nested more deeply accepts anything."""
 HARMLESS = frozenset(("$schema", "$id", "$defs", "definitions", "$comment", "title"))
 """Dropped without a loss: they constrain nothing, or are inlined where they are used."""
 
@@ -49,6 +51,9 @@ def _plain(
         if node is False:
             losses.append(f"{where or '/'}: false")
         return {}
+    if where.count("/") > DEEPEST or len(trail) > DEEPEST:
+        losses.append(f"{where[:80]}...: it is nested too deeply")
+        return {}
     node = dict(node)
     reference = node.pop("$ref", None)
     if reference is not None:
@@ -65,7 +70,7 @@ def _plain(
     if "const" in node:
         node["enum"] = [node.pop("const")]
     if "oneOf" in node:
-        node["anyOf"] = [*node.get("anyOf", ()), *node.pop("oneOf")]
+        node["anyOf"] = [*_listed(node.get("anyOf")), *_listed(node.pop("oneOf"))]
     return {
         key: _value(key, value, root, where, trail, losses)
         for key, value in node.items()
@@ -113,16 +118,26 @@ def _together(
 ) -> dict[str, Any]:
     """Puts the members of `allOf` together."""
     joined: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
-    for number, member in enumerate(node.get("allOf") or ()):
+    for number, member in enumerate(_listed(node.get("allOf"))):
         part = _plain(member, root, f"{where}/allOf/{number}", trail, losses)
         for key, value in part.items():
             if key == "properties":
-                joined[key] = {**value, **joined.get(key, {})}
+                joined[key] = {**_mapped(value), **_mapped(joined.get(key))}
             elif key == "required":
-                joined[key] = list(dict.fromkeys([*joined.get(key, ()), *value]))
+                both = (*_listed(joined.get(key)), *_listed(value))
+                joined[key] = list(dict.fromkeys(name for name in both if isinstance(name, str)))
             elif joined.setdefault(key, value) != value and key != "description":
                 losses.append(f"{where or '/'}: two of allOf differ in {key}")
     return joined
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list as it is; nothing for what is none, as a schema that breaks its own rules may have."""
+    return value if isinstance(value, list) else []
+
+
+def _mapped(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _look_up(root: Mapping[str, Any], reference: str) -> dict[str, Any] | None:
