@@ -237,6 +237,25 @@ def test_messages_name_the_address_and_no_folder_that_is_deleted(
     toolshift: Run, memory: Any, temporary: Path
 ) -> None:
     assert toolshift(*WORDS, "--out", "memory://b/run")[0] == 0
+    before = memory.find("/b/run")
     code, _, err = toolshift(*WORDS, "--seed", "3", "--out", "memory://b/run")
+    assert memory.find("/b/run") == before  # what was brought is not sent back
     assert (code, "Error: memory://b/run holds a run of another plan" in err) == (2, True), err
     assert str(temporary) not in err
+
+
+def test_a_bucket_that_is_not_there_is_said_and_not_made(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_bucket(*given: Any, **named: Any) -> None:
+        raise FileNotFoundError("The specified bucket does not exist")
+
+    made: list[str] = []
+    monkeypatch.setattr(store.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(type(memory), "pipe_file", no_bucket)
+    monkeypatch.setattr(type(memory), "makedirs", lambda self, path, **named: made.append(path))
+    kept = store.Store("memory://slip/run")
+    kept._root = "slip/run"  # as S3 has it, without a slash before the bucket
+    with pytest.raises(UsageError, match="The specified bucket does not exist"):
+        kept.check()
+    assert not made

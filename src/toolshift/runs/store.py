@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import say
@@ -49,6 +50,7 @@ class Store:
             raise UsageError(f"--out {url}: {fault}") from None
         self.passing = "memory:" in url.lower()
         """Whether it is gone with this process."""
+        self._here = isinstance(self._files, LocalFileSystem)
         self._warned = False
         self._root = str(root).rstrip("/")
         self._sent: dict[str, int] = {}
@@ -68,8 +70,8 @@ class Store:
             raise UsageError(f"{self.url} is not empty and holds no run: name another place")
 
         def probe() -> None:
-            self._put(b"written to see whether it can be\n", PARTS, PROBE)
-            self._files.rm_file(self._at(PARTS, PROBE))
+            self._put(b"written to see whether it can be\n", PROBE)
+            self._files.rm_file(self._at(PROBE))
 
         self._asked(probe, "cannot be written")
 
@@ -136,21 +138,29 @@ class Store:
         self._files.invalidate_cache()
         if not self._files.exists(self._root):
             return []
-        return [_last(each) for each in self._files.ls(self._root, detail=False)]
+        found = [_last(each) for each in self._files.ls(self._root, detail=False)]
+        return [name for name in found if name != PROBE]
 
     def _bring(self, folder: Path, names: list[str]) -> None:
         for name in names:
             if name != PARTS:
                 (folder / name).write_bytes(self._files.cat_file(self._at(name)))
+                self._know(folder / name)
         for name in GROWING if PARTS in names else ():
             parts = self._of(name)
             if name not in names and parts:
                 with (folder / name).open("wb") as file:
                     for each in parts:
                         file.write(self._files.cat_file(each))
-                self._sent[name] = _size(folder / name)
-                self._heads[name] = _head(folder / name)
+                self._know(folder / name)
             self._parts[name] = max((int(_last(each)) for each in parts), default=0)
+
+    def _know(self, path: Path) -> None:
+        """Notes that the store has a file as it is here, so that it is not sent back."""
+        if path.name in GROWING:
+            self._sent[path.name], self._heads[path.name] = _size(path), _head(path)
+        else:
+            self._whole[path.name] = _mark(path)
 
     def _of(self, name: str) -> list[str]:
         """The parts of a file, in order."""
@@ -161,8 +171,7 @@ class Store:
         for path in sorted(folder.iterdir()):
             if path.name in (*GROWING, *_LOCAL) or path.name.endswith(".new") or path.is_dir():
                 continue
-            seen = path.stat()
-            mark = seen.st_size, seen.st_mtime_ns
+            mark = _mark(path)
             if self._whole.get(path.name) != mark:
                 self._put(path, path.name)
                 self._whole[path.name] = mark
@@ -199,7 +208,9 @@ class Store:
 
         try:
             put()
-        except FileNotFoundError:  # where folders have to be made
+        except FileNotFoundError:
+            if not self._root.startswith("/") and not self._here:
+                raise  # there is no such bucket, and none is made for a slip of the pen
             self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
             put()
 
@@ -227,6 +238,12 @@ def _head(path: Path) -> bytes:
         return b""
     with path.open("rb") as file:
         return file.readline()
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    """What tells whether a file has changed."""
+    seen = path.stat()
+    return seen.st_size, seen.st_mtime_ns
 
 
 def _size(path: Path) -> int:
