@@ -146,6 +146,8 @@ def read_yaml(text: str) -> Any:
 _XML_NAME = re.compile(r"(?!(?i:xml))[A-Za-z_][A-Za-z0-9_.-]*")
 _ELEMENT = re.compile("<[^?!]")
 _MARKS = re.compile("[&<>]")
+_SIMPLE = re.compile(r"[A-Za-z0-9 .,:;/_+-]*")
+"""A text that stands in an element as it is."""
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\n": "&#10;", "\t": "&#9;"})
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -166,19 +168,26 @@ def _xml(record: Record) -> str:
 
 
 def _element(key: str, value: Any) -> str:
-    plain = _XML_NAME.fullmatch(key)
-    tag, named = (key, "") if plain else ("field", f" {_named(key)}")
+    tag, named = _tag(key)
     if value is None:
         return f'<{tag}{named} nil="true"/>'
     if isinstance(value, dict):
         return f"<{tag}{named}>{_xml(value)}</{tag}>"
     text = value if isinstance(value, str) else _json(value)
+    if _SIMPLE.fullmatch(text):
+        return f"<{tag}{named}>{text}</{tag}>"
     if _NOT_XML.search(text) or "]]>" in text:
         escaped = json.dumps(text).replace("]]>", r"]]\u003e")
         return f'<{tag}{named} encoding="json"><![CDATA[{escaped}]]></{tag}>'
     marked = _MARKS.search(text) and "\n" not in text
     body = f"<![CDATA[{text}]]>" if marked else _escape(text)
     return f"<{tag}{named}>{body}</{tag}>"
+
+
+@lru_cache(maxsize=4096)
+def _tag(key: str) -> tuple[str, str]:
+    """The element of a key, and the attribute that holds a key that can be no name of one."""
+    return (key, "") if _XML_NAME.fullmatch(key) else ("field", f" {_named(key)}")
 
 
 def _named(key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
@@ -151,16 +152,14 @@ class Moves(Layer):
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Answers an old name with the next; a successor's call goes to the old tool below."""
         moved = self._moved(memory)
-        for move in moved.values():
-            if name != move.old and name not in move.names:
-                continue
+        move = _first_with(name, moved.values())
+        if move is not None:
             steps = (move.old, *move.names)
             if name in steps[:-1]:
                 return self._elsewhere(name, steps[steps.index(name) + 1])
-            if name == steps[-1]:
-                own = dict(move.params)
-                inward = {own.get(key, key): value for key, value in arguments.items()}
-                return self._outward(below(move.old, inward), moved, memory)
+            own = dict(move.params)
+            inward = {own.get(key, key): value for key, value in arguments.items()}
+            return self._outward(below(move.old, inward), moved, memory)
         return self._outward(below(name, arguments), moved, memory)
 
     def _elsewhere(self, old: str, new: str) -> Result:
@@ -178,10 +177,18 @@ class Moves(Layer):
         moved = self._moved(memory)
         if result.hint is not None and result.hint.tool in moved and not self.keeps:
             result = _renamed(result, result.hint.tool, moved[result.hint.tool].names[-1])
-        for move in moved.values():
+        for move in moved.values() if moved is not before else ():
             if move.old not in before and self.notice:
                 result = noted(result, self.notice.format(old=move.old, new=move.names[-1]))
         return result
+
+
+def _first_with(name: str, moves: Iterable[Move]) -> Move | None:
+    """The first move that has a tool of this name, as the old one or a successor."""
+    for move in moves:
+        if name == move.old or name in move.names:
+            return move
+    return None
 
 
 def _renamed(result: Result, old: str, new: str) -> Result:

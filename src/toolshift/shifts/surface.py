@@ -16,7 +16,7 @@ from typing import Any
 from toolshift.core import seed as seeds
 from toolshift.core.formats import each_text
 from toolshift.core.layer import Below, Layer, Memory
-from toolshift.core.tool import JSON, Param, Result, Tool, error
+from toolshift.core.tool import JSON, Hint, Param, Result, Tool, error
 
 Names = Mapping[str, str]
 NO_NAMES: Names = {}
@@ -129,7 +129,8 @@ class Surface(Layer):
         told = not result.ok or (hint is not None and hint.kind == "use")
         if hint is not None:
             _, arguments = self.spoken(hint.tool or tool, hint.arguments)
-            hint = replace(hint, tool=self.names.get(hint.tool, hint.tool), arguments=arguments)
+            shown = self.names.get(hint.tool, hint.tool)
+            hint = Hint(hint.kind, shown, arguments, hint.old, hint.new)
         data = each_text(result.data, say) if told else result.data
         return result.with_(data=data, notice=say(result.notice), hint=hint)
 
