@@ -2,7 +2,7 @@
 
     python studies/adapt/stream.py --scripted
     python studies/adapt/stream.py --model FOLDER     # of `toolshift retrain`, with its runs
-    python studies/adapt/stream.py --whole 12         # smol:static through all changes
+    python studies/adapt/stream.py --whole 4          # smol:static through all changes
     python studies/adapt/stream.py --pages            # tables and picture again
 
 Tasks of `poi` follow one another, four kinds in turn. The tools are those of version 1, then of
@@ -73,7 +73,7 @@ PHASES = (
 ARMS = ("alone", "adapt", "retrain", "both")
 SHOWN = "adapt, as known"
 MODEL_ARMS = ("alone", "adapt", SHOWN, "retrain")
-WHOLE_ARMS = ("alone", "adapt", SHOWN)
+WHOLE_ARMS = ("alone", SHOWN)
 WHOLE = "smol:static, all changes"
 NOT_PLAYED = "-"
 VERSIONS = ("v1", "v2", "v3", "v3")
