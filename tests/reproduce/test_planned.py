@@ -133,6 +133,23 @@ def test_a_plan_that_contradicts_itself_is_refused(
         read_plan(written((old, new)))
 
 
+def test_dagger_is_not_launched_in_several_processes(
+    written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_run(study: Any, *rest: Any, **more: Any) -> list[Any]:
+        return [SimpleNamespace(arm=arm, seed=0, measured=False) for arm in study.arms]
+
+    monkeypatch.setattr("toolshift.cli.reproduce.stages", not_run)
+    dagger = 'summary = "split tools"\nmethod = "dagger"\nrounds = 1'
+    file = written(('summary = "split tools"', dagger))
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    words = ("reproduce", "decisive", "--plan", file, "--work", tmp_path / "stages")
+    code, _, err = toolshift(*words, "--launch", "touch started")
+    assert (code, "run graph without it" in err) == (2, True), err
+    assert not (tmp_path / "stages").exists()
+    assert not Path("started").exists()
+
+
 def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> Any:
     """A stage of a scripted agent."""
     evaluate(
