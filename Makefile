@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: each would compile the sources anew without this.
 test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-all coverage check bench chaos fuzz fuzz-guided security docs adapters frameworks conformance clean
+.PHONY: setup demo test test-all coverage check types lint bench chaos fuzz fuzz-guided security docs adapters frameworks conformance clean
 
 setup: .venv/.ready
 
@@ -39,10 +39,15 @@ coverage: setup  ## every test, with the branches that they take; fails below th
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "" --cov --cov-report=term --cov-report=html:build/coverage
 
 check: setup  ## lint, docstrings, types and layers
+	$(MAKE) --no-print-directory -j 2 types lint
+
+types: setup
+	$(BIN)/mypy
+
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pydoclint src
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 bench: setup  ## speed of the hot path, coverage of the intervals

@@ -17,6 +17,9 @@ from scenes import Share, some_of
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Tests run beside each other, and so do the processes that they start: more threads only wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Tables are as wide as COLUMNS says, which differs from shell to shell.
 os.environ.pop("COLUMNS", None)
 

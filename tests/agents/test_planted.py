@@ -47,7 +47,7 @@ def test_a_sound_agent_has_no_weakness() -> None:
     assert not causes(OracleAgent())
 
 
-@pytest.mark.parametrize("strength", ["", "@0.5"])
+@pytest.mark.parametrize("strength", ["", pytest.param("@0.5", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", sorted(PLANTED))
 def test_a_planted_weakness_is_ranked_first(name: str, strength: str) -> None:
     ((first, _),) = causes(planted(name + strength)).most_common(1)

@@ -89,13 +89,14 @@ def test_a_plain_client_completes_an_episode_as_in_process(mode: str) -> None:
         assert trace["grade"] == plain(done.grade)
 
 
-def test_100_episodes_at_once_are_isolated_and_graded_as_in_process() -> None:
-    tasks = plan(100)
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.slow)])
+def test_episodes_at_once_are_isolated_and_graded_as_in_process(count: int) -> None:
+    tasks = plan(count)
     done = [in_process(*each) for each in tasks]
     assert {record.grade.passed for record in done} == {True, False}
     with running() as url:
         opened = [open_one(url, task, shifts) for _, task, shifts in tasks]
-        assert len({one["episode"] for one in opened}) == 100
+        assert len({one["episode"] for one in opened}) == count
         assert min(len(one["episode"]) for one in opened) >= 22
 
         async def converse() -> list[list[str]]:
@@ -118,7 +119,7 @@ def test_100_episodes_at_once_are_isolated_and_graded_as_in_process() -> None:
         for one, record, texts in zip(opened, done, heard, strict=True):
             check_as_in_process(one, record, texts)
     answers = [step.said for record in done for step in record.steps if step.kind == "answer"]
-    assert len(set(answers)) > 60
+    assert len(set(answers)) > 0.6 * count
 
 
 def midway() -> tuple[str, Record]:

@@ -353,7 +353,7 @@ def test_the_commands_plan_the_same_run(asked: dict[str, Any]) -> None:
 
 def test_a_long_command_is_whole() -> None:
     shifts = ("all", "perception+redirect:1")
-    chosen = select(Selection(shifts=shifts, severities=(1, 2, 3)))
+    chosen = select(Selection(shifts=shifts, severities=(1, 2, 3), tasks=2))
     said = run_command(manifest(Plan(chosen, {}, ()), [{"name": "mine", "spec": "oracle"}]))
     assert len(said) > 4000
     assert said.count("--shift") == len(chosen.arms)

@@ -227,29 +227,39 @@ def test_a_wording_changes_where_an_arm_is_measured(monkeypatch):
 
 
 @pytest.mark.model
-def test_a_study_runs_end_to_end_and_is_not_run_twice(tmp_path, toolshift):
-    words = ("reproduce", "rl", "--preset", "smoke", "--seeds", "1", "--arm", "grpo-shifted")
+@pytest.mark.parametrize(
+    ("study", "arms", "missing", "another"),
+    [
+        ("more", ("static",), "steps-x4", "alpha"),
+        pytest.param("rl", ("paft", "grpo-shifted"), "grpo-static", "more", marks=pytest.mark.slow),
+    ],
+    ids=["sft", "grpo"],
+)
+def test_a_study_runs_end_to_end_and_is_not_run_twice(
+    tmp_path, toolshift, study, arms, missing, another
+):
+    words = ("reproduce", study, "--preset", "smoke", "--seeds", "1", "--arm", arms[-1])
     where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
     code, out, err = toolshift(*words, *where, "--json")
     assert code == 0, err
     found = json.loads(out)
-    assert [arm["arm"] for arm in found["arms"]] == ["paft", "grpo-shifted"]
-    assert "grpo-static, seed 0" in found["missing"]
+    assert tuple(arm["arm"] for arm in found["arms"]) == arms
+    assert f"{missing}, seed 0" in found["missing"]
     assert not found["evidence"]
     assert "No evidence" in (tmp_path / "page" / "README.md").read_text()
     assert all(not isnan(arm["measures"]["clean"][0]) for arm in found["arms"])
     before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json"))
     code, _, err = toolshift(*words, *where)
     assert code == 0
-    assert "2 stages, 2 of them done" in err
+    assert f"{len(arms)} stages, {len(arms)} of them done" in err
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("report.json")) == before
     results = (tmp_path / "page" / "results.json").read_bytes()
-    code, _, err = toolshift("reproduce", "rl", "--preset", "small", *where, "--only-page")
+    code, _, err = toolshift("reproduce", study, "--preset", "small", *where, "--only-page")
     assert code == 2
-    assert "holds results of rl, preset smoke, pool dev, which would be lost" in err
-    code, _, err = toolshift("reproduce", "more", "--preset", "smoke", *where, "--only-page")
+    assert f"holds results of {study}, preset smoke, pool dev, which would be lost" in err
+    code, _, err = toolshift("reproduce", another, "--preset", "smoke", *where, "--only-page")
     assert code == 2
-    assert "holds results of rl" in err
+    assert f"holds results of {study}" in err
     elsewhere = ("--work", tmp_path / "nothing", "--out", tmp_path / "page")
     code, _, err = toolshift(*words, *elsewhere, "--only-page")
     assert code == 2
