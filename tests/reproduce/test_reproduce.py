@@ -94,10 +94,14 @@ def static_key():
     return stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
 
 
-def test_a_change_of_how_prompts_are_written_is_in_the_key(monkeypatch):
-    before = static_key()
+@pytest.fixture(scope="module")
+def unchanged_key():
+    return static_key()
+
+
+def test_a_change_of_how_prompts_are_written_is_in_the_key(monkeypatch, unchanged_key):
     monkeypatch.setattr("toolshift.lm.prompt._INTRODUCTION", "Call a tool:")
-    assert static_key() != before
+    assert static_key() != unchanged_key
 
 
 def _of_loss(patch):
@@ -116,11 +120,14 @@ def _of_the_arithmetic(patch):
     patch.setattr("toolshift.train.fingerprint.computes_in", lambda precision: "int4")
 
 
+def test_what_changes_nothing_leaves_the_key(unchanged_key):
+    assert static_key() == unchanged_key
+
+
 @pytest.mark.parametrize("change", [_of_loss, _of_the_mask, _of_a_library, _of_the_arithmetic])
-def test_a_change_of_what_training_does_is_in_the_key(monkeypatch, change):
-    before = static_key()
+def test_a_change_of_what_training_does_is_in_the_key(monkeypatch, change, unchanged_key):
     change(monkeypatch)
-    assert static_key() != before
+    assert static_key() != unchanged_key
 
 
 @pytest.mark.parametrize(("layout", "written"), KEPT_PROMPTS.items())

@@ -276,7 +276,7 @@ def values_of(data: Any) -> Counter[str]:
     return Counter([repr(data)])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.dictionaries(st.sampled_from(["name", "nameValue", "list"]), json_data, min_size=1))
 @pytest.mark.parametrize("style", ["camel", "upper", "data", "dotted"])
 def test_nested_data_keeps_its_values_and_the_keys_that_are_data(style: str, data: Any) -> None:
