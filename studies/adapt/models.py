@@ -1,13 +1,14 @@
 """Small tuned models under shifts of the held-out pool, alone and in the layer.
 
-    python studies/adapt/models.py [--each 4] [--minutes 20] [--rows FILE]
+    python studies/adapt/models.py [--each 12] [--minutes 20] [--rows FILE]
     python studies/adapt/models.py --pages        # the table of README.md again
 
 `smol:static` was trained on clean tasks, `smol:paft` on shifted ones too; both on the pool `train`.
-Tasks of `poi`, one of each kind that both were trained on, with names and wordings of the pool
-`test`, clean and under the shifts below. The plan was fixed before the first episode, and made
-smaller when the first ones showed what they cost; one of these was a shifted one. Rows are kept as
-they come, a round of tasks at a time, so any part of it is balanced, and the same command goes on.
+Tasks of `poi`, as many of each kind that both were trained on, with names and wordings of the pool
+`test`, clean and under the shifts below. The first plan was of four tasks, cut when the first
+episodes showed what they cost; one of these was a shifted one. Eight more were decided on before
+one of them was played. Rows are kept as they come, a round of tasks at a time, so any part of it is
+balanced, and the same command goes on.
 
 alone      the model as it is
 as known   in the layer, with the tools shown as the lock has them (`as_known=True`)
@@ -184,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--each", type=int, default=4, help="tasks")
+    parser.add_argument("--each", type=int, default=12, help="tasks")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--rows", type=Path, default=Path("build/adapt-models.jsonl"))
     parser.add_argument("--pages", action="store_true")
