@@ -146,7 +146,7 @@ def find_file_shift(name: str) -> Shift:
     """
     if name in _known:
         return _known[name]
-    if "@" not in name or Path(name).is_file():
+    if "@" not in name or os.path.isfile(name):  # which a name too long for one is not
         return _take_in(Path(name))
     others = []
     for listed in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
