@@ -296,9 +296,10 @@ class ChatAgent:
         choice = completion.choices[0]
         message, text = choice.message, text_of(choice.message)
         if choice.finish_reason == "content_filter":
-            reply = Reply(text=text, failure="the endpoint withheld the reply (content_filter)")
+            withheld = "the endpoint withheld the reply (content_filter)"
+            reply = Reply.of(Reply(text=text, failure=withheld))
         elif self.protocol == "text":
-            reply = self._parse(text, self.layout)
+            reply = Reply.of(self._parse(text, self.layout))
         else:
             try:
                 for call in message.get("tool_calls") or ():

@@ -448,9 +448,13 @@ def _check_alone(conversation: Conversation, name: str) -> None:
     """Checks that no other tool may do the work of one.
 
     Raises:
-        NotApplicable: where one is alike.
+        NotApplicable: where one is alike, or two have one name.
     """
-    box = from_openai([{"type": "function", "function": t.function} for t in conversation.tools])
+    listed = [{"type": "function", "function": t.function} for t in conversation.tools]
+    try:
+        box = from_openai(listed)
+    except UsageError as fault:
+        raise NotApplicable(str(fault)) from None
     weights = weights_of(box.sources)
     source = box.sources[name]
     for other, each in box.sources.items():

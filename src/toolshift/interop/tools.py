@@ -62,7 +62,8 @@ class Source:
         value = sample(inlined(self.outputs, self.outputs), word)
         if not self.envelope:
             return value
-        (first, *_) = value.get(self.envelope) or [{}]
+        listed = value.get(self.envelope) if isinstance(value, dict) else None
+        first = listed[0] if isinstance(listed, list) and listed else None
         first = first or {"name": sample(_open(self.outputs, self.envelope), word)}
         return [first, first]
 

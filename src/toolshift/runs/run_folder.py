@@ -383,7 +383,7 @@ class RunFolder:
             UsageError: for one that is not of this run, or is there twice; it is named.
         """
         path, seen = self.episodes, set[tuple[str, str]]()
-        names = {str(agent["name"]) for agent in self.manifest.agents}
+        names = {str(agent.get("name", "")) for agent in self.manifest.agents}
         for record in lines(path, Record, torn=True) if path.exists() else ():
             self.cell(record)
             own = (record.agent, record.cell)

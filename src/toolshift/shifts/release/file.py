@@ -88,8 +88,9 @@ def read_shift_file(path: Path) -> ShiftFile:
     """
     try:
         raw = path.read_bytes()
-    except OSError as fault:
-        raise UsageError(f"shift {path}: the file cannot be read ({fault.strerror})") from None
+    except (OSError, ValueError) as fault:  # ValueError: a name that no file can have
+        why = fault.strerror if isinstance(fault, OSError) else fault
+        raise UsageError(f"shift {path}: the file cannot be read ({why})") from None
     return decode_shift_file(raw, str(path))
 
 
