@@ -5,6 +5,7 @@ These tests need `inspect_ai`; `tests/connect/frameworks/run.py` runs them where
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from inspect_ai.tool import ToolCall
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import run_plan
-from toolshift.connect.inspect.registry import react_to, shifted
+from toolshift.connect.inspect.registry import converse, react_to, shifted
 from toolshift.connect.inspect.scoring import accuracy, stderr
 from toolshift.core import seed as seeds
 from toolshift.core.tool import JSON
@@ -129,9 +130,15 @@ def wanders(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict
     return {"role": "assistant", "content": "" if calls else text, "tool_calls": calls}
 
 
-def test_a_policy_of_what_is_shown_gets_the_same_traces(tmp_path: Path) -> None:
-    import json
+def told(message: ChatMessageAssistant) -> ModelOutput:
+    return ModelOutput(
+        model="mock",
+        choices=[ChatCompletionChoice(message=message)],
+        usage=ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2),
+    )
 
+
+def test_a_policy_of_what_is_shown_gets_the_same_traces(tmp_path: Path) -> None:
     def outputs(messages: Any, tools: Any, *_: Any) -> ModelOutput:
         said = [{"role": m.role, "content": m.text} for m in messages]
         shown = [
@@ -152,12 +159,7 @@ def test_a_policy_of_what_is_shown_gets_the_same_traces(tmp_path: Path) -> None:
             )
             for call in message["tool_calls"]
         ]
-        spoken = ChatMessageAssistant(content=message["content"], tool_calls=calls or None)
-        return ModelOutput(
-            model="mock",
-            choices=[ChatCompletionChoice(message=spoken)],
-            usage=ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2),
-        )
+        return told(ChatMessageAssistant(content=message["content"], tool_calls=calls or None))
 
     ours, _ = run_ours(tmp_path / "ours", wanders)
     model = get_model("mockllm/model", custom_outputs=outputs)
@@ -179,6 +181,43 @@ def test_the_react_agent_sees_tools_that_change_and_passes(tmp_path: Path) -> No
             {tool.name for tool in event.tools} for event in sample.events if event.event == "model"
         ]
         assert offered[0] != offered[-1]
+
+
+ODD = {
+    "an unknown tool": ToolCall("c", "no_such_tool", {}),
+    "no name": ToolCall("c", "", {}),
+    "unreadable arguments": ToolCall("c", "answer", {}, parse_error="no JSON"),
+    "deep arguments": ToolCall("c", "answer", json.loads('{"a":' * 90 + "1" + "}" * 90)),
+    "control characters": ToolCall("c", "answer\x00", {"\x00": "\x1b[31m\u202e"}),
+}
+
+
+@pytest.mark.parametrize("solver", [converse, react_to])
+@pytest.mark.parametrize("odd", ODD)
+def test_calls_that_inspect_answers_itself_are_in_the_trace_and_spend_the_budget(
+    odd: str, solver: Any, tmp_path: Path
+) -> None:
+    def outputs(*_: Any) -> ModelOutput:
+        return told(ChatMessageAssistant(content="", tool_calls=[ODD[odd]]))
+
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    log = run_inspect(tmp_path, model, solver=solver(), limit=2)
+    for sample in log.samples or ():
+        found = sample.scores["graded"].metadata["grade"] if sample.scores else {}
+        assert found["end"] == "budget"
+        calls = [step for step in sample.store["toolshift"]["steps"] if step["kind"] == "call"]
+        assert len(calls) > 10
+        read = [message.text for message in sample.messages if message.role == "tool"]
+        assert read[0] == calls[0]["text"]
+
+
+def test_an_output_without_a_choice_is_the_endpoints_failure(tmp_path: Path) -> None:
+    usage = ModelUsage(input_tokens=1, output_tokens=0, total_tokens=1)
+    empty = ModelOutput(model="m", choices=[], usage=usage, error="overloaded")
+    model = get_model("mockllm/model", custom_outputs=lambda *_: empty)
+    log = run_inspect(tmp_path, model, limit=1)
+    assert [sample.error for sample in log.samples or ()] == [None]
+    assert {sample.store["toolshift"]["end"] for sample in log.samples or ()} == {"infrastructure"}
 
 
 def test_a_log_is_graded_again_to_the_same_scores(tmp_path: Path) -> None:

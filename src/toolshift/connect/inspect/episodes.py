@@ -17,10 +17,10 @@ from inspect_ai.model import (
 from inspect_ai.solver import TaskState
 from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import ToolCall as InspectCall
-from inspect_ai.tool import ToolDef, ToolInfo, ToolParams
+from inspect_ai.tool import ToolCallError, ToolDef, ToolInfo, ToolParams
 
 from toolshift.connect.inspect.schema import simplify
-from toolshift.core.calls import Unreadable, malformed_call, read_arguments, read_call
+from toolshift.core.calls import Call, Unreadable, malformed_call, read_arguments, read_call
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Usage
 from toolshift.core.scene import Scene
@@ -134,7 +134,7 @@ def _executable(tool: dict[str, Any]) -> ToolDef:
         param.description = param.description or name
 
     async def execute(**kwargs: Any) -> str:
-        return _one_call(info.name, kwargs)
+        return make_call(read_call(info.name, kwargs))
 
     return ToolDef(
         tool=execute,
@@ -145,17 +145,44 @@ def _executable(tool: dict[str, Any]) -> ToolDef:
     )
 
 
-def _one_call(name: str, arguments: dict[str, Any]) -> str:
+def make_call(call: Call) -> str:
     """Makes a call that an agent's own loop has asked for, and says what came back."""
     state = sample_state()
     episode = current_episode()
     if episode.end:
         return "The conversation is over."
     before = len(episode.steps)
-    episode.take(Reply(calls=(read_call(name, arguments),)))
+    episode.take(Reply(calls=(call,)))
     if state is not None:
         keep(state)
-    return "\n".join(_heard(name, step) for step in episode.steps[before:]) or "Noted."
+    return "\n".join(_heard(call.name, step) for step in episode.steps[before:]) or "Noted."
+
+
+def make_rejected_calls(messages: Sequence[ChatMessage]) -> None:
+    """Makes the calls of the last turn that Inspect has answered itself.
+
+    It does so where a tool is unknown to it, or arguments do not fit. Such a call is a mistake of
+    the model that the trace must hold, it spends the budget, and the model is to read of it what
+    it reads elsewhere: the text of the answer is put in place of Inspect's.
+
+    Args:
+        messages: of the conversation, up to the last turn and its results; changed in place.
+    """
+    last = next(
+        (
+            n
+            for n in reversed(range(len(messages)))
+            if isinstance(messages[n], ChatMessageAssistant)
+        ),
+        len(messages),
+    )
+    said, *after = messages[last:] or [None]
+    calls = said.tool_calls or () if isinstance(said, ChatMessageAssistant) else ()
+    results = [message for message in after if isinstance(message, ChatMessageTool)]
+    for call, result in zip(calls, results, strict=False):
+        if result.error is not None:
+            result.content = make_call(_call_of(call))
+            result.error = ToolCallError(result.error.type, result.content)
 
 
 def _heard(name: str, step: Step) -> str:
@@ -178,7 +205,7 @@ def take(episode: Episode, output: ModelOutput) -> list[ChatMessage]:
     spoken = len(episode.observation.messages)
     episode.take(reply_of(output))
     said = list(episode.observation.messages[spoken:])
-    if not said:
+    if not said or output.empty:
         return []
     calls = zip(said[0].get("tool_calls") or (), output.message.tool_calls or (), strict=False)
     ids = {ours["id"]: theirs.id for ours, theirs in calls}
@@ -187,17 +214,20 @@ def take(episode: Episode, output: ModelOutput) -> list[ChatMessage]:
 
 def reply_of(output: ModelOutput) -> Reply:
     """A model's output as a reply; arguments that Inspect could not read stay a string."""
+    if output.empty:
+        return Reply(failure=f"the endpoint gave no reply: {output.error or 'no choices'}")
     message, used = output.message, output.usage
     if output.stop_reason == "content_filter":
         return Reply(failure="the endpoint withheld the reply (content_filter)")
-    calls = tuple(
-        malformed_call(call.function, call.parse_error, call.id)
-        if call.parse_error
-        else read_call(call.function, call.arguments, call.id)
-        for call in message.tool_calls or ()
-    )
+    calls = tuple(_call_of(call) for call in message.tool_calls or ())
     tokens = Usage(used.input_tokens, used.output_tokens) if used else Usage()
     return Reply(message.text, calls, tokens)
+
+
+def _call_of(call: InspectCall) -> Call:
+    if call.parse_error:
+        return malformed_call(call.function, call.parse_error, call.id)
+    return read_call(call.function, call.arguments, call.id)
 
 
 def _message(message: dict[str, Any], ids: dict[str, str]) -> ChatMessage:

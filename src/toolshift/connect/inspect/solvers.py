@@ -12,6 +12,7 @@ from toolshift.connect.inspect.episodes import (
     current_episode,
     episode_of,
     keep,
+    make_rejected_calls,
     reply_of,
     take,
     tool_info,
@@ -32,7 +33,7 @@ def converse() -> Solver:
             while not episode.end:
                 tools = [tool_info(tool) for tool in episode.observation.tools]
                 state.output = await model.generate(state.messages, tools)
-                state.messages.append(state.output.message)
+                state.messages.extend(choice.message for choice in state.output.choices[:1])
                 state.messages.extend(take(episode, state.output))
         finally:
             keep(state)
@@ -65,6 +66,7 @@ def react_to() -> Solver:
 async def the_user(turn: AgentState) -> bool | str:
     """Whether an agent's loop goes on, as its `on_continue`: the user's reply, or no more."""
     episode = current_episode()
+    make_rejected_calls(turn.messages)
     if not episode.end and not turn.output.message.tool_calls:
         before = len(episode.steps)
         episode.take(reply_of(turn.output))
