@@ -168,17 +168,14 @@ def make_rejected_calls(messages: Sequence[ChatMessage]) -> None:
     Args:
         messages: of the conversation, up to the last turn and its results; changed in place.
     """
-    last = next(
-        (
-            n
-            for n in reversed(range(len(messages)))
-            if isinstance(messages[n], ChatMessageAssistant)
-        ),
-        len(messages),
-    )
-    said, *after = messages[last:] or [None]
-    calls = said.tool_calls or () if isinstance(said, ChatMessageAssistant) else ()
-    results = [message for message in after if isinstance(message, ChatMessageTool)]
+    results: list[ChatMessageTool] = []
+    calls: Sequence[InspectCall] = ()
+    for message in reversed(messages):
+        if isinstance(message, ChatMessageAssistant):
+            calls = message.tool_calls or ()
+            break
+        if isinstance(message, ChatMessageTool):
+            results.insert(0, message)
     for call, result in zip(calls, results, strict=False):
         if result.error is not None:
             result.content = make_call(_call_of(call))
