@@ -18,6 +18,7 @@ import httpx
 import pytest
 from connect.serve_site import open_one, running
 from connect.shop_server import TOOLS, Shop, shop_server
+from connect.stdio_shop import stdio_shop
 from connect.test_proxy_wire import served
 from connect.test_serve import midway
 from mcp import Client
@@ -33,7 +34,6 @@ from toolshift.interop.mcp_client import Target
 MOVED = (Applied("tool_removed_midway", 3),)
 CHANGED = "notifications/tools/list_changed"
 TRUE = {tool["name"] for tool in TOOLS}
-SHOP = (sys.executable, str(Path(__file__).parent / "shop_server.py"))
 
 
 def run(work: Any, how: ShiftOptions, mode: str = "auto", **client: Any) -> Any:
@@ -146,7 +146,7 @@ def test_a_signal_deploys_in_a_program_for_all_its_clients() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = ["--shift", "tool_removed_midway:3", "--deploy", "signal", "--http", str(port)]
-    command = [sys.executable, "-m", "toolshift", "proxy", *words, "--", *SHOP]
+    command = [sys.executable, "-m", "toolshift", "proxy", *words, "--", *stdio_shop()]
 
     async def work() -> None:
         url = f"http://127.0.0.1:{port}/mcp"

@@ -21,10 +21,12 @@ import httpx
 import pytest
 import uvicorn
 from connect.shop_server import ORDERS, TOOLS, shop_server
+from connect.stdio_shop import stdio_shop
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from toolshift.cli.proxy import proxy
+from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.mcp.web import IDLE, application
 from toolshift.core.errors import UsageError
@@ -48,6 +50,11 @@ def program(
 ) -> StdioServerParameters:
     words = options(command, *shifts, more=more)
     return StdioServerParameters(command=sys.executable, args=["-m", "toolshift", "proxy", *words])
+
+
+def here(command: tuple[str, ...], *stack: Applied) -> Any:
+    """The proxy in this process, before a real program; to start another one takes seconds."""
+    return in_process(Target(command=command), ShiftOptions(stack))
 
 
 def visit(server: Any, work: Visit, **client: Any) -> Any:
@@ -84,14 +91,16 @@ async def shop_transcript(client: Client) -> list[Any]:
 @cache
 def direct_transcript(mode: str) -> list[Any]:
     """What the server says without a proxy."""
-    direct = StdioServerParameters(command=SHOP[0], args=list(SHOP[1:]))
+    program, *words = stdio_shop()
+    direct = StdioServerParameters(command=program, args=words)
     return visit(direct, shop_transcript, mode=mode)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_transparent_program_is_not_to_be_told_from_the_server(mode: str) -> None:
-    heard = visit(program(SHOP), shop_transcript, mode=mode)
-    assert heard == direct_transcript(mode)
+def test_a_transparent_program_is_not_to_be_told_from_the_server() -> None:
+    """In both eras: the older one over the same wires, without a program of its own."""
+    assert visit(program(SHOP), shop_transcript) == direct_transcript("auto")
+    older = visit(here(stdio_shop()), shop_transcript, mode="legacy")
+    assert older == direct_transcript("legacy")
 
 
 def test_a_shifted_program_serves_over_stdio() -> None:
@@ -100,7 +109,7 @@ def test_a_shifted_program_serves_over_stdio() -> None:
         name = next(tool.name for tool in tools if tool.description == "Get one order.")
         return name, await client.call_tool(name, {"order_ref": "R-1001"})
 
-    name, found = visit(program(SHOP, "identity_erasure:3+format_drift:2"), order)
+    name, found = visit(program(stdio_shop(), "identity_erasure:3+format_drift:2"), order)
     assert name != "get_order"
     assert all(str(value) in found.content[0].text for value in ORDERS[0].values())
 
@@ -110,8 +119,8 @@ def test_answers_that_cannot_be_read_are_errors_and_the_next_call_works() -> Non
         kinds = ("invalid utf-8", "deep", "deep, id last", "noise", "fine")
         return [await ask(client, kind) for kind in kinds]
 
-    for shifts in ((), ("schema_noise:2",)):
-        latin, deep, last, noise, fine = visit(program(RAW, *shifts), all_kinds)
+    for way in (program(RAW), here(RAW, Applied("schema_noise", 2))):
+        latin, deep, last, noise, fine = visit(way, all_kinds)
         assert latin == "caf\ufffd \ufffd\ufffd"
         for fault in (deep, last):
             assert isinstance(fault, MCPError)
@@ -154,13 +163,13 @@ def test_what_this_library_does_not_know_passes() -> None:
     }
 
 
-@pytest.mark.parametrize("shifts", [(), ("schema_noise:1",)])
-def test_a_server_that_dies_is_said_and_the_proxy_lives(shifts: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("shifts", [(), (Applied("schema_noise", 1),)], ids=["plain", "shifted"])
+def test_a_server_that_dies_is_said_and_the_proxy_lives(shifts: tuple[Applied, ...]) -> None:
     async def kill(client: Client) -> Any:
         before = await ask(client, "fine")
         return before, await ask(client, "die"), await ask(client, "fine")
 
-    before, killed, after = visit(program(RAW, *shifts), kill, mode="legacy")
+    before, killed, after = visit(here(RAW, *shifts), kill, mode="legacy")
     assert before == "fine"
     for fault in (killed, after):
         assert isinstance(fault, MCPError)
@@ -189,7 +198,8 @@ def test_a_program_ends_its_server_with_its_client(tmp_path: Path, stubborn: boo
         await client.list_tools()
         os.kill(int(note.read_text()), 0)
 
-    visit(program((sys.executable, "-c", code)), look)
+    command = (sys.executable, "-c", code)
+    visit(here(command) if stubborn else program(command), look)
     assert is_gone(int(note.read_text()))
 
 
@@ -253,7 +263,7 @@ def listening(app: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_over_http_a_transparent_proxy_is_not_to_be_told_from_the_server(mode: str) -> None:
-    with served(Target(command=SHOP)) as url:
+    with served(Target(command=stdio_shop())) as url:
         heard = visit(url, shop_transcript, mode=mode)
     assert heard == direct_transcript(mode)
 
@@ -264,7 +274,7 @@ def test_over_http_each_older_session_has_layers_of_its_own() -> None:
         await client.call_tool("read_note", {"name": "x"})
         return before, {tool.name for tool in (await client.list_tools()).tools}
 
-    with served(Target(command=SHOP), Applied("tool_removed_midway", 3)) as url:
+    with served(Target(command=stdio_shop()), Applied("tool_removed_midway", 3)) as url:
         for _ in range(2):
             before, after = visit(url, until_it_moves, mode="legacy")
             assert before == {tool["name"] for tool in TOOLS}
@@ -272,14 +282,14 @@ def test_over_http_each_older_session_has_layers_of_its_own() -> None:
 
 
 def test_an_http_server_can_stand_behind(tmp_path: Path) -> None:
-    with served(Target(command=SHOP)) as behind, served(Target(url=behind)) as url:
+    with served(Target(command=stdio_shop())) as behind, served(Target(url=behind)) as url:
         for mode in ("auto", "legacy"):
             found = visit(
                 url, lambda c: c.call_tool("get_order", {"order_ref": "R-1002"}), mode=mode
             )
             assert found.structured_content == ORDERS[1]
     stack = (Applied("semantic_rename", 3), Applied("parameter_rename", 3))
-    with served(Target(command=SHOP)) as behind, served(Target(url=behind), *stack) as url:
+    with served(Target(command=stdio_shop())) as behind, served(Target(url=behind), *stack) as url:
         tools = visit(url, lambda client: client.list_tools()).tools
         assert not {tool.name for tool in tools} & {"get_order", "find_orders"}
 
@@ -301,7 +311,7 @@ def test_a_program_that_cannot_start_is_said_to_http_clients() -> None:
 
 
 def test_a_client_that_vanishes_leaves_the_others() -> None:
-    with served(Target(command=SHOP)) as url:
+    with served(Target(command=stdio_shop())) as url:
         head = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         hello = {"protocolVersion": "2025-06-18", "capabilities": {},
                  "clientInfo": {"name": "x", "version": "1"}}  # fmt: skip
@@ -347,7 +357,7 @@ def test_a_session_that_its_client_has_left_gives_its_server_back(tmp_path: Path
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 def test_foreign_hosts_and_origins_are_refused(version: str) -> None:
-    with served(Target(command=SHOP)) as url:
+    with served(Target(command=stdio_shop())) as url:
         head = {"accept": "application/json, text/event-stream", "content-type": "application/json",
                 "mcp-protocol-version": version}  # fmt: skip
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -401,10 +411,10 @@ def test_a_dry_run_shows_the_tools_before_and_after(
     capsys: pytest.CaptureFixture[str], shop: tuple[str, ...]
 ) -> None:
     shifts = ("parameter_rename:3", "identity_erasure:1")
-    proxy.main(options(SHOP, *shifts, more=("--dry-run", "--json")), standalone_mode=False)
+    proxy.main(options(stdio_shop(), *shifts, more=("--dry-run", "--json")), standalone_mode=False)
     shown = json.loads(capsys.readouterr().out)
     assert [tool["name"] for tool in shown["before"]] == [tool["name"] for tool in TOOLS]
-    listed = visit(program(SHOP, *shifts), lambda client: client.list_tools()).tools
+    listed = visit(program(stdio_shop(), *shifts), lambda client: client.list_tools()).tools
     assert [tool["name"] for tool in shown["after"]] == [tool.name for tool in listed]
     assert shown["in_use"] == {}
     proxy.main(options((), *shifts, more=("--dry-run", *shop)), standalone_mode=False)
@@ -477,6 +487,15 @@ def test_a_call_that_cannot_be_tried_is_said(more: tuple[str, ...], said: str) -
     with pytest.raises(UsageError) as fault:
         proxy.main(options(RAW, more=more), standalone_mode=False)
     assert said in str(fault.value)
+
+
+@pytest.mark.parametrize("more", [(), ("--try", "act {}")], ids=["found", "named"])
+def test_a_dry_run_starts_the_server_once(tmp_path: Path, more: tuple[str, ...]) -> None:
+    note = tmp_path / "starts"
+    code = f"open({str(note)!r}, 'a').write('x'); exec(open({RAW[1]!r}).read())"
+    words = options((sys.executable, "-c", code), "schema_noise:1", more=("--dry-run", *more))
+    proxy.main(words, standalone_mode=False)
+    assert note.read_text() == "x"
 
 
 def test_without_a_reading_tool_the_dry_run_asks_for_a_call(

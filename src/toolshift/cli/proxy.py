@@ -33,7 +33,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Tool
-from toolshift.interop.mcp_client import Target, list_tools
+from toolshift.interop.mcp_client import Target
 from toolshift.interop.mcp_results import texts_of
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
@@ -274,31 +274,21 @@ def _trace(path: Path | None, target: Target) -> Any:
 # -- a dry run -----------------------------------------------------------------------------------
 
 
-def _list(target: Target) -> list[dict[str, Any]]:
-
-    try:
-        return asyncio.run(list_tools(target))
-    except BaseExceptionGroup as several:
-        fault = _first(several)
-        if isinstance(fault, UsageError):
-            raise fault from None
-        raise UsageError(f"{target.name} did not list its tools: {fault}") from None
-
-
 def _dry_run(target: Target, how: ShiftOptions, options: ProxyOptions) -> None:
     """Prints what would be shown of the tools, and of one result."""
     call = _call(options.tried) if options.tried else None
-    listed = _list(target)
-    shown = _print_tools(listed, how, options.as_json)
+    shown: dict[str, Any] = {}
+
+    def look(listed: list[dict[str, Any]]) -> None:
+        shown.update(_print_tools(listed, how, options.as_json))
+
     try:
-        trial = asyncio.run(try_call(target, how, call))
+        trial = asyncio.run(try_call(target, how, call, look))
     except BaseExceptionGroup as several:
         fault = _first(several)
         if isinstance(fault, UsageError):
             raise fault from None
         raise UsageError(f"{target.name}: {type(fault).__name__}: {fault}") from None
-    except TimeoutError:
-        raise UsageError(f"{target.name}: no answer to a call. Name another with --try") from None
     if options.as_json:
         print_json({**shown, "result": trial})
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from toolshift.shifts.live import Live
 
 MAX_TRIED = 3
 PATIENCE = 60
-"""Seconds for all of it."""
+"""Seconds for the calls."""
 
 
 @dataclass(frozen=True)
@@ -47,34 +47,47 @@ class Trial:
 
 
 async def try_call(
-    target: Target, how: ShiftOptions, call: tuple[str, dict[str, Any]] | None = None
+    target: Target,
+    how: ShiftOptions,
+    call: tuple[str, dict[str, Any]] | None,
+    look: Callable[[list[dict[str, Any]]], None],
 ) -> Trial | None:
     """Makes one call of a real server, and the same once more through shifts.
 
     Args:
-        target: the server.
+        target: the server, which is started once.
         how: the shifts.
         call: a tool and its arguments; without one, tools that are marked `readOnlyHint` are tried
             with made-up arguments, those that need none first.
+        look: is given the server's tools, as JSON, before any call is made.
 
     Returns:
         What came of it; None where no call was named and no such tool answered without an error.
 
     Raises:
-        UsageError: where the server has no such tool, or does not answer.
+        UsageError: where the server cannot be started, has no such tool, or does not answer.
     """
-    with anyio.fail_after(PATIENCE):
-        async with target.open() as streams, anyio.create_task_group() as group:
-            upstream = Upstream(streams, target.name)
-            await group.start(upstream.wire.run, decline, ignore)
+    async with target.open() as streams, anyio.create_task_group() as group:
+        upstream = Upstream(streams, target.name)
+        await group.start(upstream.wire.run, decline, ignore)
+        try:
             meta = await greet(upstream)
-            tools = ShiftedTools(upstream, how, None)
-            live = await tools.shown({"_meta": meta} if meta else {})
-            try:
+            listed, _ = await upstream.tools(meta)
+        except MCPError as fault:
+            raise UsageError(f"{target.name} did not list its tools: {fault.message}") from None
+        look(listed)
+        try:
+            with anyio.fail_after(PATIENCE):
+                tools = ShiftedTools(upstream, how, None)
+                live = await tools.shown({"_meta": meta} if meta else {})
                 found = await _tried(upstream, tools, live, meta, call)
-            except MCPError as fault:
-                raise UsageError(f"{target.name}: {fault.message}") from None
-            group.cancel_scope.cancel()
+        except MCPError as fault:
+            raise UsageError(f"{target.name}: {fault.message}") from None
+        except TimeoutError:
+            raise UsageError(
+                f"{target.name}: no answer to a call. Name another with --try"
+            ) from None
+        group.cancel_scope.cancel()
     return found
 
 
