@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 WITHOUT = """
-import importlib.abc, sys
+import importlib.abc, json, os, sys
 
 class Missing(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -17,8 +17,17 @@ class Missing(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
+import toolshift.api  # which most of them import
 from toolshift.cli import main
-main()
+
+# Each command has a process of its own, which is made of this one: to start another takes a second.
+for number, words in enumerate(json.loads(sys.argv[1])):
+    child = os.fork()
+    if not child:
+        sys.argv = ["toolshift", *words]
+        os.dup2(os.open(f"{number}.err", os.O_CREAT | os.O_WRONLY), 2)
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 WORLD = """
 world: x
@@ -27,24 +36,34 @@ tasks: [{id: a, ask: b, check: {answer: "1", example: "1"}}]
 """
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("proxy", "--dry-run", "--", "true"),
-        ("model-proxy", "--upstream", "http://localhost/v1"),
-        ("serve",),
-        ("world", "check", "x.yaml"),
-        ("world", "init", "--mcp-url", "http://localhost:1/mcp", "--out", "y.yaml"),
-        ("run", "--world", "x.yaml", "--agent", "oracle"),
-        ("run", "--agent", "command:true", "--tasks", "1"),
-    ],
-    ids=" ".join,
+COMMANDS = (
+    ("proxy", "--dry-run", "--", "true"),
+    ("model-proxy", "--upstream", "http://localhost/v1"),
+    ("serve",),
+    ("world", "check", "x.yaml"),
+    ("world", "init", "--mcp-url", "http://localhost:1/mcp", "--out", "y.yaml"),
+    ("run", "--world", "x.yaml", "--agent", "oracle"),
+    ("run", "--agent", "command:true", "--tasks", "1"),
 )
-def test_what_needs_the_extra_says_so(words: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text(WORLD)
-    command = [sys.executable, "-c", WITHOUT, *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
-    assert "toolshift[connect]" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, str]]:
+    """The exit code of each command, and what it has said."""
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "x.yaml").write_text(WORLD)
+    command = [sys.executable, "-c", WITHOUT, json.dumps(COMMANDS)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    codes = [int(line) for line in done.stdout.splitlines()]
+    assert len(codes) == len(COMMANDS)
+    said = [(folder / f"{number}.err").read_text() for number in range(len(codes))]
+    return list(zip(codes, said, strict=True))
+
+
+@pytest.mark.parametrize("number", range(len(COMMANDS)), ids=map(" ".join, COMMANDS))
+def test_what_needs_the_extra_says_so(number: int, answers: list[tuple[int, str]]) -> None:
+    code, said = answers[number]
+    assert code == 2, said
+    assert "toolshift[connect]" in said
+    assert "Traceback" not in said
+    assert len(said.strip().splitlines()) == 1

@@ -94,8 +94,16 @@ def test_the_command_that_shows_an_episode_can_be_pasted(here: Path) -> None:
         ((*RUN, "--world", "library:draw"), "is a function, not a toolshift.World"),
     ],
 )
-def test_what_is_named_wrongly_is_said(here: Path, words: tuple[str, ...], said: str) -> None:
-    code, _, err = toolshift(here, *words)
+def test_what_is_named_wrongly_is_said(
+    here: Path, run_here: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setenv(PLUGINS, "")
+    monkeypatch.chdir(here)
+    monkeypatch.syspath_prepend(str(here))
+    try:
+        code, _, err = run_here(*words)
+    finally:
+        sys.modules.pop("library", None)
     assert (code, len(err.strip().splitlines())) == (2, 1), err
     assert said in err
 

@@ -1,8 +1,7 @@
 """The folder of a run: one process at a time, and nothing in it that is not the run's is lost."""
 
 import json
-import subprocess
-import sys
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -21,31 +20,33 @@ from toolshift.lm.checkpoint import training_record  # noqa: E402
 from toolshift.train import record  # noqa: E402
 from toolshift.train.callbacks import checkpoints  # noqa: E402
 from toolshift.train.model import require_one_gpu, with_start  # noqa: E402
+from toolshift.train.record import alone_in  # noqa: E402
 from toolshift.train.rows import checked, read_rows, write_rows  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
-HOLDS = """
-import sys, time
-from pathlib import Path
-from toolshift.train.record import alone_in
-with alone_in(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+fork = multiprocessing.get_context("fork")  # a new process would import torch again
+
+
+def holds(folder, pipe):
+    with alone_in(folder):
+        pipe.send("held")
+        pipe.recv()
 
 
 def test_a_second_process_is_kept_out_and_loses_nothing_of_the_first(model, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "curves.jsonl").write_text("{}\n")
-    command = [sys.executable, "-c", HOLDS, str(out)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
-        assert it.stdout.readline() == "held\n"
-        with pytest.raises(UsageError, match="in use by another process"):
-            train(tiny.rows(), lora(model, steps=1), out)
-        assert (out / "curves.jsonl").read_text() == "{}\n"
-        it.stdin.close()
+    ours, its = fork.Pipe()
+    other = fork.Process(target=holds, args=(out, its), daemon=True)
+    other.start()
+    assert ours.recv() == "held"
+    with pytest.raises(UsageError, match="in use by another process"):
+        train(tiny.rows(), lora(model, steps=1), out)
+    assert (out / "curves.jsonl").read_text() == "{}\n"
+    ours.send("go")
+    other.join(20)
     train(tiny.rows(), lora(model, steps=1), out)
     assert not (out / ".lock").exists()
 

@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -307,9 +308,21 @@ def weights_hash(directory: Path) -> str:
         )
     digest = hashlib.sha256()
     for file in files:
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        is_now = file.stat()
+        digest.update(
+            _file_hash(
+                file.resolve(),
+                (is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns),
+            )
+        )
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _file_hash(file: Path, as_it_is: tuple[int, ...]) -> bytes:
+    """The SHA-256 of a file, computed again when it has changed: weights take seconds to read."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def _convert(gguf: Path, base: BaseModel, target: Path) -> None:

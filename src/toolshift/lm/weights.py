@@ -79,10 +79,14 @@ def skeleton(directory: Path) -> Any:
     """The model that a directory's config describes, without weights."""
     import torch  # noqa: PLC0415 - heavy, and an extra
     from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
+    from transformers.initialization import no_init_weights  # noqa: PLC0415 - heavy, and an extra
 
     auto: Any = AutoModelForCausalLM
-    with quiet(), torch.device("meta"):
-        return auto.from_config(AutoConfig.from_pretrained(directory))
+    # To draw values that nobody has takes most of the time, on this device too.
+    with quiet(), no_init_weights(), torch.device("meta"):
+        model = auto.from_config(AutoConfig.from_pretrained(directory))
+    model.tie_weights()  # which is left out with the values
+    return model
 
 
 def _misfit(model: Any, found: dict[str, Shape]) -> str:
