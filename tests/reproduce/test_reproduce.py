@@ -272,6 +272,30 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(
     assert code == 2
     assert "has no finished stage of this study" in err
     assert (tmp_path / "page" / "results.json").read_bytes() == results
+    if study == "more":
+        _is_measured_elsewhere(toolshift, tmp_path, words)
+
+
+def _is_measured_elsewhere(toolshift, folder, words):
+    """What was trained is measured in another world too, on a page of its own."""
+    trained = {path: path.stat().st_mtime_ns for path in folder.rglob("model/*")}
+    where = ("--work", folder / "stages", "--world", "medical", "--out")
+    code, _, err = toolshift(*words, *where, folder / "page")
+    assert code == 2
+    assert "holds results of more, preset smoke, pool dev" in err
+    code, _, err = toolshift(*words, *where, folder / "other")
+    assert code == 0, err
+    assert "training" not in err
+    assert trained == {path: path.stat().st_mtime_ns for path in folder.rglob("model/*")}
+    text = (folder / "other" / "README.md").read_text()
+    assert "measured in the world medical, all its kinds, on" in text
+    assert "--world medical" in text
+    worlds = [json.loads(f.read_bytes())["selection"]["worlds"]
+              for f in folder.glob("stages/*/run-*/manifest.json")]  # fmt: skip
+    assert sorted(worlds) == [["medical"], ["poi"]]
+    code, _, err = toolshift(*words, *where[:3], "medicin", *where[4:], folder / "other")
+    assert code == 2
+    assert "medical" in err
 
 
 @pytest.mark.slow

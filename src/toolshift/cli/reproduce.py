@@ -17,6 +17,7 @@ from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
 from toolshift.lm.bases import find_base_model
+from toolshift.reproduce.arm import TRAINED_IN, Scale
 from toolshift.reproduce.endpoints import Endpoints, as_markdown, endpoints_of
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale, find_study
 from toolshift.reproduce.findings import Findings, find
@@ -24,6 +25,7 @@ from toolshift.reproduce.page import page
 from toolshift.reproduce.planned import (
     PlanFile,
     check_fixed,
+    measured_in,
     read_plan,
     scale_with,
     study_of,
@@ -54,6 +56,7 @@ class ReproduceOptions:
         plan: of the study `decisive`; its own where None.
         minutes: after which no further stage is begun; 0 for no limit.
         model: a base model instead of the preset's; "" for that.
+        world: that arms are measured in.
     """
 
     study: str
@@ -69,13 +72,15 @@ class ReproduceOptions:
     plan: Path
     minutes: float
     model: str
+    world: str
     as_json: bool
 
     @property
     def names_a_run(self) -> bool:
         """Whether anything is said that decides how a study is run."""
         said = (self.arms, self.only_page, self.seeds, self.out, self.model, self.launch)
-        return any(said) or bool(self.minutes or self.threads or self.pool != "dev")
+        elsewhere = self.pool != "dev" or self.world != TRAINED_IN
+        return any(said) or bool(self.minutes or self.threads) or elsewhere
 
 
 @click.command()
@@ -127,6 +132,13 @@ class ReproduceOptions:
     help="A base model of `toolshift list models` instead of the preset's; its stages and its page "
     "(studies/STUDY/MODEL) are its own.",
 )
+@click.option(
+    "--world",
+    default=TRAINED_IN,
+    show_default=True,
+    help="The world that arms are measured in, in tasks of all its kinds; they are trained in "
+    f"{TRAINED_IN}. Another world has a page of its own (studies/STUDY/in-WORLD).",
+)
 @machine
 @as_json
 @taking(ReproduceOptions)
@@ -139,6 +151,7 @@ def reproduce(options: ReproduceOptions) -> None:
     toolshift reproduce contrast --preset small
     toolshift reproduce controls --preset smoke --work stages --out page
     toolshift reproduce decisive --minutes 60
+    toolshift reproduce contrast --world medical
     """
     if not options.study:
         if options.model:
@@ -154,8 +167,8 @@ def reproduce(options: ReproduceOptions) -> None:
     if options.study == PLANNED:
         _reproduce_plan(options)
         return
-    scale = scale_with(options.preset, options.model)
-    out = options.out or place(options.study, options.pool) / options.model
+    scale = measured_in(scale_with(options.preset, options.model), options.world)
+    out = options.out or place(options.study, options.pool) / _apart(options.model, options.world)
     _keep_others(out, options.study, scale, options.pool)
     found = _run(options, out, scale)
     if found is None:
@@ -178,7 +191,8 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     plan = read_plan(options.plan)
     check_fixed(plan, options.plan)
     study, scale = take_up(plan, options.model)
-    out = options.out or Path("studies") / plan.name / options.model
+    scale = measured_in(scale, options.world)
+    out = options.out or Path("studies") / plan.name / _apart(options.model, options.world)
     names = chosen_arms(study, options.arms)
     made = {
         (each.arm.name, each.seed): each
@@ -217,10 +231,16 @@ def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]
     write(out / ENDPOINTS, msgspec.json.format(JSON.encode(told)) + b"\n")
     if found.arms:
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
-    model = next((SCALES[each.scale].model for each in everything), "")
-    words = command("reproduce", plan.name, *(("--model", model) if model else ()), travels=True)
+    asked = _words(SCALES[everything[0].scale]) if everything else ()
+    words = command("reproduce", plan.name, *asked, travels=True)
     write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())
     return told
+
+
+def _words(scale: Scale) -> tuple[str, ...]:
+    """The options that name a scale's model and its world, where these are others."""
+    model = ("--model", scale.model) if scale.model else ()
+    return (*model, "--world", scale.world) if scale.world != TRAINED_IN else model
 
 
 def _threads(options: ReproduceOptions) -> dict[str, int]:
@@ -276,6 +296,11 @@ def _run(options: ReproduceOptions, out: Path, scale: str) -> Findings | None:
             f"written in {out}: name the folder of the stages with --work"
         )
     return found
+
+
+def _apart(model: str, world: str) -> Path:
+    """Where, below its study, the page of another model or another world stands."""
+    return Path(model) / ("" if world == TRAINED_IN else f"in-{world}")
 
 
 def place(study: str, pool: str) -> Path:
@@ -374,10 +399,10 @@ def _write(out: Path, found: Findings) -> None:
     out.mkdir(parents=True, exist_ok=True)
     scale = SCALES[found.scale]
     words = ["reproduce", found.study, "--preset", scale.preset or found.scale]
-    words += ["--model", scale.model] if scale.model else []
+    words += _words(scale)
     if found.pool == "test":
         words += ["--pool", "test", *(word for arm in found.arms for word in ("--arm", arm.arm))]
-    if out != place(found.study, found.pool) / scale.model:
+    if out != place(found.study, found.pool) / _apart(scale.model, scale.world):
         words += ["--out", str(out)]
     write(out / RESULTS, JSON.encode(found) + b"\n")
     if found.arms:

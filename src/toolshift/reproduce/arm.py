@@ -16,12 +16,15 @@ Method = Literal["none", "sft", "grpo", "dagger"]
 SHORT = (1, 2)
 """Severities to train on: at 3, some shifts make rows of 2,000 tokens, which are slow and large."""
 
+TRAINED_IN = "poi"
+"""The world that arms are trained in, and measured in where no other is named."""
+
 
 class Scale(msgspec.Struct, frozen=True):
     """How large a study is run: the tasks, and how much of everything.
 
     Attributes:
-        kinds: task kinds of the world poi; () for all.
+        kinds: task kinds of the world that arms are trained in; () for all.
         count: trajectories of an arm.
         updates: GRPO steps.
         tasks: tasks in which an arm is measured, under each shift.
@@ -32,6 +35,8 @@ class Scale(msgspec.Struct, frozen=True):
         max_repeats: of the plans that arms are measured by.
         today: whether shifts are measured as they are today; else as in release 0.2.0.
         model: a base model instead of the preset's; "" for that.
+        world: that arms are measured in.
+        trained: the scale whose training runs are measured; "" for its own.
     """
 
     kinds: tuple[str, ...]
@@ -45,6 +50,8 @@ class Scale(msgspec.Struct, frozen=True):
     max_repeats: int = 0
     today: bool = False
     model: str = ""
+    world: str = TRAINED_IN
+    trained: str = ""
 
 
 class Arm(msgspec.Struct, frozen=True):

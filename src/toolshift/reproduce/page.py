@@ -8,6 +8,7 @@ from math import isnan
 from statistics import mean
 
 from toolshift.measure.statistics import Interval
+from toolshift.reproduce.arm import TRAINED_IN, Scale
 from toolshift.reproduce.experiments import SCALES
 from toolshift.reproduce.findings import (
     CLAIM,
@@ -54,8 +55,9 @@ def page(found: Findings, command: str) -> str:
     if found.missing:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [
-        f"World poi, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is below; "
-        f"measured on {scale.tasks} tasks under each shift, pool {found.pool}, world seed "
+        f"World {TRAINED_IN}, kinds: {', '.join(scale.kinds) or 'all'}; the size of each arm is "
+        f"below; measured {_elsewhere(scale)}on {scale.tasks} tasks under each shift, pool "
+        f"{found.pool}, world seed "
         f"{WORLD_SEED}, greedy. Rates are in percent; changes in points, shifted minus clean on "
         "the same tasks. In brackets: 95% t interval with the training seed as the cluster; all "
         "seeds are measured on the same tasks, so it does not speak of other tasks. A figure "
@@ -170,6 +172,11 @@ def _verdict(name: str, where: str, passed: Sequence[float], asked: float) -> li
     spread = f"{100 * min(passed):.0f} to {100 * max(passed):.0f}"
     met = "yes" if mean(passed) >= asked else "**no**"
     return [name, where, f"{100 * mean(passed):.0f}", spread, f"{100 * asked:.0f}", met]
+
+
+def _elsewhere(scale: Scale) -> str:
+    """Where arms are measured, if that is not where they are trained."""
+    return "" if scale.world == TRAINED_IN else f"in the world {scale.world}, all its kinds, "
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

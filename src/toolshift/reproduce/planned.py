@@ -206,6 +206,24 @@ def scale_with(preset: str, model: str) -> str:
     return name
 
 
+def measured_in(scale: str, world: str) -> str:
+    """A scale whose arms are trained as before, and measured in another world: the transfer.
+
+    Args:
+        scale: the name of one.
+        world: that arms are measured in, in tasks of all its kinds.
+
+    Returns:
+        The name of the scale, which is known from now on.
+    """
+    if world == SCALES[scale].world:
+        return scale
+    name = f"{scale}-in-{world}"
+    preset = SCALES[scale].preset or scale
+    SCALES[name] = msgspec.structs.replace(SCALES[scale], preset=preset, world=world, trained=scale)
+    return name
+
+
 def study_of(plan: PlanFile) -> Study:
     """The plan as a study."""
     return Study(

@@ -32,7 +32,7 @@ from toolshift.lm.checkpoint import training_record
 from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
 from toolshift.measure.report import AgentReport
-from toolshift.reproduce.arm import Arm, Scale
+from toolshift.reproduce.arm import TRAINED_IN, Arm, Scale
 from toolshift.reproduce.artifacts import check_weights
 from toolshift.reproduce.experiments import SCALES, Study, find_scale
 from toolshift.reproduce.frozen import find_frozen
@@ -152,6 +152,7 @@ def seeds_there(study: Study, scale: str, work: Path) -> int:
         0 where there is none.
     """
     names = "|".join(re.escape(arm.name) for arm in study.arms)
+    scale = SCALES[scale].trained or scale
     named = re.compile(rf"(?:{names})-{scale}-seed(\d+)-[0-9a-f]{{8}}")
     found = map(named.fullmatch, (folder.name for folder in work.glob(f"*-{scale}-seed*")))
     return max((int(each[1]) + 1 for each in found if each), default=0)
@@ -220,10 +221,12 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     start = [_stage(each, study, scale, seed, work, pool) for each in _starts(arm, study)]
     size, probes = SCALES[scale], arm.probes or study.probes
     recipe = _recipe(arm, scale, seed, start[0].recipe if start else "")
-    probed = f"{pool} {_hash(probes, size.kinds, size.tasks)}"
-    kept = find_frozen(work, arm.name, scale, seed, recipe)
+    elsewhere = () if size.world == TRAINED_IN else (size.world,)
+    probed = f"{pool} {_hash(probes, size.kinds, size.tasks, *elsewhere)}"
+    named = size.trained or scale
+    kept = find_frozen(work, arm.name, named, seed, recipe)
     key = kept.folder[-8:] if kept else _key(arm, scale, seed, start[0].key if start else "")
-    folder = work / f"{arm.name}-{scale}-seed{seed}-{key}"
+    folder = work / f"{arm.name}-{named}-seed{seed}-{key}"
     run = kept.runs.get(probed, "") if kept else ""
     run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
     return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed)
@@ -370,8 +373,8 @@ def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
     return make_plan(
         select(
             Selection(
-                worlds=("poi",),
-                kinds=scale.kinds,
+                worlds=(scale.world,),
+                kinds=scale.kinds if scale.world == TRAINED_IN else (),
                 shifts=probes if scale.today else tuple(map(_first_version, probes)),
                 tasks=scale.tasks,
                 seed=WORLD_SEED,
