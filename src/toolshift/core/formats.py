@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 from xml.etree import ElementTree
@@ -24,13 +24,15 @@ _json: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False).encode
 # -- records as flat rows ----------------------------------------------------------------------
 
 
-def leaves(record: Record, above: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves(record: Record, above: Path = ()) -> list[tuple[Path, Any]]:
     """The values of a record that are not objects, or empty ones, each with its path."""
+    found: list[tuple[Path, Any]] = []
     for key, value in record.items():
         if isinstance(value, dict) and value:
-            yield from leaves(value, (*above, key))
+            found += leaves(value, (*above, key))
         else:
-            yield (*above, key), value
+            found.append(((*above, key), value))
+    return found
 
 
 def texts_in(data: Any) -> list[str]:

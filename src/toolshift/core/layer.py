@@ -158,6 +158,8 @@ class WrongReturn(TypeError):
     """What a method of a layer has returned is of the wrong type; the message says what."""
 
 
+TrueCall = tuple[str, dict[str, Any], Result]
+"""A call as it has reached the upstream, and what it brought."""
 ToolLists = dict[tuple[int, ...], tuple[tuple[Tool, ...], tuple[Tool, ...]]]
 """What layers show, by the phases of a layer and of those under it: the tools below, and its own.
 
@@ -182,13 +184,12 @@ class Session:
         by_calls: bool = True,
     ) -> None:
         self.upstream = upstream
-        self._by_calls = by_calls
         self.layers = layers
         self.memories: list[Memory] = [{"calls": 0, "asks": 0} for _ in layers]
-        self.true_calls: list[tuple[str, dict[str, Any], bool]] = []
-        self.last: Result | None = None
+        self.true_calls: list[TrueCall] = []
         self._lists: ToolLists = {} if lists is None else lists
-        self._entry: Below = self._true_call
+        # No method of this object, so that an episode that is over is freed without a collection.
+        self._entry = _noting(upstream, self.true_calls, self.memories if by_calls else [])
         for layer, memory in zip(layers, self.memories, strict=True):
             self._entry = _through(layer, memory, self._entry)
         self._changing = [type(layer).phase is not Layer.phase for layer in layers]
@@ -235,18 +236,24 @@ class Session:
         """
         return self._entry(name, arguments)
 
-    def _true_call(self, name: str, arguments: dict[str, Any]) -> Result:
-        result = self.last = self.upstream.call(name, arguments)
-        self.true_calls.append((name, arguments, result.ok))
-        if result.ok and self._by_calls:
-            for memory in self.memories:
-                memory["calls"] += 1
-        return result
-
     def deploy(self) -> None:
         """Brings about at once what comes in mid-session, as if very many calls had succeeded."""
         for memory in self.memories:
             memory["calls"] = DEPLOYED
+
+
+def _noting(upstream: Upstream, made: list[TrueCall], memories: list[Memory]) -> Below:
+    """The calls of an upstream, each noted, and counted in some memories where it succeeds."""
+
+    def call(name: str, arguments: dict[str, Any]) -> Result:
+        result = upstream.call(name, arguments)
+        made.append((name, arguments, result))
+        if result.ok:
+            for memory in memories:
+                memory["calls"] += 1
+        return result
+
+    return call
 
 
 def _through(layer: Layer, memory: Memory, below: Below) -> Below:

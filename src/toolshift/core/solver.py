@@ -103,7 +103,12 @@ class Solver:
         self.seen: dict[tuple[str, bytes], tuple[Any, Result]] = {}
         self.renewed: dict[Any, Any] = {}
         self.gathering: list[str] = []
-        self.root = Known(self, {})
+        self._stated: dict[str, Any] = {}
+
+    @property
+    def root(self) -> Known:
+        """What is known by itself, of no record; made anew, for a circle is freed late."""
+        return Known(self, self._stated)
 
     # -- fact queries, for the solutions of task kinds --------------------------------------------
 

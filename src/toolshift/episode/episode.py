@@ -153,10 +153,11 @@ class Episode:
     def _carry_out(self, call: Call, said: str) -> tuple[str, Result]:
         session = self.session
         before, written = len(session.true_calls), len(session.upstream.effects)
-        session.last = None
         wrong, result = self._result_of(call)
         text = self._shown(result, call.name)
         gone = self._look() if self._dynamic else ()
+        made = session.true_calls[before:]
+        true = made[-1][2] if made else None
         hint = result.hint.kind if result.hint else ""
         self.steps.append(
             Step(
@@ -170,14 +171,14 @@ class Episode:
                 error="" if result.ok else result.data["error"]["code"],
                 provoked=result.provoked,
                 hint=hint,
-                true=tuple([(n, a) for n, a, _ in session.true_calls[before:]]),
+                true=tuple([(n, a) for n, a, _ in made]),
                 effects=tuple(session.upstream.effects[written:]),
-                touched=self._dynamic and not wrong and _touched(result, session.last),
+                touched=self._dynamic and not wrong and _touched(result, true),
                 evidence=_evidence(result, bool(gone)),
                 tools=tuple(tool.name for tool in self.tools) if gone else (),
             )
         )
-        if session.last is not None and session.last.unrecorded:
+        if true is not None and true.unrecorded:
             said = f"{call.name} was called as it never was in the recording"
             step = Step("failure", self.turn, name=NOT_RECORDED, said=said, ok=False)
             self._finish("infrastructure", step)

@@ -114,6 +114,8 @@ class EpisodeBackend:
     def _catch_up(self) -> None:
         """Reads what has been said since the last look."""
         steps = self.episode.steps
+        if self._said and self._steps == len(steps):
+            return
         if not self._said:
             scene = self.episode.scene
             self._said = f"{scene.system}\n{scene.asks[0].text}".lower()

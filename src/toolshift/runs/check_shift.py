@@ -47,7 +47,8 @@ def misread(scene: Scene) -> str:
         """Notes what is lost on the way out."""
 
         def read(self, data: object, result: Result) -> list[dict[str, Any]]:
-            said.extend(_lost(episode.session.last, data, result))
+            made = episode.session.true_calls if episode.steps[-1].true else ()
+            said.extend(_lost(made[-1][2] if made else None, data, result))
             return super().read(data, result)
 
     agent = OracleAgent()

@@ -398,7 +398,6 @@ class Live:
     def call(self, name: str, arguments: dict[str, Any]) -> Spoken:
         """Carries a spoken call through the layers."""
         offered = self.session.tools()
-        before = len(self.session.true_calls)
         tool = next((tool for tool in offered if tool.name == name), None)
         wrong = self._wrong(tool, name, arguments)
         if wrong is not None:
@@ -409,7 +408,8 @@ class Live:
                 result = self.session.call(name, arguments)
         finally:
             _may_write.reset(token)
-        true = tuple(self.session.true_calls[before:])
+        true = tuple([(n, a, made.ok) for n, a, made in self.session.true_calls])
+        self.session.true_calls.clear()  # a session may last for days
         return Spoken(result, true, self.session.tools() is not offered, tuple(sorted(by)))
 
     def _wrong(self, tool: Tool | None, name: str, arguments: dict[str, Any]) -> Result | None:

@@ -86,7 +86,7 @@ def replay(scene: Scene) -> Plays:
     tools = {tool.name: tool for tool in session.tools()}
     plays, run = [], 0
     for step in scene.calls:
-        before = sum(ok for _, _, ok in session.true_calls)
+        before = sum(made.ok for _, _, made in session.true_calls)
         arguments = step.given
         result = session.call(step.name, dict(arguments))
         plays.append(Play(step, tools[step.name], result, run, before))

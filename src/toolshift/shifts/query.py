@@ -258,8 +258,14 @@ def _nearest_first(bank: tuple[str, ...], now: str) -> tuple[str, ...]:
 
 def distance(one: str, other: str) -> int:
     """How many words stand in one of two texts only, counted as often as they stand there."""
-    ours, theirs = (Counter(re.findall(r"\w+", text.lower())) for text in (one, other))
-    return ((ours - theirs) + (theirs - ours)).total()
+    ours, theirs = _words(one), _words(other)
+    return (ours - theirs).total() + (theirs - ours).total()
+
+
+@lru_cache(maxsize=4096)  # each phrasing of a bank is compared with many
+def _words(text: str) -> Counter[str]:
+    """How often each word stands in a text."""
+    return Counter(re.findall(r"\w+", text.lower()))
 
 
 # -- values in a text --------------------------------------------------------------------------

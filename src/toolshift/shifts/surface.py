@@ -218,11 +218,11 @@ def _mentions(names: Names, plain: bool) -> re.Pattern[str] | None:
     if not names:
         return None
     known = sorted(names, key=len, reverse=True)
-    odd = [re.escape(name) for name in known if plain or not name.isalpha() or not name.islower()]
-    quoted = [re.escape(name) for name in known]
-    either = [rf"(?<=[`'\"])(?:{'|'.join(quoted)})(?=[`'\"])"]
+    words = [n for n in known if not plain and n.isalpha() and n.islower()]
+    odd = "|".join(re.escape(name) for name in known if name not in words)
+    either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []
     if odd:
-        either.append(rf"(?<![\w-])(?:{'|'.join(odd)})(?![\w-])")
+        either.append(rf"(?<![\w-])(?:{odd})(?![\w-])")
     return re.compile("|".join(either))
 
 
