@@ -1,12 +1,13 @@
 """What a model call over HTTP costs beside bare httpx, and 1,000 episodes at once.
 
-    python benchmarks/http_calls.py [--episodes 200] [--at-once 1000] [--json FILE]
+    python benchmarks/http_calls.py [--episodes 200] [--at-once 1000] [--run 10000] [--json FILE]
 
 A server in a process of its own answers at once: tool calls for some turns, then an answer. The
 requests that `ChatAgent` has sent in one thread are then sent again, the very same bytes, by a bare
 `httpx.Client` which reads the JSON of the answers. Both are processor time of this process, in
 turns of 20 episodes, so that other work on the machine falls on both. Then as many episodes as
-`--at-once` are in flight, and memory is read as episodes add up.
+`--at-once` are in flight, and memory is read as episodes add up. `--run` plays so many episodes of
+the quick suite into a run folder, 8 at once, and reads memory on the way; its model calls one tool.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import multiprocessing
 import pstats
 import resource
 import statistics
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,10 @@ from machine import machine, versions
 
 from toolshift.agents.chat import ChatAgent
 from toolshift.agents.contestant import Contestant
+from toolshift.api import plan_and_run
 from toolshift.runs.run_folder import InMemoryStore
 from toolshift.runs.study import play, run_cells
-from toolshift.runs.suite import read_task
+from toolshift.runs.suite import Selection, read_task, select
 
 CALLS = 6
 """Tool calls of an episode, one a turn, before its answer."""
@@ -39,8 +42,9 @@ TURN = 20
 
 def reply_to(body: bytes) -> bytes:
     said = body.count(b'"role":"assistant"')
+    calls = 1 if b'"model":"brief"' in body else CALLS
     name, given = (
-        ("find_place", {"name": f"x{said}"}) if said < CALLS else ("final_answer", {"answer": "x"})
+        ("find_place", {"name": f"x{said}"}) if said < calls else ("final_answer", {"answer": "x"})
     )
     function = {"name": name, "arguments": json.dumps(given)}
     call = {"id": f"c{said}", "type": "function", "function": function}
@@ -88,6 +92,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--at-once", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3, help="how often so many at once")
+    parser.add_argument("--run", type=int, default=0, help="about how many episodes of a run")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     ports: Any = multiprocessing.Queue()
@@ -95,8 +100,9 @@ def main() -> None:
     process.start()
     url = f"http://127.0.0.1:{ports.get()}/v1"
     found = {
-        "one_thread": compared(url, asked.episodes),
-        "in_flight": in_flight(url, asked.at_once, asked.rounds),
+        "one_thread": compared(url, asked.episodes) if asked.episodes else {},
+        "in_flight": in_flight(url, asked.at_once, asked.rounds) if asked.rounds else {},
+        "run": many(url, asked.run) if asked.run else {},
         "versions": versions(),
         "machine": machine(),
     }
@@ -171,6 +177,27 @@ def in_flight(url: str, at_once: int, rounds: int) -> dict[str, Any]:
         "calls_a_cpu_second": round(at_once * (CALLS + 1) / statistics.median(took)),
         "peak_MiB_after_each_round": memory,
     }
+
+
+def many(url: str, count: int) -> dict[str, Any]:
+    """A run of so many episodes: memory as they add up, before the report is made."""
+    selection = select(Selection.of(suite="quick", worlds=("poi",), tasks=max(1, count // 9)))
+    steps = [count // 5, count // 2, count]
+    resident: dict[str, int] = {}
+    begun = time.process_time()
+    spent: dict[str, float] = {}
+
+    def watch(done: int, total: int) -> None:
+        while steps and done >= min(steps[0], total):
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            name = str(min(steps.pop(0), total))
+            resident[name] = pages * resource.getpagesize() // 2**20
+            spent[name] = round(time.process_time() - begun, 1)
+
+    agent = Contestant(ChatAgent("brief", url), concurrency=8)
+    with tempfile.TemporaryDirectory() as folder:
+        plan_and_run(selection, [agent], Path(folder) / "run", progress=watch)
+    return {"MiB_after_episodes": resident, "cpu_seconds_after_episodes": spent}
 
 
 if __name__ == "__main__":

@@ -447,7 +447,13 @@ def test_loopback_needs_no_key(url: str) -> None:
     assert ChatAgent("tiny", "https://api.example/v1", headers={"api-key": KEY})  # a key as well
 
 
-@pytest.mark.parametrize("url", ["api.example/v1", "ftp://api.example", f"https://me:{KEY}@a.b/v1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "api.example/v1", "ftp://api.example", f"https://me:{KEY}@a.b/v1",
+        "http://[::1/v1", "http://a.b:port/v1", "http://\u2603.net/v1",
+    ],
+)  # fmt: skip
 def test_an_address_that_cannot_be_used(url: str) -> None:
     with pytest.raises(UsageError, match="base url") as caught:
         ChatAgent("tiny", url, KEY)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from functools import cache
 from typing import Any
 
@@ -17,6 +19,7 @@ from toolshift.core.tool import BROKEN_SHIFT, Tool
 from toolshift.episode.budget import Budget
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over, messages
+from toolshift.episode.oracle import OracleAgent
 from toolshift.worlds.registry import find_world
 
 
@@ -420,3 +423,18 @@ def test_episodes_of_a_scene_share_the_tools_that_its_layers_show() -> None:
     assert scene is not None
     one, other = Episode(scene), Episode(scene)
     assert [id(tool) for tool in one.tools] == [id(tool) for tool in other.tools]
+
+
+@pytest.mark.parametrize("stack", [(), (("identity_erasure", 2), ("redirect", 2))])
+def test_an_episode_that_is_over_is_freed_at_once(stack: tuple[tuple[str, int], ...]) -> None:
+    """Without a search for circles, which many thousands of episodes would keep busy."""
+    episode = Episode(scene_of("booking", *stack))
+    gc.disable()
+    try:
+        OracleAgent().play(episode)
+        parts = [weakref.ref(episode), weakref.ref(episode.session)]
+        assert episode.end == "answered"
+        del episode
+        assert [part() for part in parts] == [None, None]
+    finally:
+        gc.enable()

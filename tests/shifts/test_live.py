@@ -147,6 +147,16 @@ def test_unknown_and_hidden_names_do_not_work() -> None:
     assert not real.calls
 
 
+def test_a_session_that_lasts_does_not_grow_with_its_calls() -> None:
+    live, real = open_shop(("identity_erasure", 1))
+    tool = next(tool for tool in live.tools() if tool.origin == ("get_order",))
+    for _ in range(3):
+        spoken = live.call(tool.name, {tool.params[0].name: "R-1001"})
+        assert spoken.true == (("get_order", {"order_ref": "R-1001"}, True),)
+    assert real.calls["get_order"] == 3
+    assert not live.session.true_calls
+
+
 def test_arguments_that_a_layer_has_added_are_checked() -> None:
     live, real = open_shop(("new_precondition", 3))
     guarded = next(t for t in live.tools() if any(p.name == "permit" for p in t.params))

@@ -150,6 +150,10 @@ class ChatAgent:
             raise UsageError("give price_in and price_out together; max_cost needs them both")
         self._url = completions_url(base_url)
         self._place = urlunsplit(urlsplit(self._url)._replace(query=""))
+        try:
+            self._address = httpx.URL(self._url)  # a text would be read again at each request
+        except httpx.InvalidURL as wrong:
+            raise UsageError(f"base url {base_url!r} is no address: {wrong}") from None
         limit = "max_completion_tokens" if self._place.startswith(OPENAI_URL) else "max_tokens"
         self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
         self._max_tokens = max_tokens
@@ -251,7 +255,7 @@ class ChatAgent:
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:
-            response = self._client.post(self._url, content=body)
+            response = self._client.post(self._address, content=body)
         except httpx.HTTPError as error:
             # Nothing was sent where no connection came about; otherwise nobody can know.
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
@@ -261,7 +265,8 @@ class ChatAgent:
         self._reached = True
         if response.status_code != 200:
             raise self._refused(response.status_code, response.headers, response.text)
-        text = self._strike(response.text, shortest=_REAL_KEY)
+        # JSON is UTF-8 whatever the header says, and the header takes longer to read than the text.
+        text = self._strike(response.content.decode("utf-8", "replace"), shortest=_REAL_KEY)
         try:
             return _completion(text)
         except (ValueError, RecursionError) as error:
@@ -433,7 +438,10 @@ def completions_url(base_url: str) -> str:
     Raises:
         UsageError: where the base url is none, or holds a password.
     """
-    parts = urlsplit(base_url.strip())
+    try:
+        parts = urlsplit(base_url.strip())
+    except ValueError as wrong:
+        raise UsageError(f"base url {base_url!r} is no address: {wrong}") from None
     if parts.username or parts.password:
         raise UsageError("the base url holds a user or password: pass them as headers instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:

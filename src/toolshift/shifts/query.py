@@ -395,13 +395,18 @@ def _adjunct(slot: str) -> re.Pattern[str]:
 # -- words of a text ---------------------------------------------------------------------------
 
 
-def wanted_words(scene: Scene, ask: Ask) -> set[str]:
+def wanted_words(scene: Scene, ask: Ask) -> frozenset[str]:
     """The words that every phrasing of a request has: those that name what is wanted."""
     request = request_of(scene, ask)
     if request is None:
-        return {"reference", "code"}
-    said = (set(re.findall(r"\w+", one)) for bank in request.phrasings.values() for one in bank)
-    return set.intersection(*said)
+        return frozenset(("reference", "code"))
+    return _in_all(tuple(one for bank in request.phrasings.values() for one in bank))
+
+
+@lru_cache(maxsize=256)
+def _in_all(phrasings: tuple[str, ...]) -> frozenset[str]:
+    """The words that every one of some phrasings has."""
+    return frozenset.intersection(*(frozenset(re.findall(r"\w+", one)) for one in phrasings))
 
 
 def open_words(ask: Ask, kept: str) -> list[int]:

@@ -95,11 +95,11 @@ class Surface(Layer):
 
     def speak(self, text: str) -> str:
         """Says a text below in the names as shown; plain words are left alone unless quoted."""
-        return _rename(text, self._in_prose, self.names)
+        return self._renamed(text, plain=False)
 
     def mention(self, text: str) -> str:
         """Says a text of a result below in the names as shown, plain words too."""
-        return _rename(text, self._anywhere, self.names)
+        return self._renamed(text, plain=True)
 
     @property
     def inverse(self) -> Surface:
@@ -157,21 +157,17 @@ class Surface(Layer):
 
     def say_params(self, text: str, tool: str) -> str:
         """Renames parameters where they are quoted or given a value; else they are plain words."""
-        pattern = self._quoted_params.get(tool)
-        if pattern is None or not text:
+        names = self.params.get(tool, NO_NAMES)
+        if not any(name in text for name in names):
             return text
-        names = self.params[tool]
-        return pattern.sub(lambda match: names[match[0]], text)
+        return _quoted(tuple(names)).sub(lambda match: names[match[0]], text)
 
-    @cached_property
-    def _quoted_params(self) -> dict[str, re.Pattern[str]]:
-        """For a tool, what finds its parameters where they are quoted or given a value."""
-        known = {tool: "|".join(map(re.escape, names)) for tool, names in self.params.items()}
-        return {
-            tool: re.compile(rf"(?<=[`'\"])(?:{any_})(?=[`'\"])|(?<!\w)(?:{any_})(?==)")
-            for tool, any_ in known.items()
-            if any_
-        }
+    def _renamed(self, text: str, plain: bool) -> str:
+        # Most texts name no tool, and a pattern takes longer to compile than all else of a scene.
+        if not any(name in text for name in self.names):
+            return text
+        pattern = self._anywhere if plain else self._in_prose
+        return pattern.sub(lambda match: self.names[match[0]], text)
 
     @cached_property
     def _below(self) -> dict[str, str]:
@@ -182,11 +178,11 @@ class Surface(Layer):
         return {t: frozenset(names) - set(names.values()) for t, names in self.params.items()}
 
     @cached_property
-    def _anywhere(self) -> re.Pattern[str] | None:
+    def _anywhere(self) -> re.Pattern[str]:
         return _mentions(self.names, plain=True)
 
     @cached_property
-    def _in_prose(self) -> re.Pattern[str] | None:
+    def _in_prose(self) -> re.Pattern[str]:
         return _mentions(self.names, plain=False)
 
 
@@ -213,10 +209,15 @@ def _param(param: Param, name: str, text: str | None, speak: Any) -> Param:
     return replace(param, name=name, schema={**param.schema, "description": said})
 
 
-def _mentions(names: Names, plain: bool) -> re.Pattern[str] | None:
+@lru_cache(maxsize=1024)
+def _quoted(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds names of parameters where they are quoted or given a value."""
+    any_ = "|".join(map(re.escape, names))
+    return re.compile(rf"(?<=[`'\"])(?:{any_})(?=[`'\"])|(?<!\w)(?:{any_})(?==)")
+
+
+def _mentions(names: Names, plain: bool) -> re.Pattern[str]:
     """Finds names as whole words; those that are plain words only in quotes, unless `plain`."""
-    if not names:
-        return None
     known = sorted(names, key=len, reverse=True)
     words = [n for n in known if not plain and n.isalpha() and n.islower()]
     odd = "|".join(re.escape(name) for name in known if name not in words)
@@ -224,10 +225,6 @@ def _mentions(names: Names, plain: bool) -> re.Pattern[str] | None:
     if odd:
         either.append(rf"(?<![\w-])(?:{odd})(?![\w-])")
     return re.compile("|".join(either))
-
-
-def _rename(text: str, pattern: re.Pattern[str] | None, names: Names) -> str:
-    return pattern.sub(lambda match: names[match[0]], text) if pattern and text else text
 
 
 # -- the answers of distractors ----------------------------------------------------------------
