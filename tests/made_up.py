@@ -6,7 +6,7 @@ import msgspec
 
 from toolshift.core.scene import Applied
 from toolshift.episode.grade import Grade
-from toolshift.measure.metrics import Scored
+from toolshift.measure.scored import Scored
 from toolshift.runs.cell import Cell
 
 CLEAN = ()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from toolshift.measure import exact
 from toolshift.measure.exact import dirichlet_cdf, exact_limits, exact_p_value
 
 
@@ -88,3 +89,18 @@ def test_many_different_values_give_the_normal_limits_and_a_little(size: int) ->
     assert low < values.mean() - 0.95 * half
     assert high > values.mean() + 0.95 * half
     assert low > values.mean() - half - 4 / size
+
+
+@pytest.mark.parametrize("size", [3, 40, 400])
+def test_what_is_left_out_of_the_contour_changes_no_digit(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(size)
+    points = np.unique(rng.uniform(-1, 1, min(size, 12)).round(1))
+    masses = rng.integers(1, 1 + size // 3, points.size).astype(float)
+    at = float(points @ masses / masses.sum()) + 0.01
+    found = dirichlet_cdf(points, masses, at)
+    monkeypatch.setattr(exact, "_NEGLIGIBLE", np.inf)
+    assert dirichlet_cdf(points, masses, at) == found
+    monkeypatch.setattr(exact, "_NEGLIGIBLE", 3.0)
+    assert dirichlet_cdf(points, masses, at) != found

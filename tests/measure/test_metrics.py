@@ -157,7 +157,8 @@ def test_behaviour() -> None:
 
 def test_trials_of_a_task_are_one_cluster() -> None:
     twice = rows(CLEAN, (10, GOOD)) + rows(CLEAN, (5, GOOD), (5, BAD), trial=1)
-    clean = Arms(twice).measure("clean", twice)
+    arms = Arms(twice)
+    clean = arms.measure("clean", arms.clean)
     assert clean.accuracy.n == 10
     assert clean.pass_hat == [pytest.approx(0.75), pytest.approx(0.5)]
     assert clean.flip_rate == pytest.approx(0.5)
@@ -167,7 +168,7 @@ def test_weaknesses_are_ranked_and_a_sound_agent_has_none() -> None:
     arms = Arms(
         rows(CLEAN, (9, GOOD)) + rows(ERASED, (3, GOOD), (6, BAD)) + rows(GONE, (9, FORCED))
     )
-    everything = arms.measure("all", [*arms.clean, *arms.shifted])
+    everything = arms.measure("all", arms.rows)
     found = weaknesses(everything, arms.table(tier_of, "holm"))
     assert [(w.cause, w.failures, w.tier) for w in found] == [
         ("answered_without_evidence", 9, "internalization"),

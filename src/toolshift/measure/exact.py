@@ -23,6 +23,10 @@ _STEP = 0.03
 _OFFSETS = np.sinh(np.arange(0.0, 11.0, _STEP))
 _WEIGHTS = np.sqrt(1 + _OFFSETS**2) * _STEP / np.pi
 _WEIGHTS[0] /= 2
+_NODES = 32
+"""Nodes that are taken at once."""
+_NEGLIGIBLE = 60.0
+"""What is smaller than the first term by a factor of exp(60), 1e26, changes no digit of the sum."""
 
 
 def exact_limits(
@@ -38,10 +42,9 @@ def exact_limits(
     Returns:
         Limits within the bounds.
     """
-    tail = 0.5 - confidence / 2
-    low = _quantile(*_masses(values, bounds[0]), tail)
-    high = -_quantile(*_masses(-values, -bounds[1]), tail)
-    return low, high
+    if values.size > _MOST_KEPT:
+        return _limits(values, bounds, confidence)
+    return _kept_limits(np.sort(values).tobytes(), bounds, confidence)
 
 
 def exact_p_value(values: Floats, least: float, at: float) -> float:
@@ -57,7 +60,9 @@ def exact_p_value(values: Floats, least: float, at: float) -> float:
     Returns:
         From 0 to 1.
     """
-    return dirichlet_cdf(*_masses(values, least), at)
+    if values.size > _MOST_KEPT:
+        return dirichlet_cdf(*_masses(values, least), at)
+    return _kept_p_value(np.sort(values).tobytes(), least, at)
 
 
 def dirichlet_cdf(points: Floats, masses: Floats, at: float) -> float:
@@ -89,8 +94,15 @@ def dirichlet_cdf(points: Floats, masses: Floats, at: float) -> float:
     saddle = scipy.optimize.brentq(slope, 1e-14, 1 - 1e-14)
     width = 1 / sqrt(float(masses @ (gaps / (1 - saddle * gaps)) ** 2) + saddle**-2)
     contour = saddle + 1j * width * _OFFSETS
-    log_integrand = -(masses @ np.log1p(-np.outer(gaps, contour))) - np.log(contour)
-    above = width * float(_WEIGHTS @ np.exp(log_integrand).real)
+    integrand, first = np.zeros(contour.size, np.complex128), 0.0
+    for start in range(0, contour.size, _NODES):
+        nodes = contour[start : start + _NODES]
+        log_integrand = -(masses @ np.log1p(-np.outer(gaps, nodes))) - np.log(nodes)
+        integrand[start : start + _NODES] = np.exp(log_integrand)
+        first = first or log_integrand[0].real
+        if log_integrand[-1].real < first - _NEGLIGIBLE:  # it falls all along the contour
+            break
+    above = width * float(_WEIGHTS @ integrand.real)
     return min(1.0, max(0.0, 1 - above))
 
 
@@ -109,22 +121,31 @@ def _quantile(points: Floats, masses: Floats, tail: float) -> float:
         share = scipy.special.betaincinv(masses[1], masses[0], tail)
         return float(points[0] + (points[1] - points[0]) * share)
 
-    if points.size > _MOST_KEPT:
-        return _solved_quantile(points, masses, tail)
-    return _kept_quantile(points.tobytes(), masses.tobytes(), tail)
-
-
-_MOST_KEPT = 100
-"""Distinct values up to which a quantile is kept, so that what is kept stays small."""
-
-
-@lru_cache(maxsize=4096)  # many rows of a report have the same scores
-def _kept_quantile(points: bytes, masses: bytes, tail: float) -> float:
-    return _solved_quantile(np.frombuffer(points), np.frombuffer(masses), tail)
-
-
-def _solved_quantile(points: Floats, masses: Floats, tail: float) -> float:
     def excess(at: float) -> float:
         return dirichlet_cdf(points, masses, at) - tail
 
     return float(scipy.optimize.brentq(excess, points[0], points[-1], xtol=1e-9))
+
+
+def _limits(values: Floats, bounds: tuple[float, float], confidence: float) -> tuple[float, float]:
+    tail = 0.5 - confidence / 2
+    low = _quantile(*_masses(values, bounds[0]), tail)
+    high = -_quantile(*_masses(-values, -bounds[1]), tail)
+    return low, high
+
+
+# Many rows of a report have the same scores, in another order of the tasks.
+_MOST_KEPT = 500
+"""Tasks up to which limits and p values are kept, so that what is kept stays small."""
+
+
+@lru_cache(maxsize=1024)
+def _kept_limits(
+    values: bytes, bounds: tuple[float, float], confidence: float
+) -> tuple[float, float]:
+    return _limits(np.frombuffer(values), bounds, confidence)
+
+
+@lru_cache(maxsize=1024)
+def _kept_p_value(values: bytes, least: float, at: float) -> float:
+    return dirichlet_cdf(*_masses(np.frombuffer(values), least), at)

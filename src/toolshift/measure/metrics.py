@@ -8,23 +8,23 @@ the four tiers and over the tier x dimension family, Benjamini-Hochberg over the
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from toolshift.core.message import Usage
 from toolshift.core.shift import TIERS
-from toolshift.core.tool import BROKEN_SHIFT
-from toolshift.episode.grade import Grade
 from toolshift.measure import statistics as st
-from toolshift.measure.power import smallest_drop
+from toolshift.measure.power import smallest_drop_of
+from toolshift.measure.scored import ENDS, Episodes, Key, Rows, Scored
 from toolshift.measure.statistics import Interval
+from toolshift.measure.tally import Tally, pairs
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import PLACEBO
-from toolshift.runs.run_folder import Reading, Record
 from toolshift.shifts.registry import find_shift
 
 ALPHA = 0.05
@@ -33,33 +33,6 @@ VOIDS_SAID = 0.02
 """The share of void episodes above which accuracy is given with its bounds."""
 TIER_ORDER = (*TIERS, COMPOSED)
 NOTHING = Interval(nan, nan, nan, "none", 0)
-
-
-class Scored(msgspec.Struct, frozen=True):
-    """A graded episode without its steps."""
-
-    episode: str
-    cell: Cell
-    grade: Grade
-    usage: Usage = Usage()
-    reading: Reading = Reading()
-    broke: str = ""
-    judges: tuple[str, ...] = ()
-    lineage: str = ""
-    stack: str = ""
-
-    def __post_init__(self) -> None:
-        """Keeps what a cell writes out each time: a report asks for it a hundred times."""
-        msgspec.structs.force_setattr(self, "lineage", self.cell.lineage)
-        msgspec.structs.force_setattr(self, "stack", self.cell.stack)
-
-    @classmethod
-    def of(cls, record: Record, cell: Cell) -> Scored:
-        """Leaves the steps out."""
-        ended = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
-        broke = record.steps[-1].said if ended and record.steps else ""
-        judges = tuple(step.judge for step in record.steps if step.judge)
-        return cls(record.episode, cell, record.grade, record.usage, record.reading, broke, judges)
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -191,23 +164,37 @@ def is_placebo(cell: Cell) -> bool:
     return [applied.shift for applied in cell.shifts] == [PLACEBO]
 
 
+def arm_of(cell: Cell) -> str:
+    """The arm of a cell: "clean", "placebo" or "shifted"."""
+    if not cell.shifts:
+        return "clean"
+    return PLACEBO if is_placebo(cell) else "shifted"
+
+
 class Arms:
     """The episodes of one agent, apart: the clean arm, the placebo arm, and the shifted rest."""
 
-    def __init__(self, rows: Iterable[Scored]) -> None:
-        self.clean: list[Scored] = []
-        self.placebo: list[Scored] = []
-        self.shifted: list[Scored] = []
-        for row in rows:
-            shifted = self.placebo if is_placebo(row.cell) else self.shifted
-            (shifted if row.cell.shifts else self.clean).append(row)
-        self.clean_scores = scores(self.clean)
-        self.clean_all = scores(self.clean, void_fails=True)
-        self.placebo_scores = scores(self.placebo)
+    def __init__(self, given: Episodes | Iterable[Scored]) -> None:
+        episodes = given if isinstance(given, Episodes) else Episodes.of(given)
+        self.rows = episodes.rows
+        self.causes = episodes.causes
+        self.scenes = episodes.scenes
+        arms = self.scenes.groups(self.rows, arm_of)
+        self.clean, self.placebo, self.shifted = (
+            arms.get(arm, self.rows[:0]) for arm in ("clean", PLACEBO, "shifted")
+        )
+        self.clean_passes = self._passes(self.clean)
+        self.clean_all = self._passes(self.clean, void_fails=True)
+        self.placebo_passes = self._passes(self.placebo)
+        self._measured: dict[bytes, Measures] = {}
+
+    def groups(self, key: Key) -> dict[str, Rows]:
+        """The shifted episodes by what `key` says of their cells."""
+        return self.scenes.groups(self.shifted, key)
 
     def table(
         self,
-        key: Callable[[Cell], str],
+        key: Key,
         method: str,
         order: Sequence[str] = (),
         detectable: bool = False,
@@ -223,9 +210,7 @@ class Arms:
         Returns:
             In the order of `order`, then as their cells come.
         """
-        groups: dict[str, list[Scored]] = defaultdict(list)
-        for row in self.shifted:
-            groups[key(row.cell)].append(row)
+        groups = self.groups(key)
         known = [label for label in order if label in groups]
         labels = known + [label for label in groups if label not in known]
         rows = self._adjust([self.measure(label, groups[label]) for label in labels], method)
@@ -234,27 +219,49 @@ class Arms:
         level = ALPHA / max(1, sum(not isnan(row.p_value) for row in rows))
         return [self._with_detectable(row, groups[row.label], level) for row in rows]
 
-    def measure(self, label: str, rows: Sequence[Scored]) -> Measures:
-        """Measures one group of this agent's episodes."""
-        row = _measure(label, rows, self.clean_scores, self.clean_all)
-        mine = scores(rows)
-        shared = {task: self.placebo_scores[task] for task in mine if task in self.placebo_scores}
-        if not shared or not row.defined or is_placebo(rows[0].cell):
+    def measure(self, label: str, rows: Rows) -> Measures:
+        """Measures one group of this agent's episodes; tables have many groups in common."""
+        which = rows["place"].tobytes()
+        if which not in self._measured:
+            self._measured[which] = self._against_placebo(self._measure(label, rows), rows)
+        return msgspec.structs.replace(self._measured[which], label=label)
+
+    def _against_placebo(self, row: Measures, rows: Rows) -> Measures:
+        shared, mine = pairs(self.placebo_passes, self._passes(rows))
+        if not shared.size or not row.defined or self._arm(rows) == PLACEBO:
             return row
-        gap = st.paired_drop(shared, mine)
+        gap = st.drop_of_means(shared, mine)
         beyond = gap.low > 0 if row.drop.estimate > 0 else gap.high < 0
         return msgspec.structs.replace(row, beyond_placebo=beyond)
 
-    def _with_detectable(self, row: Measures, rows: Sequence[Scored], level: float) -> Measures:
+    def _arm(self, rows: Rows) -> str:
+        """The arm of the first of some episodes."""
+        return self.scenes.labels(arm_of)[rows["sort"][0]] if rows.size else "clean"
+
+    def _count(self, rows: Rows, held: NDArray[np.bool_]) -> Tally:
+        return Tally.count(rows["task"], held, self.scenes.known)
+
+    def _passes(self, rows: Rows, void_fails: bool = False) -> Tally:
+        """Passes by task; void episodes are left out, or count as failures."""
+        counted = rows if void_fails else rows[~rows["void"]]
+        return self._count(counted, counted["passed"])
+
+    def _with_detectable(self, row: Measures, rows: Rows, level: float) -> Measures:
         """The row with the smallest drop that it would show if it were the only one with a drop."""
         if not row.defined:
             return row
-        found = smallest_drop(self.clean_scores, scores(rows), self.placebo_scores, level)
+        mine = self._passes(rows)
+        first, second = pairs(self.clean_passes, mine)
+        tasks = self.clean_passes.over(mine.by_name().tasks).tasks
+        there = self.placebo_passes.of[tasks] > 0
+        floor = np.full(first.size, nan)
+        floor[there] = first[there] - self.placebo_passes.over(tasks).means
+        found = smallest_drop_of(first, second, floor, level)
         return msgspec.structs.replace(row, detectable=found)
 
     def measure_placebo(self) -> Measures | None:
         """The placebo arm; None where there is none."""
-        if not self.placebo:
+        if not self.placebo.size:
             return None
         row = self.measure(PLACEBO, self.placebo)
         return msgspec.structs.replace(row, significant=row.p_value < ALPHA)
@@ -269,153 +276,175 @@ class Arms:
         beyond = row.beyond_placebo
         return change(row, p_value=p_value, significant=p_value < ALPHA and beyond is not False)
 
+    def _measure(self, label: str, rows: Rows) -> Measures:
+        kept = rows[~rows["void"]]
+        mine, met = self._passes(kept), kept[kept["met"]]
+        partner = self.clean_passes.over(mine.tasks)
+        first, second = pairs(self.clean_passes, mine)
+        is_clean = self._arm(rows) == "clean"
+        before = _rate(partner)
+        defined = len(partner) > 0 and not is_clean and st.drop_is_defined(before.estimate)
+        every = best = accuracy_met = accuracy = _rate(mine)
+        drop_met = drop = st.drop_of_means(first, second) if defined else NOTHING
+        if len(kept) < len(rows):
+            every = _rate(self._passes(rows, void_fails=True))
+            best = _rate(self._count(rows, rows["passed"] | rows["void"]))
+        if len(met) < len(kept):
+            accuracy_met = _rate(self._passes(met))
+            drop_met = NOTHING
+            if defined and len(met):
+                drop_met = st.drop_of_means(*pairs(self.clean_passes, self._passes(met)))
+        sorts, scenes = np.unique(rows["sort"]), _by_scene(kept)
+        tiers, dimensions = self.scenes.labels(tier_of), self.scenes.labels(dimension_of)
+        return Measures(
+            label=label,
+            tier=_common({tiers[sort] for sort in sorts}),
+            dimension=_common({dimensions[sort] for sort in sorts}),
+            episodes=len(rows),
+            tasks=np.unique(rows["task"]).size,
+            void=len(rows) - len(kept),
+            void_kinds=dict(sorted(self._causes(rows[rows["void"]]).items())),
+            misunderstood=_how_many(rows["misunderstood"] > 0),
+            accuracy=accuracy,
+            accuracy_all=every,
+            accuracy_best=best,
+            met=_share(kept["met"]),
+            accuracy_met=accuracy_met,
+            clean=before,
+            drop=drop,
+            drop_all=NOTHING if is_clean else self._drop_all(rows),
+            drop_met=drop_met,
+            p_value=st.drop_p_of_means(first, second) if defined else nan,
+            beyond_placebo=None,
+            significant=False,
+            retention=self._retention(mine) if len(partner) else NOTHING,
+            detectable=nan,
+            flip_rate=st.flip_rate_of(scenes),
+            pass_hat=st.pass_hat_of(scenes),
+            **_behaviour(kept),
+            **self._refusals(kept),
+            **self._failures(kept),
+        )
+
+    def _retention(self, mine: Tally) -> Interval:
+        """`statistics.retention`: the accuracy on the tasks that are solved clean."""
+        clean = self.clean_passes.over(mine.by_name().tasks)
+        solved = mine.over(clean.tasks[clean.means > 0.5])
+        return st.rate_of_means(solved.means, solved.single)
+
+    def _drop_all(self, rows: Rows) -> Interval:
+        """The intent-to-treat drop, where the clean and the shifted arm lose episodes unequally."""
+        mine = self._passes(rows, void_fails=True)
+        partner = self.clean_all.over(mine.tasks)
+        planned = int(partner.of[partner.tasks].sum())
+        void_clean = planned - int(self.clean_passes.of[partner.tasks].sum())
+        void_mine = _how_many(rows["void"])
+        if not len(partner) or void_clean * len(rows) == void_mine * planned:
+            return NOTHING
+        if not st.drop_is_defined(_rate(partner).estimate):
+            return NOTHING
+        return st.drop_of_means(*pairs(self.clean_all, mine))
+
+    def _refusals(self, rows: Rows) -> dict[str, Any]:
+        solvable, unsolvable = rows[rows["solvable"]], rows[~rows["solvable"]]
+        return {
+            "unsolvable": len(unsolvable),
+            "refusal_rate": _rate(self._count(unsolvable, unsolvable["refused"])),
+            "right_reason": _share(unsolvable["right_reason"][unsolvable["refused"]]),
+            "wrong_refusal": _rate(self._count(solvable, solvable["refused"])),
+            "refused_by_protocol": _share(rows["refused"] & ~rows["prose"]),
+            "refused_in_prose": _share(rows["refused"] & rows["prose"]),
+        }
+
+    def _failures(self, rows: Rows) -> dict[str, Any]:
+        failed = rows[~rows["passed"]]
+        ordered = dict(sorted(self._causes(failed).items(), key=lambda pair: (-pair[1], pair[0])))
+        _, first = np.unique(failed["cause"], return_index=True)
+        examples = {self.causes[failed["cause"][n]]: failed["episode"][n] for n in np.sort(first)}
+        return {"causes": ordered, "examples": examples}
+
+    def _causes(self, rows: Rows) -> dict[str, int]:
+        """How many episodes have which cause."""
+        codes, counts = np.unique(rows["cause"], return_counts=True)
+        return {self.causes[code]: int(count) for code, count in zip(codes, counts, strict=True)}
+
 
 def scores(rows: Iterable[Scored], void_fails: bool = False) -> Scores:
     """Passes (0 or 1) by task; void episodes are left out, or count as failures."""
     found: Scores = defaultdict(list)
     for row in rows:
         if void_fails or not row.grade.void:
-            found[row.lineage].append(float(row.grade.passed))
+            found[row.cell.lineage].append(float(row.grade.passed))
     return found
 
 
-def _measure(label: str, rows: Sequence[Scored], clean: Scores, clean_all: Scores) -> Measures:
-    kept = [row for row in rows if not row.grade.void]
-    mine = scores(kept)
-    partner = {task: clean[task] for task in mine if task in clean}
-    is_clean = not rows[0].cell.shifts if rows else True
-    before = st.cluster_rate(list(partner.values()))
-    defined = bool(partner) and not is_clean and st.drop_is_defined(before.estimate)
-    met = [row for row in kept if row.grade.met]
-    every = best = accuracy_met = accuracy = _rate(mine)
-    drop_met = drop = st.paired_drop(partner, mine) if defined else NOTHING
-    if len(kept) < len(rows):
-        every = _rate(scores(rows, void_fails=True))
-        best = _rate(_by_task(rows, lambda g: g.passed or g.void))
-    if len(met) < len(kept):
-        accuracy_met = _rate(scores(met))
-        drop_met = st.paired_drop(partner, scores(met)) if defined and met else NOTHING
-    stacks = {row.cell.shifts: row.cell for row in rows}.values()
-    return Measures(
-        label=label,
-        tier=_common({tier_of(cell) for cell in stacks}),
-        dimension=_common({dimension_of(cell) for cell in stacks}),
-        episodes=len(rows),
-        tasks=len({row.lineage for row in rows}),
-        void=len(rows) - len(kept),
-        void_kinds=dict(sorted(Counter(r.grade.cause for r in rows if r.grade.void).items())),
-        misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
-        accuracy=accuracy,
-        accuracy_all=every,
-        accuracy_best=best,
-        met=_share(row.grade.met for row in kept),
-        accuracy_met=accuracy_met,
-        clean=before if partner else NOTHING,
-        drop=drop,
-        drop_all=NOTHING if is_clean else _drop_all(rows, clean, clean_all),
-        drop_met=drop_met,
-        p_value=st.drop_p_value(partner, mine) if defined else nan,
-        beyond_placebo=None,
-        significant=False,
-        retention=st.retention(partner, mine) if partner else NOTHING,
-        detectable=nan,
-        flip_rate=st.flip_rate(_by_scene(kept)),
-        pass_hat=st.pass_hat(_by_scene(kept)),
-        **_behaviour(kept),
-        **_refusals(kept),
-        **_failures(kept),
-    )
-
-
-def _drop_all(rows: Sequence[Scored], clean: Scores, clean_all: Scores) -> Interval:
-    """The intent-to-treat drop, where the clean and the shifted arm lose episodes unequally."""
-    mine = scores(rows, void_fails=True)
-    partner = {task: clean_all[task] for task in mine if task in clean_all}
-    planned = sum(map(len, partner.values()))
-    void_clean = planned - sum(len(clean.get(task, ())) for task in partner)
-    void_mine = sum(row.grade.void for row in rows)
-    if not partner or void_clean * len(rows) == void_mine * planned:
-        return NOTHING
-    before = st.cluster_rate(list(partner.values()))
-    return st.paired_drop(partner, mine) if st.drop_is_defined(before.estimate) else NOTHING
-
-
-def _behaviour(rows: Sequence[Scored]) -> dict[str, Any]:
-    grades = [row.grade for row in rows]
-    calls, errors = sum(g.calls for g in grades), sum(g.errors for g in grades)
-    own = errors - sum(g.provoked for g in grades)
-    ended = [g for g in grades if g.end in ("answered", "refused")]
+def _behaviour(rows: Rows) -> dict[str, Any]:
+    calls, errors = _sum(rows["calls"]), _sum(rows["errors"])
+    tried = rows["exploration"][~np.isnan(rows["exploration"])].tolist()
+    ended = np.isin(rows["end"], (ENDS["answered"], ENDS["refused"]))
     return {
         "tool_error_rate": _ratio(errors, calls),
-        "own_error_rate": _ratio(own, calls),
-        "exploration": _mean(g.exploration for g in grades if g.exploration is not None),
+        "own_error_rate": _ratio(errors - _sum(rows["provoked"]), calls),
+        "exploration": _ratio(sum(tried), len(tried)),
         "chain_length": _ratio(calls, len(rows)),
-        "calls_to_oracle": _ratio(calls, sum(g.oracle_calls for g in grades)),
-        "reading_to_oracle": _ratio(
-            sum(r.reading.agent for r in rows), sum(r.reading.oracle for r in rows)
-        ),
-        "input_tokens": _mean(row.usage.input_tokens for row in rows),
-        "output_tokens": _mean(row.usage.output_tokens for row in rows),
-        "prose": _share(g.prose for g in ended),
+        "calls_to_oracle": _ratio(calls, _sum(rows["oracle_calls"])),
+        "reading_to_oracle": _ratio(_sum(rows["read"]), _sum(rows["oracle_read"])),
+        "input_tokens": _ratio(_sum(rows["input_tokens"]), len(rows)),
+        "output_tokens": _ratio(_sum(rows["output_tokens"]), len(rows)),
+        "prose": _share(rows["prose"][ended]),
     }
-
-
-def _refusals(rows: Sequence[Scored]) -> dict[str, Any]:
-    unsolvable = [row for row in rows if not row.grade.solvable]
-    solvable = [row for row in rows if row.grade.solvable]
-    return {
-        "unsolvable": len(unsolvable),
-        "refusal_rate": _rate(_by_task(unsolvable, lambda g: g.refused)),
-        "right_reason": _share(r.grade.right_reason for r in unsolvable if r.grade.refused),
-        "wrong_refusal": _rate(_by_task(solvable, lambda g: g.refused)),
-        "refused_by_protocol": _share(r.grade.refused and not r.grade.prose for r in rows),
-        "refused_in_prose": _share(r.grade.refused and r.grade.prose for r in rows),
-    }
-
-
-def _failures(rows: Sequence[Scored]) -> dict[str, Any]:
-    failed = [row for row in rows if not row.grade.passed]
-    counts = Counter(row.grade.cause for row in failed)
-    ordered = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
-    examples: dict[str, str] = {}
-    for row in failed:
-        examples.setdefault(row.grade.cause, row.episode)
-    return {"causes": ordered, "examples": examples}
 
 
 # -- small sums --------------------------------------------------------------------------------
 
 
-def _by_task(rows: Iterable[Scored], what: Callable[[Grade], bool]) -> Scores:
-    found: Scores = defaultdict(list)
-    for row in rows:
-        found[row.lineage].append(float(what(row.grade)))
-    return found
+def _rate(tally: Tally) -> Interval:
+    return st.rate_of_means(tally.means, tally.single) if len(tally) else NOTHING
 
 
-def _rate(by_task: Mapping[str, Sequence[float]]) -> Interval:
-    return st.cluster_rate(list(by_task.values())) if by_task else NOTHING
+def _by_scene(rows: Rows) -> list[tuple[int, int]]:
+    """Passes and trials of each scene; a task under two shifts is two scenes."""
+    scenes = rows["task"].astype(np.int64) * (1 + rows["stack"].max(initial=0)) + rows["stack"]
+    _, first, places = np.unique(scenes, return_index=True, return_inverse=True)
+    found = Tally.count(first[places], rows["passed"], len(rows))
+    of, passed = found.of[found.tasks], found.held[found.tasks]
+    return list(zip(passed.tolist(), of.tolist(), strict=True))
 
 
-def _by_scene(rows: Iterable[Scored]) -> list[list[float]]:
-    """The passes of the trials of each scene; a task under two shifts is two scenes."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in rows:
-        found[row.lineage, row.stack].append(float(row.grade.passed))
-    return list(found.values())
+def _how_many(held: NDArray[np.bool_]) -> int:
+    return int(np.count_nonzero(held))
+
+
+def _sum(values: NDArray[np.integer[Any]]) -> int:
+    return int(values.sum(dtype=np.int64))
 
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else nan
 
 
-def _mean(values: Iterable[float]) -> float:
-    kept = list(values)
-    return _ratio(sum(kept), len(kept))
+def _share(held: NDArray[np.bool_]) -> float:
+    return _ratio(float(_how_many(held)), len(held))
 
 
-def _share(values: Iterable[bool]) -> float:
-    return _mean(float(value) for value in values)
+def cell_of(cell: Cell) -> str:
+    """The tier and the dimension of a cell's shifts."""
+    return f"{tier_of(cell)} / {dimension_of(cell)}"
+
+
+def stack_of(cell: Cell) -> str:
+    """The shifts of a cell with their severities."""
+    return cell.stack
+
+
+def kind_of(cell: Cell) -> str:
+    """The kind of a cell's task."""
+    return f"{cell.world}/{cell.kind}"
+
+
+def world_of(cell: Cell) -> str:
+    """The world of a cell."""
+    return cell.world
 
 
 def shift_of(cell: Cell) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.core.tool import BROKEN_SHIFT, JSON
+from toolshift.core.tool import JSON
 from toolshift.episode.prose import FAILED
 from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
 from toolshift.measure.metrics import (
@@ -19,16 +20,22 @@ from toolshift.measure.metrics import (
     TIER_ORDER,
     Arms,
     Measures,
-    Scored,
+    cell_of,
     dimension_of,
+    kind_of,
     shift_of,
+    stack_of,
     tier_of,
+    world_of,
 )
+from toolshift.measure.scored import ENDS, Episodes, Rows, Scenes, Scored
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan
-from toolshift.runs.run_folder import FORMAT, Record
+from toolshift.runs.run_folder import FORMAT, Graded, Record
 from toolshift.shifts.registry import find_shift
+
+LOOK_ALIKE = "look-alikes"
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -194,7 +201,9 @@ class Report(msgspec.Struct, frozen=True):
         return data
 
 
-def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str, Any]]) -> Report:
+def make_report(
+    plan: Plan, records: Iterable[Record | Graded], agents: Sequence[dict[str, Any]]
+) -> Report:
     """Measures a run.
 
     Args:
@@ -205,86 +214,87 @@ def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str
     Returns:
         The report of every agent that has an episode in the plan.
     """
-    by_id = {cell.id: cell for cell in plan.cells}
-    rows: dict[str, dict[str, Scored]] = defaultdict(dict)
+    scenes = Scenes(plan.cells)
+    places = {cell.id: place for place, cell in enumerate(scenes.cells)}
+    episodes: dict[str, Episodes] = defaultdict(lambda: Episodes(scenes))
     for record in records:
-        if record.cell in by_id:
-            rows[record.agent][record.cell] = Scored.of(record, by_id[record.cell])
-    order = {cell: place for place, cell in enumerate(by_id)}
-    found = []
-    for about in agents:
-        mine = rows.get(str(about["name"]), {})
-        ordered = [mine[cell] for cell in sorted(mine, key=order.__getitem__)]
-        if ordered:
-            found.append(_about(about, ordered, len(ordered) == len(order)))
+        place = places.get(record.cell)
+        if place is not None:
+            episodes[record.agent].add(place, Scored.of(record, scenes.cells[place]))
+    found = [
+        _about(about, episodes[name], len(places))
+        for about in agents
+        if (name := str(about["name"])) in episodes
+    ]
     selection = plan.selection
     return Report(
         suite=selection.suite,
         plan_hash=plan.hash,
         worlds=list(selection.worlds),
-        tasks=len({cell.lineage for cell in plan.cells}),
+        tasks=np.unique(scenes.tasks).size,
         trials=selection.trials,
         seeds=list(selection.seeds),
         pool=selection.pool,
         size=selection.size,
         agents=found,
         skipped=_skipped(plan),
-        broken=_broken(plan, [row for mine in rows.values() for row in mine.values()]),
+        broken=_broken(plan, episodes.values()),
     )
 
 
-def _about(about: dict[str, Any], rows: list[Scored], complete: bool) -> AgentReport:
-    arms = Arms(rows)
+def _about(about: dict[str, Any], episodes: Episodes, planned: int) -> AgentReport:
+    arms = Arms(episodes)
+    rows = arms.rows
     clean = arms.measure("clean", arms.clean)
     placebo = arms.measure_placebo()
     tiers = arms.table(tier_of, "holm", TIER_ORDER, detectable=True)
     shifts = arms.table(shift_of, "bh")
     everything = arms.measure("all arms", rows)
     weak = weaknesses(everything, [clean, *tiers])
-    crashed = _crashed(rows)
+    crashed = _crashed(rows, episodes.broke)
     broken = broke_down(crashed, len(rows)) if crashed else ""
-    alike = [row for row in arms.shifted if is_look_alike(row.cell)]
+    alike = arms.groups(look_of).get(LOOK_ALIKE)
     return AgentReport(
         name=str(about["name"]),
         decoding="constrained" if about.get("decoding") == "constrained" else "",
-        complete=complete,
+        complete=len(rows) == planned,
         everything=everything,
         clean=clean,
         placebo=placebo,
         tiers=tiers,
         dimensions=arms.table(dimension_of, "holm"),
-        cells=arms.table(lambda cell: f"{tier_of(cell)} / {dimension_of(cell)}", "holm"),
+        cells=arms.table(cell_of, "holm"),
         shifts=shifts,
-        severities=arms.table(lambda cell: cell.stack, "bh"),
-        kinds=arms.table(lambda cell: f"{cell.world}/{cell.kind}", "bh"),
-        worlds=arms.table(lambda cell: cell.world, "bh"),
-        look_alikes=arms.measure("look-alikes", alike) if alike else None,
+        severities=arms.table(stack_of, "bh"),
+        kinds=arms.table(kind_of, "bh"),
+        worlds=arms.table(world_of, "bh"),
+        look_alikes=None if alike is None else arms.measure(LOOK_ALIKE, alike),
         weaknesses=weak,
         diagnosis=diagnose(clean, placebo, tiers, shifts, weak, broken),
         noise_floor=placebo.drop if placebo else NOTHING,
-        infrastructure=sum(row.grade.end == "infrastructure" for row in rows),
-        misunderstood=sum(row.grade.misunderstood > 0 for row in rows),
-        input_tokens=sum(row.usage.input_tokens for row in rows),
-        output_tokens=sum(row.usage.output_tokens for row in rows),
-        cost=round(sum(row.usage.cost for row in rows), 6),
+        infrastructure=int(np.count_nonzero(rows["end"] == ENDS["infrastructure"])),
+        misunderstood=everything.misunderstood,
+        input_tokens=int(rows["input_tokens"].sum()),
+        output_tokens=int(rows["output_tokens"].sum()),
+        cost=round(sum(rows["cost"].tolist()), 6),
         crashed=crashed,
-        judged=_judged(rows),
+        judged=_judged(episodes.judges),
     )
 
 
-def _judged(rows: Sequence[Scored]) -> Judged | None:
-    said = [judge for row in rows for judge in row.judges]
-    failed = [judge for judge in said if judge.endswith(FAILED)]
+def _judged(said: Counter[str]) -> Judged | None:
+    failed = sum(count for judge, count in said.items() if judge.endswith(FAILED))
     names = sorted({judge.removesuffix(FAILED) for judge in said})
-    return Judged(", ".join(names), len(said) - len(failed), len(failed)) if said else None
+    return Judged(", ".join(names), said.total() - failed, failed) if said else None
 
 
-def _crashed(rows: Sequence[Scored]) -> Crashes | None:
-    broken = [row for row in rows if row.grade.end == "crashed"]
-    if not broken:
+def _crashed(rows: Rows, broke: Mapping[int, str]) -> Crashes | None:
+    broken = rows[rows["end"] == ENDS["crashed"]]
+    if not len(broken):
         return None
-    said, _ = Counter(row.broke for row in broken).most_common(1)[0]
-    return Crashes(len(broken), said, next(row.episode for row in broken if row.broke == said))
+    all_said = [broke[place] for place in broken["place"].tolist()]
+    said, _ = Counter(all_said).most_common(1)[0]
+    return Crashes(len(broken), said, broken["episode"][all_said.index(said)])
 
 
 def draws_entities(worlds: Iterable[str]) -> bool:
@@ -295,6 +305,11 @@ def draws_entities(worlds: Iterable[str]) -> bool:
 def is_look_alike(cell: Cell) -> bool:
     """Whether a cell is the solvable counterpart of an unsolvable one."""
     return any(find_shift(applied.shift).base.endswith("_lookalike") for applied in cell.shifts)
+
+
+def look_of(cell: Cell) -> str:
+    """Whether a cell is a look-alike, as a label."""
+    return LOOK_ALIKE if is_look_alike(cell) else ""
 
 
 def _skipped(plan: Plan) -> list[Skipped]:
@@ -309,17 +324,17 @@ def _skipped(plan: Plan) -> list[Skipped]:
     ]
 
 
-def _broken(plan: Plan, rows: Iterable[Scored]) -> list[BrokenShift]:
+def _broken(plan: Plan, played: Iterable[Episodes]) -> list[BrokenShift]:
     planned = [r for r in plan.rows if r.broken and not r.cell.trial]
-    played = [row for row in rows if row.grade.cause == BROKEN_SHIFT]
+    ended = [pair for each in played for pair in each.in_broken_shifts()]
     first: dict[str, tuple[str, str]] = {}
     for cell, said in [
         *((row.cell, row.not_applicable) for row in planned),
-        *((row.cell, row.broke) for row in played),
+        *ended,
     ]:
         first.setdefault(cell.stack, (cell.lineage, said))
     scenes = Counter(row.cell.stack for row in planned)
-    episodes = Counter(row.cell.stack for row in played)
+    episodes = Counter(cell.stack for cell, _ in ended)
     return [
         BrokenShift(stack or "clean", scenes[stack], episodes[stack], *where)
         for stack, where in first.items()

@@ -102,8 +102,22 @@ def cluster_rate(per_task: Sequence[Sequence[float]], confidence: float = 0.95) 
     by the exact bounds described at ``paired_drop``, here on [0, 1].
     """
     kept = [trials for trials in per_task if len(trials)]
-    means = task_means(kept)
-    if all(len(trials) == 1 and trials[0] in (0, 1) for trials in kept):
+    single = all(len(trials) == 1 and trials[0] in (0, 1) for trials in kept)
+    return rate_of_means(task_means(kept), single, confidence)
+
+
+def rate_of_means(means: Floats, single: bool, confidence: float = 0.95) -> Interval:
+    """``cluster_rate`` on the means of tasks.
+
+    Args:
+        means: mean score of each task, shape (tasks,).
+        single: every task has one trial, which passed or failed.
+        confidence: two-sided.
+
+    Returns:
+        As `cluster_rate`.
+    """
+    if single:
         return wilson(float(means.sum()), len(means), confidence)
     return _mean_interval(means, (0.0, 1.0), confidence)
 
@@ -152,7 +166,11 @@ def pass_hat(per_task: Sequence[Sequence[float]]) -> list[float]:
     Returns:
         The chances, for k = 1, 2, ...; none without tasks.
     """
-    counts = [(_passes(trials), len(trials)) for trials in per_task]
+    return pass_hat_of([(_passes(trials), len(trials)) for trials in per_task])
+
+
+def pass_hat_of(counts: Sequence[tuple[int, int]]) -> list[float]:
+    """`pass_hat` on counts: of each task how many trials passed, and of how many."""
     pairs = {pair: place for place, pair in enumerate(dict.fromkeys(counts))}
     places = np.array([pairs[pair] for pair in counts], dtype=np.intp)
     ways = [(1, 1)] * len(pairs)
@@ -172,10 +190,13 @@ def flip_rate(per_task: Sequence[Sequence[float]]) -> float:
     Unbiased for 2p(1-p) in each task; averaged over tasks with two trials or
     more, NaN if there is none.
     """
-    counts = [(_passes(trials), len(trials)) for trials in per_task if len(trials) > 1]
-    if not counts:
-        return nan
-    return float(np.mean([2 * c * (n - c) / (n * (n - 1)) for c, n in counts]))
+    return flip_rate_of([(_passes(trials), len(trials)) for trials in per_task])
+
+
+def flip_rate_of(counts: Sequence[tuple[int, int]]) -> float:
+    """`flip_rate` on counts: of each task how many trials passed, and of how many."""
+    chances = [2 * c * (n - c) / (n * (n - 1)) for c, n in counts if n > 1]
+    return float(np.mean(chances)) if chances else nan
 
 
 def paired_drop(clean: Scores, shifted: Scores, confidence: float = 0.95) -> Interval:
@@ -390,9 +411,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Benjamini-Hochberg (1995) adjusted p values, in input order; NaN as in ``holm``."""
     adjusted = np.array(p_values, np.float64)
-    tested = ~np.isnan(adjusted)
-    if tested.any():
-        adjusted[tested] = scipy.stats.false_discovery_control(adjusted[tested], method="bh")
+    tested = np.flatnonzero(~np.isnan(adjusted))
+    order = tested[np.argsort(adjusted[tested], kind="stable")][::-1]  # the largest first
+    factors = order.size / np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(factors * adjusted[order]))
     return [float(value) for value in adjusted]
 
 

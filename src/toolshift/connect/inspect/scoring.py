@@ -22,7 +22,8 @@ from toolshift.connect.inspect.episodes import kept_of, scene_of
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
-from toolshift.measure.metrics import Arms, Scored, scores, tier_of
+from toolshift.measure.metrics import Arms, scores, tier_of
+from toolshift.measure.scored import Scored
 from toolshift.runs.cell import Cell
 
 GROUP = "arm"
