@@ -335,7 +335,7 @@ def test_the_clean_group_has_no_drop_and_a_lone_group_no_clean() -> None:
     assert clean.p_value != clean.p_value
     lone = tier(Arms(rows(ERASED, (10, GOOD))))
     assert (lone.clean.n, lone.retention.n, lone.defined) == (0, 0, False)
-    empty = arms.measure("nothing", [])
+    empty = arms.measure("nothing", arms.rows[:0])
     assert (empty.episodes, empty.tasks, empty.accuracy.n) == (0, 0, 0)
 
 

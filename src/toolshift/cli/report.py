@@ -22,6 +22,7 @@ from toolshift.report.tables import GROUPINGS, groups_of
 from toolshift.report.terminal import print_report
 from toolshift.report.travel.eval_results import write_results
 from toolshift.report.travel.every_eval_ever import write_records
+from toolshift.runs.parts import joined
 from toolshift.runs.run_folder import RunFolder
 
 
@@ -52,12 +53,14 @@ class ReportOptions:
 
     Attributes:
         agent: only this agent, in detail; "" for all.
+        join: the runs are parts of one.
         grouping: the table to print; "" for the usual ones.
         html: the page; beside the first run where None.
     """
 
     runs: tuple[Path, ...]
     agent: str
+    join: bool
     grouping: str
     only_distinguishable: bool
     svg: Path | None
@@ -71,6 +74,12 @@ class ReportOptions:
 @click.command()
 @click.argument("runs", metavar="RUN [RUN ...]", nargs=-1, required=True, type=PATH)
 @click.option("--agent", default="", help="Only this agent, in detail.")
+@click.option(
+    "--join",
+    is_flag=True,
+    help="The runs are parts of one, with seeds of their own: report on the whole. A page is "
+    "written with --html only.",
+)
 @click.option(
     "--table",
     "grouping",
@@ -122,18 +131,20 @@ def report(wanted: ReportOptions) -> None:
             "results belong to"
         )
     folders = [RunFolder.read(path) for path in wanted.runs]
+    if wanted.join:
+        folders = [joined(folders)]
     reports = [report_of(folder) for folder in folders]
     if wanted.as_json:
         data = [_as_data(report, wanted) for report in reports]
         print_json(data if len(data) > 1 else data[0])
     else:
-        _print(reports, wanted)
+        _print(folders, reports, wanted)
     if wanted.markdown is not None:
         _write(wanted.markdown, as_markdown(reports).encode())
     for folder, report in zip(folders, reports, strict=True):
         for file in _export(folder, report, wanted):
             say(f"Written: {file}", err=True)
-    if wanted.html is not None or not (wanted.no_html or wanted.as_json):
+    if wanted.html is not None or not (wanted.no_html or wanted.as_json or wanted.join):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
 
 
@@ -164,9 +175,10 @@ def _as_data(report: Report, wanted: ReportOptions) -> Any:
     return {each.name: groups_of(each, wanted.grouping) for each in agents}
 
 
-def _print(reports: Sequence[Report], wanted: ReportOptions) -> None:
+def _print(folders: Sequence[RunFolder], reports: Sequence[Report], wanted: ReportOptions) -> None:
     paper = console(record=wanted.svg is not None)
-    for run, report in zip(wanted.runs, reports, strict=True):
+    for folder, report in zip(folders, reports, strict=True):
+        run = None if wanted.join else folder.path
         print_report(report, paper, wanted.only_distinguishable, wanted.agent, wanted.grouping, run)
     if wanted.svg is not None:
         save_svg(paper, wanted.svg)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -409,6 +409,23 @@ class RunFolder:
         """The same without the calls of their steps, which takes a fraction of the time."""
         return self._read(Graded)
 
+    def some(self, episodes: Collection[str]) -> Iterator[Record]:
+        """The finished episodes of these names; the others are passed over.
+
+        Args:
+            episodes: the names.
+
+        Yields:
+            Each, in the order of the file.
+
+        Raises:
+            UsageError: where one is damaged.
+        """
+        path = self.episodes
+        for line in lines(path, msgspec.Raw, torn=True) if episodes and path.exists() else ():
+            if decode(bytes(line), _Named, str(path)).episode in episodes:
+                yield decode(bytes(line), Record, str(path))
+
     def _read(self, type_: type[Found]) -> Iterator[Found]:
         path, seen = self.episodes, set[tuple[str, str]]()
         names = {str(agent.get("name", "")) for agent in self.manifest.agents}
@@ -423,6 +440,12 @@ class RunFolder:
                 raise UsageError(f"{said}: restore the file, or delete the line")
             seen.add(own)
             yield record
+
+    def timings(self) -> dict[str, float]:
+        """The seconds of each episode; empty where they were not kept."""
+        path = stored(self.path / "timings.jsonl")
+        found = lines(path, Timing, torn=True) if path.exists() else ()
+        return {timing.episode: timing.seconds for timing in found}
 
     def cell(self, record: Record | Graded) -> Cell:
         """The cell of an episode.

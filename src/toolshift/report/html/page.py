@@ -82,14 +82,14 @@ def make_page(
     if not folders:
         raise UsageError("a page needs at least one run")
     step = _counter(folders, watch)
-    kept = [step(Kept(folder)) for folder in folders]
+    kept = [step(f if isinstance(f, Kept) else Kept(f)) for f in folders]
     made = [step(report) for report in reports] or [
-        step(make_report(run.plan, run.records(), run.manifest.agents)) for run in kept
+        step(make_report(run.plan, run.graded(), run.manifest.agents)) for run in kept
     ]
     subjects = subjects_of(kept, made)
     if not subjects:
         raise UsageError(f"{folders[0].path}: no episode has been run, so there is no report")
-    episodes = step(fragment(list(folders), keep))
+    episodes = step(fragment(kept, keep))
     drawn: dict[str, Any] = {}
     view = {
         "runs": [_run(run, report) for run, report in zip(kept, made, strict=True)],

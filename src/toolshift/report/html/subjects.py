@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 import msgspec
 
-from toolshift.core.files import lines, stored
+from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.measure.metrics import is_placebo, tier_of
 from toolshift.measure.report import AgentReport, Report
 from toolshift.report.html.figures import shown
 from toolshift.report.words import marks_of
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Record, RunFolder, Timing
+from toolshift.runs.run_folder import Graded, Record, RunFolder
 
 
 class Kept(RunFolder):
-    """A run whose episodes are in memory without their steps, to be read many times.
-
-    Of an agent that broke down the last step stays: it says why.
-    """
+    """A run whose episodes are in memory without their steps, to be read many times."""
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path, folder.manifest, folder.plan)
-        bare = msgspec.structs.replace
-        self.kept = [
-            bare(record, steps=record.steps[-1:] if record.end == "crashed" else ())
-            for record in folder.records()
-        ]
+        self.folder = folder
+        self.kept = [_without_steps(record) for record in folder.graded()]
 
-    def records(self) -> Iterator[Record]:
+    def graded(self) -> Iterator[Graded]:
         """The finished episodes."""
         return iter(self.kept)
+
+    def some(self, episodes: Collection[str]) -> Iterator[Record]:
+        """The finished episodes of these names with their steps, from the disk."""
+        return self.folder.some(episodes)
+
+    def timings(self) -> dict[str, float]:
+        """The seconds of each episode."""
+        return self.folder.timings()
+
+
+def _without_steps(record: Graded) -> Graded:
+    """Steps stay only where a report says something of them; equal texts are kept once."""
+    broke = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
+    return msgspec.structs.replace(
+        record,
+        agent=sys.intern(record.agent),
+        cell=sys.intern(record.cell),
+        steps=record.steps if broke or any(step.judge for step in record.steps) else (),
+    )
 
 
 @dataclass(frozen=True)
@@ -95,15 +109,12 @@ def run_name(folder: RunFolder) -> str:
     return shown(folder.path.resolve().name, 60)
 
 
-def durations(folder: Kept) -> dict[str, dict[str, Duration]]:
+def durations(folder: RunFolder) -> dict[str, dict[str, Duration]]:
     """How long episodes took, by agent and tier; empty where the times are not there."""
-    path = stored(folder.path / "timings.jsonl")
-    if not path.exists():
-        return {}
-    took = {timing.episode: timing.seconds for timing in lines(path, Timing, torn=True)}
+    took = folder.timings()
     cells = {cell.id: _tier(cell) for cell in folder.plan.cells}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in folder.kept:
+    for record in folder.graded():
         if record.episode in took and record.cell in cells:
             found[record.agent][cells[record.cell]].append(took[record.episode])
     return {

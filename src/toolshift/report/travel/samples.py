@@ -8,14 +8,13 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.files import lines
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import messages
 from toolshift.measure.metrics import dimension_of, shift_of, tier_of
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.run_folder import Record, RunFolder, Timing
+from toolshift.runs.run_folder import Record, RunFolder
 
 Sample = dict[str, Any]
 CLEAN = "clean"
@@ -38,8 +37,7 @@ def samples(folder: RunFolder, agent: str, common: Sample, prefix: str) -> Itera
     Raises:
         UsageError: where a scene can no longer be made as it was.
     """
-    path = folder.path / "timings.jsonl"
-    took = {t.episode: t.seconds for t in lines(path, Timing, torn=True)} if path.exists() else {}
+    took = folder.timings()
     for record in folder.records():
         if record.agent != agent or record.grade.void:
             continue

@@ -86,10 +86,11 @@ def _pack(catalog: Catalog, rows: Sequence[Row], chosen: Sequence[Row]) -> Pack:
 
 def _records(catalog: Catalog, wanted: Collection[str]) -> dict[str, Record]:
     """The records of some episodes, by key."""
+    names = {key.partition("-")[2] for key in wanted}
     return {
         f"{run}-{record.episode}": record
         for run in range(len(catalog.folders))
-        for record in (catalog.stored(run) if wanted else ())
+        for record in catalog.folders[run].some(names)
         if f"{run}-{record.episode}" in wanted
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import tier_of
 from toolshift.report.words import cause_in_words, outcome_of
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Record, RunFolder
+from toolshift.runs.run_folder import Graded, RunFolder
 from toolshift.shifts.registry import find_shift
 
 _ID = re.compile("[0-9a-f]{10}")
@@ -37,7 +37,7 @@ class Row:
     """An episode in the index; `run` is the place of its folder."""
 
     run: int
-    head: Head
+    head: Head | Graded
     cell: Cell
 
     @property
@@ -62,27 +62,26 @@ class Catalog:
         self.tasks = _places(cell.lineage for cell in cells)
         self.stacks = _places(sorted({cell.stack for cell in cells}))
         self.causes = _places(("", *CAUSES))
+        self._numbers = {
+            cell: [self.tasks[cell.lineage], self.stacks[cell.stack], cell.trial] for cell in cells
+        }
         self._clean = [
             {(cell.lineage, cell.trial): cell for cell in those.values() if not cell.shifts}
             for those in self.cells
         ]
 
-    def row(self, run: int, record: Record | Head) -> Row | None:
+    def row(self, run: int, record: Graded | Head) -> Row | None:
         """The row of an episode; None for one of a scene or an agent that is not in the run."""
         cell = self.cells[run].get(record.cell)
         if cell is None or record.agent not in self.agents or not _ID.fullmatch(record.episode):
             return None
-        return Row(run, Head(record.episode, record.agent, record.cell, record.grade), cell)
+        return Row(run, record, cell)
 
     def rows(self) -> list[Row]:
         """All finished episodes, run by run."""
         runs = range(len(self.folders))
-        found = (self.row(run, record) for run in runs for record in self.stored(run))
+        found = (self.row(run, record) for run in runs for record in self.folders[run].graded())
         return [row for row in found if row is not None]
-
-    def stored(self, run: int) -> Iterator[Record]:
-        """The records of a run with their steps, from the disk."""
-        return RunFolder.records(self.folders[run])
 
     def clean_cell(self, run: int, cell: Cell) -> Cell | None:
         """The clean scene of the same task and trial; None for a clean one, or where none is."""
@@ -94,9 +93,7 @@ class Catalog:
         return [
             row.run,
             self.agents[row.head.agent],
-            self.tasks[row.cell.lineage],
-            self.stacks[row.cell.stack],
-            row.cell.trial,
+            *self._numbers[row.cell],
             OUTCOMES.index(row.outcome),
             self.causes.setdefault(grade.cause, len(self.causes)),
         ]

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from toolshift.report.html.episodes.catalog import Row
+from toolshift.runs.cell import Stack
 
-Group = tuple[int, str, str, str, str]
+Group = tuple[int, str, Stack, str, str]
 
 
 def choose(rows: Iterable[Row]) -> list[Row]:
@@ -18,19 +19,19 @@ def choose(rows: Iterable[Row]) -> list[Row]:
     groups before the smaller. So the examples that a report names are among the first.
     """
     rows = list(rows)
-    sizes = Counter(_group(row) for row in rows)
+    groups = [_group(row) for row in rows]
+    sizes = Counter(groups)
     seen: Counter[Group] = Counter()
-    ranked = []
-    for place, row in enumerate(rows):
-        group = _group(row)
-        ranked.append(((seen[group], _rank(row), -sizes[group], place), row))
+    ranks = []
+    for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
+        ranks.append((seen[group], _rank(row), -sizes[group], place))
         seen[group] += 1
-    return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
+    return [rows[place] for *_, place in sorted(ranks)]
 
 
 def _group(row: Row) -> Group:
     head = row.head
-    return row.run, head.agent, row.cell.stack, row.outcome, head.grade.cause
+    return row.run, head.agent, row.cell.shifts, row.outcome, head.grade.cause
 
 
 def _rank(row: Row) -> int:
