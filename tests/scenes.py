@@ -59,15 +59,24 @@ def solved(scene: Scene) -> tuple[Episode, Grade]:
     return episode, grade(episode)
 
 
-def proven(scene: Scene) -> bool:
-    """Whether the oracle ends a scene rightly, for the right reason where it must refuse."""
-    _, verdict = solved(scene)
+def is_right(scene: Scene, verdict: Grade) -> bool:
+    """Whether an episode has ended rightly, for the right reason where it must refuse."""
     return verdict.passed and (scene.solvable or verdict.right_reason)
+
+
+def proven(scene: Scene) -> bool:
+    """Whether the oracle ends a scene rightly."""
+    return is_right(scene, solved(scene)[1])
 
 
 def words(scene: Scene) -> Counter[str]:
     """Every word that the oracle is shown in a scene."""
-    episode, _ = solved(scene)
+    return words_of(solved(scene)[0])
+
+
+def words_of(episode: Episode) -> Counter[str]:
+    """Every word that was shown in an episode, the tools of its beginning included."""
+    scene = episode.scene
     shown = [str(message["content"]) for message in messages(scene, episode.steps)]
     for tool in scene.tools:
         params = " ".join(f"{p.name} {p.schema}" for p in tool.params)

@@ -81,7 +81,7 @@ def test_the_oracle_solves(world: str, kind: str, name: str, share: Share) -> No
         scene = shifted(before, (name, severity))
         if scene is not None:
             episode = check_solved(scene)
-            assert heard(episode) != heard(played(before)), "a shift that changes nothing"
+            assert heard(episode) != heard_clean(before), "a shift that changes nothing"
 
 
 @pytest.mark.parametrize("first", MINE)
@@ -148,6 +148,16 @@ def words(episode: Episode) -> Counter[str]:
     return Counter(re.findall(r"\w+", JSON.encode(heard(episode)).decode()))
 
 
+@cache
+def heard_clean(scene: Scene) -> list[Any]:
+    return heard(played(scene))
+
+
+@cache
+def words_clean(scene: Scene) -> Counter[str]:
+    return words(played(scene))
+
+
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", MINE)
 def test_severity_rises(name: str, world: str, share: Share) -> None:
@@ -161,7 +171,7 @@ def test_severity_rises(name: str, world: str, share: Share) -> None:
         if None in scenes:
             continue
         count += 1
-        plain = words(played(before))
+        plain = words_clean(before)
         for place, scene in enumerate(scenes):
             assert scene is not None
             now = words(play(scene))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import combinations
 from statistics import mean
 
@@ -13,6 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from toolshift.core.scene import Scene
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
@@ -56,9 +58,14 @@ def test_severity_is_a_quantity_that_rises(name: str) -> None:
     assert not far[3] or mean(far[2]) < mean(far[3])
 
 
+@cache
+def places() -> list[Scene]:
+    return list(clean_scenes("poi", 11))
+
+
 @pytest.mark.parametrize(("one", "other"), list(combinations(DEEP, 2)))
 def test_pairs_are_proven_or_not_applicable(one: str, other: str) -> None:
-    for scene in clean_scenes("poi", 11):
+    for scene in places():
         moved = shifted(scene, (one, 1), (other, 2))
         assert moved is None or proven(moved), scene.task
 

@@ -3,9 +3,14 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from running import Run
+
+from toolshift.core.command_line import PLUGINS
+from toolshift.core.shift import declared
 
 SHIFT = '''
 from dataclasses import replace
@@ -48,13 +53,23 @@ def test_data_and_the_table(shouting, tmp_path):
     assert [row["label"] for row in report["agents"][0]["shifts"]] == ["in_capitals"]
 
 
+@pytest.fixture
+def loud_here(toolshift: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
+    """The same in this process, which has the packages of training already."""
+    monkeypatch.setenv(PLUGINS, "")
+    (tmp_path / "loud.py").write_text(SHIFT)
+    yield lambda *words: toolshift("--plugin", "loud.py", *words)
+    declared.pop("in_capitals", None)
+    sys.modules.pop("loud", None)
+
+
 @pytest.mark.model
 @pytest.mark.parametrize("method", ["paft", pytest.param("grpo", marks=pytest.mark.slow)])
-def test_training(shouting, tmp_path, method):
+def test_training(loud_here: Run, tmp_path: Path, method: str) -> None:
     less = ("--count", "4") if method == "paft" else ()
     words = ("--preset", "smoke", "--alpha", "1", "--shift", "in_capitals:3", "--kind", "listing")
-    done = shouting("train", method, *words, *less, "--steps", "1", "--out", "out")
-    assert done.returncode == 0, done.stderr
+    code, _, err = loud_here("train", method, *words, *less, "--steps", "1", "--out", "out")
+    assert code == 0, err
     record = "".join(path.read_text() for path in (tmp_path / "out").glob("*.json"))
     assert "in_capitals:3" in record
-    assert ("earned alike in every step" in done.stderr) == (method == "grpo")
+    assert ("earned alike in every step" in err) == (method == "grpo")
