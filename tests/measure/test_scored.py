@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.made_up import BAD, CLEAN, ERASED, GOOD, rows
+from tests.made_up import BAD, CLEAN, ERASED, GOOD, PLACEBO, rows
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
-from toolshift.measure.metrics import Arms
+from toolshift.measure.metrics import Arms, stack_of, tier_of
 from toolshift.measure.report import make_report
 from toolshift.measure.scored import BLOCK, ROW, Episodes, Scenes, Scored
 from toolshift.runs.run_folder import RunFolder
@@ -43,6 +43,15 @@ def test_more_rows_than_a_block_are_all_counted() -> None:
     assert arms.rows.size == BLOCK + 3
     assert arms.measure("clean", arms.clean).causes == {"memorised_name": 3}
     assert ROW.itemsize < 120
+
+
+def test_an_agent_without_a_shifted_episode_has_empty_tables() -> None:
+    arms = Arms(rows(CLEAN, (3, GOOD)))
+    assert arms.table(tier_of, "holm", detectable=True) == []
+    assert Arms([]).groups(tier_of) == {}
+    both = Arms(rows(ERASED, (2, GOOD)) + rows(CLEAN, (1, GOOD)) + rows(PLACEBO, (1, GOOD)))
+    assert [row.label for row in both.table(stack_of, "bh")] == ["identity_erasure:2"]
+    assert both.shifted["episode"].tolist() == ["0", "1"]
 
 
 @pytest.mark.parametrize("calls", [2**31, 10**30])

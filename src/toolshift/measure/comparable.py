@@ -79,7 +79,7 @@ def comparability(folders: Sequence[RunFolder]) -> Comparability:
         for plan, runs in places.items()
     ]
     heads = [folders[group.runs[0]] for group in groups]
-    scenes = [{cell.id for cell in head.plan.cells} for head in heads]
+    scenes = [{*head.cells} for head in heads]
     apart = [
         Apart(one, two, len(scenes[one] & scenes[two]), list(_reasons(heads[one], heads[two])))
         for one, two in combinations(range(len(groups)), 2)

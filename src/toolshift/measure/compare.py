@@ -101,13 +101,13 @@ def compare(
     same_shifts(before, after)
     first, second = find_agent(before, agent_before), find_agent(after, agent_after)
     one, other = by_cell(before, first), by_cell(after, second)
-    both = [cell for cell in before.plan.cells if cell.id in one and cell.id in other]
+    both = [name for name in before.cells if name in one and name in other]
     if not both:
         raise UsageError(
             f"{before.path} and {after.path} have no scene in common: compare runs of the same "
             "suite, seeds, pool and size"
         )
-    every = [(cell, one[cell.id], other[cell.id]) for cell in both]
+    every = [(before.cells[name], one[name], other[name]) for name in both]
     pairs = [p for p in every if not p[1].grade.void and not p[2].grade.void]
     shifted = [pair for pair in pairs if pair[0].shifts]
     clean = [pair for pair in pairs if not pair[0].shifts]

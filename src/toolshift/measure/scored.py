@@ -122,7 +122,7 @@ class Scenes:
         names = list(codes)
         groups = [
             (names[code], rows[those])
-            for code, those in zip(found, np.split(order, begins[1:]), strict=True)
+            for code, those in zip(found, np.split(order, begins)[1:], strict=True)
         ]
         return dict(sorted(groups, key=lambda pair: int(pair[1]["place"][0])))
 

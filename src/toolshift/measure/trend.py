@@ -138,7 +138,7 @@ def make_trend(days: Sequence[tuple[str, Arm, RunFolder]]) -> Trend:
 
 def _rows(run: RunFolder, agent: str) -> Iterable[tuple[Cell, Graded]]:
     records = by_cell(run, agent)
-    return ((cell, records[cell.id]) for cell in run.plan.cells if cell.id in records)
+    return ((cell, records[name]) for name, cell in run.cells.items() if name in records)
 
 
 def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Graded]]) -> Point:

@@ -22,6 +22,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -159,7 +160,6 @@ class RunFolder:
         self.told: Told | None = None
         self._made = self._made_directory = False
         self._spent: dict[str, float] = {}
-        self._cells: dict[str, Cell] = {}
         self._episodes: BinaryIO | None = None
         self._timings: BinaryIO | None = None
         self._lock: BinaryIO | None = None
@@ -447,6 +447,11 @@ class RunFolder:
         found = lines(path, Timing, torn=True) if path.exists() else ()
         return {timing.episode: timing.seconds for timing in found}
 
+    @cached_property
+    def cells(self) -> dict[str, Cell]:
+        """The cells of the plan by their ids, in its order; an id takes a while to make."""
+        return {cell.id: cell for cell in self.plan.cells}
+
     def cell(self, record: Record | Graded) -> Cell:
         """The cell of an episode.
 
@@ -459,13 +464,12 @@ class RunFolder:
         Raises:
             UsageError: where the plan has no such cell.
         """
-        self._cells = self._cells or {cell.id: cell for cell in self.plan.cells}
-        if record.cell not in self._cells:
+        if record.cell not in self.cells:
             raise UsageError(
                 f"{self.episodes}: episode {record.episode} is of a scene that is not "
                 f"in plan.jsonl ({record.cell}): restore the line, or delete it"
             )
-        return self._cells[record.cell]
+        return self.cells[record.cell]
 
     def spent(self, cost_limit: str) -> float:
         """Dollars that a cost_limit has paid for this run so far."""
@@ -563,8 +567,14 @@ def _in_names_of_today(manifest: Manifest, rows: tuple[Planned, ...]) -> tuple[M
     names = {name: as_stored(name, version) for name, version in manifest.shifts.items()}
     change = msgspec.structs.replace
 
+    known: dict[Stack, Stack] = {}  # thousands of rows share some hundred stacks
+
     def stack(shifts: Stack) -> Stack:
-        return tuple(Applied(names.get(each.shift, each.shift), each.severity) for each in shifts)
+        if shifts not in known:
+            known[shifts] = tuple(
+                Applied(names.get(each.shift, each.shift), each.severity) for each in shifts
+            )
+        return known[shifts]
 
     selection = change(
         manifest.selection,

@@ -24,7 +24,7 @@ class Kept(RunFolder):
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path, folder.manifest, folder.plan)
-        self.folder = folder
+        self.folder, self.cells = folder, folder.cells
         self.kept = [_without_steps(record) for record in folder.graded()]
 
     def graded(self) -> Iterator[Graded]:
@@ -112,11 +112,11 @@ def run_name(folder: RunFolder) -> str:
 def durations(folder: RunFolder) -> dict[str, dict[str, Duration]]:
     """How long episodes took, by agent and tier; empty where the times are not there."""
     took = folder.timings()
-    cells = {cell.id: _tier(cell) for cell in folder.plan.cells}
+    stages = {name: _tier(cell) for name, cell in folder.cells.items()}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in folder.graded():
-        if record.episode in took and record.cell in cells:
-            found[record.agent][cells[record.cell]].append(took[record.episode])
+        if record.episode in took and record.cell in stages:
+            found[record.agent][stages[record.cell]].append(took[record.episode])
     return {
         agent: {tier: _duration(seconds) for tier, seconds in tiers.items()}
         for agent, tiers in found.items()

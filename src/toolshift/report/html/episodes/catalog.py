@@ -56,7 +56,7 @@ class Catalog:
 
     def __init__(self, folders: Sequence[RunFolder]) -> None:
         self.folders = folders
-        self.cells = [{cell.id: cell for cell in folder.plan.cells} for folder in folders]
+        self.cells = [folder.cells for folder in folders]
         cells = [cell for those in self.cells for cell in those.values()]
         self.agents = _places(a["name"] for f in folders for a in f.manifest.agents)
         self.tasks = _places(cell.lineage for cell in cells)
