@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from running import Run
 
-from tests.running import Run
 from toolshift.agents.catalog import contestants
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
@@ -84,8 +84,9 @@ def test_the_command_joins_what_it_is_told_to(make: Make, toolshift: Run) -> Non
     [
         (("whole", 4, 2), "early and .*whole are no parts of one run: both have seed 4"),
         (("alone", 7, 1, ("oracle",)), "they are of other agents"),
+        (("far", 7), r"a part is missing: .* \(--seed 5 --seeds 2\)"),
     ],
-    ids=["seeds", "agents"],
+    ids=["seeds", "agents", "a gap"],
 )
 def test_what_is_no_part_is_refused(make: Make, other: tuple[object, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):

@@ -38,8 +38,8 @@ class Tally(msgspec.Struct, frozen=True):
             A count a task, in the order of their first rows.
         """
         of = np.bincount(tasks, minlength=known)
-        first = np.empty(known, np.intp)
-        first[tasks[::-1]] = np.arange(tasks.size)[::-1]  # of several values the last one stays
+        first = np.full(known, tasks.size)
+        np.minimum.at(first, tasks, np.arange(tasks.size))
         counted = np.flatnonzero(of)
         order = counted[np.argsort(first[counted])]
         return cls(order, np.bincount(tasks[held], minlength=known), of)

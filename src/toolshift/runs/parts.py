@@ -59,7 +59,8 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
         The run that one process would have made with the seeds of all of them.
 
     Raises:
-        UsageError: where they are no parts of one run, or two have a seed in common.
+        UsageError: where they are no parts of one run, two have a seed in common, or one between
+            them is missing.
     """
     parts = sorted(folders, key=lambda folder: folder.manifest.selection.seeds)
     first = parts[0]
@@ -72,6 +73,12 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
             raise UsageError(
                 f"{one.path} and {other.path} are no parts of one run: both have seed {theirs[0]}. "
                 "Give each part seeds of its own (--seed)"
+            )
+        if mine[-1] + 1 < theirs[0]:
+            raise UsageError(
+                f"between {one.path}, to seed {mine[-1]}, and {other.path}, from seed {theirs[0]}, "
+                f"a part is missing: no run has only these seeds. Name or make it "
+                f"(--seed {mine[-1] + 1} --seeds {theirs[0] - mine[-1] - 1})"
             )
     for name in first.manifest.selection.worlds if len(parts) > 1 else ():
         if find_world(name).counts:
