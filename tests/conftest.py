@@ -38,6 +38,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)  # scenes that tests keep are looked through less often, too
     gc.enable()
 
 
