@@ -11,14 +11,14 @@ import subprocess
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from connect.conformance.server import server as reference
 from connect.serve_site import open_one, running
 from connect.shop_server import TOOLS, Shop, shop_server
-from connect.stdio_shop import stdio_shop
+from connect.stdio_program import stdio_program, stdio_shop
 from connect.test_proxy_wire import served
 from connect.test_serve import midway
 from mcp import Client
@@ -241,6 +241,7 @@ async def posted(url: str, body: dict[str, Any], **headers: str) -> httpx.Respon
         return await client.post(url, json=body, headers=base | headers)
 
 
+@pytest.mark.filterwarnings("ignore:The logging capability")  # which its tests ask for
 @pytest.mark.parametrize("stack", [(), (Applied("parameter_rename", 3),)], ids=["plain", "shifted"])
 def test_headers_that_repeat_arguments_are_checked_as_the_tools_are_shown(stack: Any) -> None:
     async def work(url: str) -> list[int]:
@@ -259,7 +260,7 @@ def test_headers_that_repeat_arguments_are_checked_as_the_tools_are_shown(stack:
         ]
         return [answer.status_code for answer in answers]
 
-    target = Target(command=(sys.executable, str(Path(__file__).parent / "conformance/server.py")))
+    target = Target(command=stdio_program(reference))
     with served(target, *stack) as url:
         assert asyncio.run(work(url)) == [200, 400, 400, 404]
 

@@ -21,7 +21,7 @@ import httpx
 import pytest
 import uvicorn
 from connect.shop_server import ORDERS, TOOLS, shop_server
-from connect.stdio_shop import stdio_shop
+from connect.stdio_program import stdio_shop
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
