@@ -17,6 +17,7 @@ from toolshift.runs.parts import joined
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
+from toolshift.worlds.registry import find_world
 
 AGENTS = ("memorises_names@0.5", "gives_up@0.3")
 Make = Callable[..., RunFolder]
@@ -91,6 +92,16 @@ def test_the_command_joins_what_it_is_told_to(make: Make, toolshift: Run) -> Non
 def test_what_is_no_part_is_refused(make: Make, other: tuple[object, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         joined([make("early", 4), make(*other)])
+
+
+def test_parts_of_a_world_with_given_tasks_are_refused(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another seed has the same tasks there, which would count twice."""
+    monkeypatch.setattr(find_world("poi"), "counts", {"listing": 3}, raising=False)
+    with pytest.raises(UsageError, match="the tasks of poi are given"):
+        joined([make("early", 4), make("late", 5)])
+    assert joined([make("early", 4)]).plan.hash == make("early", 4).manifest.plan_hash
 
 
 def test_a_run_with_other_options_is_no_part(make: Make, tmp_path: Path) -> None:
