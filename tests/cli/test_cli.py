@@ -113,12 +113,21 @@ def spoil_line(folder: Path) -> None:
     path.write_bytes(lines[0] + b'{"episode": 3}\n' + b"".join(lines[2:]))
 
 
+def spoil_step(folder: Path) -> None:
+    path = folder / "episodes.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    spoilt = re.sub(rb'"turn":\d+', b'"turn":"x"', lines[1], count=1)
+    assert spoilt != lines[1]
+    path.write_bytes(lines[0] + spoilt + b"".join(lines[2:]))
+
+
 DAMAGE = {
     "manifest": (damage("manifest.json", b'{"form'), "manifest.json is damaged"),
     "newer": (newer, "newer ToolShift"),
     "plan cut": (cut_plan, "does not belong"),
     "plan gone": (damage("plan.jsonl", None), "incomplete"),
     "line": (spoil_line, "line 2 is damaged"),
+    "step": (spoil_step, "line 2 is damaged"),
 }
 
 

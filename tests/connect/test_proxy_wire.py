@@ -199,7 +199,7 @@ def test_a_program_ends_its_server_with_its_client(tmp_path: Path, stubborn: boo
         os.kill(int(note.read_text()), 0)
 
     command = (sys.executable, "-c", code)
-    visit(here(command) if stubborn else program(command), look)
+    visit(program(command), look)
     assert is_gone(int(note.read_text()))
 
 

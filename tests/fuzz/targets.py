@@ -57,6 +57,7 @@ from toolshift.interop.text_records import pieces
 from toolshift.interop.tools import from_mcp
 from toolshift.lm.prompt import parse_reply, render_call, render_system
 from toolshift.runs.cell import build
+from toolshift.runs.parts import joined
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.study import play
 from toolshift.runs.suite import read_arms, read_stack, read_task
@@ -727,6 +728,8 @@ def run_folders(given: tuple[str, bytes]) -> None:
     with contextlib.suppress(UsageError, NotApplicable):
         run = RunFolder.read(path)
         JSON.encode(report_of(run))
+        JSON.encode(report_of(joined([run])))
+        JSON.encode(list(run.some({record.episode for record in run.records()})))
 
 
 # -- texts -----------------------------------------------------------------------------------------

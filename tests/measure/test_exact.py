@@ -26,6 +26,12 @@ def test_two_points_are_the_beta_distribution(zeros: int, ones: int) -> None:
         assert found == pytest.approx(beta.cdf(at), abs=1e-9)
 
 
+def test_integers_have_the_limits_of_the_same_numbers() -> None:
+    whole, real = np.array([0, 1, 1]), np.array([0.0, 1.0, 1.0])
+    assert exact_limits(whole, (0.0, 1.0), 0.95) == exact_limits(real, (0.0, 1.0), 0.95)
+    assert exact_p_value(whole, 0.0, 0.5) == exact_p_value(real, 0.0, 0.5)
+
+
 def test_many_points_agree_with_sampled_weights() -> None:
     points = np.array([-1.0, -0.3, 0.0, 0.4, 0.9])
     masses = np.array([1.0, 2.0, 6.0, 3.0, 1.0])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from running import Run
 
 from toolshift.agents.catalog import contestants
@@ -55,6 +56,30 @@ def test_the_report_of_the_parts_is_that_of_the_whole(make: Make) -> None:
     mine, theirs = (fragment([run], keep=9).data for run in (parts, whole))
     assert sorted(mine["traces"]) == sorted(theirs["traces"])
     assert {r.episode for r in parts.records()} == {r.episode for r in whole.records()}
+
+
+def test_parts_that_were_made_on_several_machines_say_so(make: Make) -> None:
+    early, late = make("early", 4), make("late", 5)
+    late = RunFolder.read(late.path)
+    late.manifest = replace(late.manifest, platform="Another", packages={"numpy": "9"})
+    found = joined([early, late]).manifest
+    assert found.platform == f"{early.manifest.platform}, Another"
+    assert found.packages["numpy"] == f"{early.manifest.packages.get('numpy', 'none')}, 9"
+    assert found.python == early.manifest.python
+
+
+def test_an_episode_that_is_damaged_is_named_by_its_line(make: Make, tmp_path: Path) -> None:
+    for file in make("early", 4).path.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    name = next(RunFolder.read(tmp_path).records()).episode
+    kept = (
+        (tmp_path / "episodes.jsonl")
+        .read_bytes()
+        .replace(b'"arguments":{', b'"arguments":3,"a":{', 1)
+    )
+    (tmp_path / "episodes.jsonl").write_bytes(kept)
+    with pytest.raises(UsageError, match=r"episodes\.jsonl, line 1 is damaged"):
+        list(RunFolder.read(tmp_path).some({name}))
 
 
 def test_a_part_that_is_not_finished_leaves_its_agents_incomplete(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from connect.shop_server import ORDERS, TOOLS
 
 from toolshift.core.errors import UsageError
-from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.layer import Below, Layer, LayerFault, Memory
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Result
@@ -155,6 +156,30 @@ def test_a_session_that_lasts_does_not_grow_with_its_calls() -> None:
         assert spoken.true == (("get_order", {"order_ref": "R-1001"}, True),)
     assert real.calls["get_order"] == 3
     assert not live.session.true_calls
+
+
+class FailsOnce(Layer):
+    """Raises after its first call has reached the real tool."""
+
+    failed = False
+
+    def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
+        result = below(name, arguments)
+        if not self.failed:
+            self.failed = True
+            raise KeyError("odd data")
+        return result
+
+
+def test_a_call_that_failed_leaves_nothing_to_the_next() -> None:
+    toolbox = from_mcp(TOOLS)
+    scene = live_scene(toolbox)
+    scene = replace(scene, layers=(*scene.layers, FailsOnce()))
+    live = Live(scene, toolbox, Real(toolbox).carry)
+    with pytest.raises(LayerFault):
+        live.call("get_order", {"order_ref": "R-1001"})
+    spoken = live.call("get_order", {"order_ref": "R-1002"})
+    assert spoken.true == (("get_order", {"order_ref": "R-1002"}, True),)
 
 
 def test_arguments_that_a_layer_has_added_are_checked() -> None:

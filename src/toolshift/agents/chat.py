@@ -153,7 +153,7 @@ class ChatAgent:
         try:
             self._address = httpx.URL(self._url)  # a text would be read again at each request
         except httpx.InvalidURL as wrong:
-            raise UsageError(f"base url {base_url!r} is no address: {wrong}") from None
+            raise UsageError(f"base url {self._place!r} is no address: {wrong}") from None
         limit = "max_completion_tokens" if self._place.startswith(OPENAI_URL) else "max_tokens"
         self._fixed = {"temperature": temperature, limit: max_tokens, **(options or {})}
         self._max_tokens = max_tokens
@@ -265,8 +265,7 @@ class ChatAgent:
         self._reached = True
         if response.status_code != 200:
             raise self._refused(response.status_code, response.headers, response.text)
-        # JSON is UTF-8 whatever the header says, and the header takes longer to read than the text.
-        text = self._strike(response.content.decode("utf-8", "replace"), shortest=_REAL_KEY)
+        text = self._strike(_text_of(response), shortest=_REAL_KEY)
         try:
             return _completion(text)
         except (ValueError, RecursionError) as error:
@@ -426,6 +425,17 @@ PATH = "/chat/completions"
 _SECRET_HEADER = re.compile("key|token|auth|secret|cookie")
 
 
+def _text_of(response: Any) -> str:
+    """The text of a response: JSON is UTF-8, and only what is not is read as its header says.
+
+    To read the header takes longer than to read the text.
+    """
+    try:
+        return str(response.content, "utf-8")
+    except UnicodeDecodeError:
+        return str(response.text)
+
+
 def completions_url(base_url: str) -> str:
     """The address that requests go to.
 
@@ -441,11 +451,12 @@ def completions_url(base_url: str) -> str:
     try:
         parts = urlsplit(base_url.strip())
     except ValueError as wrong:
-        raise UsageError(f"base url {base_url!r} is no address: {wrong}") from None
+        raise UsageError(f"the base url is no address: {wrong}") from None
     if parts.username or parts.password:
         raise UsageError("the base url holds a user or password: pass them as headers instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"base url {base_url!r} is no address: write http(s)://host[:port]/v1")
+        shown = base_url.partition("?")[0]
+        raise UsageError(f"base url {shown!r} is no address: write http(s)://host[:port]/v1")
     path = parts.path.rstrip("/").removesuffix(PATH) + PATH
     return urlunsplit(parts._replace(path=path, fragment=""))
 

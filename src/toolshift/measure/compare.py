@@ -19,7 +19,7 @@ from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell, build
-from toolshift.runs.run_folder import FORMAT, Graded, Manifest, Record, RunFolder
+from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 
@@ -77,7 +77,7 @@ class Regraded(msgspec.Struct, frozen=True):
     after: Grade
 
 
-Pair = tuple[Cell, Graded, Graded]
+Pair = tuple[Cell, Record, Record]
 
 
 def compare(
@@ -275,11 +275,11 @@ def find_agent(folder: RunFolder, name: str) -> str:
     return name
 
 
-def by_cell(folder: RunFolder, agent: str) -> dict[str, Graded]:
+def by_cell(folder: RunFolder, agent: str) -> dict[str, Record]:
     """An agent's episodes by the id of their cell, without their steps."""
     return {
         record.cell: msgspec.structs.replace(record, steps=())
-        for record in folder.graded()
+        for record in folder.records()
         if record.agent == agent
     }
 

@@ -44,7 +44,7 @@ def exact_limits(
     """
     if values.size > _MOST_KEPT:
         return _limits(values, bounds, confidence)
-    return _kept_limits(np.sort(values).tobytes(), bounds, confidence)
+    return _kept_limits(np.sort(np.asarray(values, np.float64)).tobytes(), bounds, confidence)
 
 
 def exact_p_value(values: Floats, least: float, at: float) -> float:
@@ -62,7 +62,7 @@ def exact_p_value(values: Floats, least: float, at: float) -> float:
     """
     if values.size > _MOST_KEPT:
         return dirichlet_cdf(*_masses(values, least), at)
-    return _kept_p_value(np.sort(values).tobytes(), least, at)
+    return _kept_p_value(np.sort(np.asarray(values, np.float64)).tobytes(), least, at)
 
 
 def dirichlet_cdf(points: Floats, masses: Floats, at: float) -> float:

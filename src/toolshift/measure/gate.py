@@ -22,7 +22,7 @@ from toolshift.measure.gating import CONFIDENCE, Verdict, change_interval, decid
 from toolshift.measure.metrics import TIER_ORDER, dimension_of, is_placebo, shift_of, tier_of
 from toolshift.measure.statistics import Interval, task_means
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Graded, RunFolder
+from toolshift.runs.run_folder import Record, RunFolder
 
 if TYPE_CHECKING:
     from toolshift.measure.exact import Floats
@@ -119,8 +119,8 @@ class _Scene(msgspec.Struct, frozen=True):
     """A scene that both runs planned, and what became of it."""
 
     cell: Cell
-    before: Graded | None
-    after: Graded | None
+    before: Record | None
+    after: Record | None
 
     @property
     def scored(self) -> bool:
@@ -366,7 +366,7 @@ def _task_means(scenes: Iterable[_Scene], void: float = 0.0) -> tuple[Floats, Fl
     return task_means(before.values()), task_means(after.values())
 
 
-def _passed(record: Graded | None) -> float:
+def _passed(record: Record | None) -> float:
     return float(record is not None and record.grade.passed)
 
 

@@ -21,7 +21,7 @@ from toolshift.measure import statistics as st
 from toolshift.measure.compare import by_cell
 from toolshift.measure.metrics import ALPHA, Scores, is_placebo
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Graded, RunFolder
+from toolshift.runs.run_folder import Record, RunFolder
 
 Arm = Literal["anchor", "fresh"]
 ANCHOR: Arm = "anchor"
@@ -136,12 +136,12 @@ def make_trend(days: Sequence[tuple[str, Arm, RunFolder]]) -> Trend:
     return Trend(agents, list(dict.fromkeys(day for day, _, _ in days)), adjusted)
 
 
-def _rows(run: RunFolder, agent: str) -> Iterable[tuple[Cell, Graded]]:
+def _rows(run: RunFolder, agent: str) -> Iterable[tuple[Cell, Record]]:
     records = by_cell(run, agent)
     return ((cell, records[name]) for name, cell in run.cells.items() if name in records)
 
 
-def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Graded]]) -> Point:
+def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Record]]) -> Point:
     clean: Scores = {}
     shifted: Scores = {}
     void = 0
@@ -155,7 +155,7 @@ def _point(day: str, agent: str, arm: Arm, rows: Sequence[tuple[Cell, Graded]]) 
     return Point(day, agent, arm, rates[0], rates[1], len(rows) - void, void)
 
 
-def _by_scene(rows: Sequence[tuple[Cell, Graded]]) -> Scenes:
+def _by_scene(rows: Sequence[tuple[Cell, Record]]) -> Scenes:
     """Of each scene its task and whether it was passed; without void ones and the placebo arm."""
     return {
         cell.id: (cell.lineage, float(record.grade.passed))

@@ -6,7 +6,7 @@ with its hash; and the report of both is the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -90,8 +90,15 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
     versions = {name: v for part in parts for name, v in part.manifest.shifts.items()}
     rows = tuple(row for part in parts for row in part.plan.rows)
     plan = Plan(selection, dict(sorted(versions.items())), rows)
+    of = [part.manifest for part in parts]
     manifest = msgspec.structs.replace(
         first.manifest,
+        python=_each(one.python for one in of),
+        platform=_each(one.platform for one in of),
+        packages={
+            name: _each(one.packages.get(name, "none") for one in of)
+            for name in dict.fromkeys(name for one in of for name in one.packages)
+        },
         selection=selection,
         shifts=plan.versions,
         plan_hash=plan.hash,
@@ -99,6 +106,11 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
         started=min(part.manifest.started for part in parts),
     )
     return JoinedRun(parts, manifest, plan)
+
+
+def _each(values: Iterable[str]) -> str:
+    """All that is said of the parts, each once."""
+    return ", ".join(dict.fromkeys(values))
 
 
 def _difference(one: Manifest, other: Manifest) -> str:

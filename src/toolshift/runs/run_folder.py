@@ -43,7 +43,7 @@ from toolshift.core.files import (
 )
 from toolshift.core.message import Usage
 from toolshift.core.scene import Applied
-from toolshift.core.step import Step
+from toolshift.core.step import Step, StepKind
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
@@ -87,10 +87,20 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What a step says beside its call, and what has read it."""
+    """A step without its call; what is not used is there so that a damaged line is noticed."""
 
+    kind: StepKind
+    turn: int
+    name: str = ""
+    text: str = ""
     said: str = ""
+    ok: bool = True
+    error: str = ""
+    slot: str = ""
     judge: str = ""
+    evidence: str = ""
+    tools: tuple[str, ...] = ()
+    notice: str = ""
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -422,9 +432,11 @@ class RunFolder:
             UsageError: where one is damaged.
         """
         path = self.episodes
-        for line in lines(path, msgspec.Raw, torn=True) if episodes and path.exists() else ():
-            if decode(bytes(line), _Named, str(path)).episode in episodes:
-                yield decode(bytes(line), Record, str(path))
+        found = lines(path, msgspec.Raw, torn=True) if episodes and path.exists() else ()
+        for number, line in enumerate(found, 1):
+            where = f"{path}, line {number}"
+            if decode(bytes(line), _Named, where).episode in episodes:
+                yield decode(bytes(line), Record, where)
 
     def _read(self, type_: type[Found]) -> Iterator[Found]:
         path, seen = self.episodes, set[tuple[str, str]]()

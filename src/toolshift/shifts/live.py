@@ -408,8 +408,8 @@ class Live:
                 result = self.session.call(name, arguments)
         finally:
             _may_write.reset(token)
-        true = tuple([(n, a, made.ok) for n, a, made in self.session.true_calls])
-        self.session.true_calls.clear()  # a session may last for days
+            true = tuple([(n, a, made.ok) for n, a, made in self.session.true_calls])
+            self.session.true_calls.clear()  # those of this call, also where it failed
         return Spoken(result, true, self.session.tools() is not offered, tuple(sorted(by)))
 
     def _wrong(self, tool: Tool | None, name: str, arguments: dict[str, Any]) -> Result | None:

@@ -13,6 +13,7 @@ from typing import Any
 import inspect_ai
 import msgspec
 import pytest
+from inspect_ai.approval import Approval, ApprovalPolicy, approver
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import (
     ChatCompletionChoice,
@@ -209,6 +210,33 @@ def test_calls_that_inspect_answers_itself_are_in_the_trace_and_spend_the_budget
         assert len(calls) > 10
         read = [message.text for message in sample.messages if message.role == "tool"]
         assert read[0] == calls[0]["text"]
+
+
+def test_a_call_that_an_approver_refuses_is_not_made(tmp_path: Path) -> None:
+    called: list[str] = []
+
+    def outputs(_messages: Any, tools: Any, *_: Any) -> ModelOutput:
+        called.append(tools[0].name)
+        if len(called) % 2 == 0:
+            return told(ChatMessageAssistant(content="I cannot do that."))
+        call = ToolCall("c", tools[0].name, {})
+        return told(ChatMessageAssistant(content="", tool_calls=[call]))
+
+    @approver(name="nobody")
+    def nobody() -> Any:
+        async def refuse(*_: Any) -> Approval:
+            return Approval(decision="reject", explanation="not today")
+
+        return refuse
+
+    model = get_model("mockllm/model", custom_outputs=outputs)
+    approval = [ApprovalPolicy(nobody(), "*")]
+    log = run_inspect(tmp_path, model, solver=react_to(), approval=approval, limit=1)
+    for sample in log.samples or ():
+        kinds = [step["kind"] for step in sample.store["toolshift"]["steps"]]
+        assert "call" not in kinds
+        read = [message.error for message in sample.messages if message.role == "tool"]
+        assert [error.type for error in read if error] == ["approval"]
 
 
 def test_an_output_without_a_choice_is_the_endpoints_failure(tmp_path: Path) -> None:

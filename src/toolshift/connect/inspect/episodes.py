@@ -163,23 +163,28 @@ def make_rejected_calls(messages: Sequence[ChatMessage]) -> None:
 
     It does so where a tool is unknown to it, or arguments do not fit. Such a call is a mistake of
     the model that the trace must hold, it spends the budget, and the model is to read of it what
-    it reads elsewhere: the text of the answer is put in place of Inspect's.
+    it reads elsewhere: the text of the answer is put in place of Inspect's. Other errors, as of an
+    approver that refuses a call or of a tool of the user's own, stay what they are.
 
     Args:
         messages: of the conversation, up to the last turn and its results; changed in place.
     """
     results: list[ChatMessageTool] = []
-    calls: Sequence[InspectCall] = ()
+    calls: list[InspectCall] = []
     for message in reversed(messages):
         if isinstance(message, ChatMessageAssistant):
-            calls = message.tool_calls or ()
+            calls = list(message.tool_calls or ())
             break
         if isinstance(message, ChatMessageTool):
             results.insert(0, message)
-    for call, result in zip(calls, results, strict=False):
-        if result.error is not None:
+    for result in results:
+        call = next((each for each in calls if each.id == result.tool_call_id), None)
+        if call is None:
+            continue
+        calls.remove(call)
+        if result.error is not None and result.error.type == "parsing":
             result.content = make_call(_call_of(call))
-            result.error = ToolCallError(result.error.type, result.content)
+            result.error = ToolCallError("parsing", result.content)
 
 
 def _heard(name: str, step: Step) -> str:
