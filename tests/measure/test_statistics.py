@@ -125,14 +125,17 @@ def test_all_pass_hats_at_once_are_those_one_by_one_to_the_bit():
 
 
 def test_the_time_of_pass_hats_grows_with_the_trials():
-    def seconds(trials):
+    def once(trials):
         tasks = [[1.0] * (trials - n) + [0.0] * n for n in range(20)]
         begun = process_time()
         s.pass_hat(tasks)
         return process_time() - begun
 
-    seconds(100)
-    assert seconds(1600) < 16 * min(seconds(200) for _ in range(3))  # with the square 64 times
+    def seconds(trials):
+        return min(once(trials) for _ in range(5))  # a pause of the machine is in one of them
+
+    once(100)
+    assert seconds(1600) < 24 * seconds(200)  # with the square 64 times
 
 
 @given(st.lists(st.lists(st.sampled_from([0, 1]), min_size=4, max_size=4), min_size=1, max_size=9))
