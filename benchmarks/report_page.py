@@ -43,7 +43,7 @@ folder = RunFolder.read(Path(sys.argv[1]))
 if sys.argv[2:]:
     write_page([folder], Path(sys.argv[2]))
 else:
-    make_report(folder.plan, folder.graded(), folder.manifest.agents)
+    make_report(folder.plan, folder.records(), folder.manifest.agents)
 kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({
     "episodes": sum(1 for _ in (folder.path / "episodes.jsonl").open("rb")),

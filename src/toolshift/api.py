@@ -345,7 +345,7 @@ def run_plan(
         if isinstance(store, RunFolder):
             store.close()
         flush()
-    report = _shown(make_report(plan, store.graded(), about))
+    report = _shown(make_report(plan, store.records(), about))
     if isinstance(store, RunFolder):
         save_report(store, report)
     return report
@@ -392,7 +392,7 @@ def save_report(folder: RunFolder, report: Report) -> None:
 
 def report_of(folder: RunFolder) -> Evaluation:
     """The report of a stored run, made again from its episodes."""
-    return _shown(make_report(folder.plan, folder.graded(), folder.manifest.agents))
+    return _shown(make_report(folder.plan, folder.records(), folder.manifest.agents))
 
 
 def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:

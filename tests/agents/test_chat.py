@@ -452,7 +452,7 @@ def test_loopback_needs_no_key(url: str) -> None:
     [
         "api.example/v1", "ftp://api.example", f"https://me:{KEY}@a.b/v1",
         "http://[::1/v1", "http://a.b:port/v1", "http://\u2603.net/v1", f"http://me:{KEY}@[::1/v1",
-        f"http://a.b:port/v1?key={KEY}", f"a.b/v1?key={KEY}",
+        f"http://a.b:port/v1?key={KEY}", f"a.b/v1?key={KEY}", f"me:{KEY}@a.b/v1", f"http://me:{KEY}@a\u2100b/v1",
     ],
 )  # fmt: skip
 def test_an_address_that_cannot_be_used(url: str) -> None:

@@ -451,11 +451,12 @@ def completions_url(base_url: str) -> str:
     try:
         parts = urlsplit(base_url.strip())
     except ValueError as wrong:
-        raise UsageError(f"the base url is no address: {wrong}") from None
+        why = "" if "@" in str(wrong) else f": {wrong}"  # it may quote a password
+        raise UsageError(f"the base url is no address{why}") from None
     if parts.username or parts.password:
         raise UsageError("the base url holds a user or password: pass them as headers instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        shown = base_url.partition("?")[0]
+        shown = base_url.partition("?")[0].rpartition("@")[2]
         raise UsageError(f"base url {shown!r} is no address: write http(s)://host[:port]/v1")
     path = parts.path.rstrip("/").removesuffix(PATH) + PATH
     return urlunsplit(parts._replace(path=path, fragment=""))

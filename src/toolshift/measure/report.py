@@ -32,7 +32,7 @@ from toolshift.measure.scored import ENDS, Episodes, Rows, Scenes, Scored
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan
-from toolshift.runs.run_folder import FORMAT, Graded, Record
+from toolshift.runs.run_folder import FORMAT, Record
 from toolshift.shifts.registry import find_shift
 
 LOOK_ALIKE = "look-alikes"
@@ -201,9 +201,7 @@ class Report(msgspec.Struct, frozen=True):
         return data
 
 
-def make_report(
-    plan: Plan, records: Iterable[Record | Graded], agents: Sequence[dict[str, Any]]
-) -> Report:
+def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str, Any]]) -> Report:
     """Measures a run.
 
     Args:

@@ -22,7 +22,7 @@ from toolshift.core.tool import BROKEN_SHIFT
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
 from toolshift.runs.cell import Cell, Stack
-from toolshift.runs.run_folder import Graded, Reading, Record
+from toolshift.runs.run_folder import Reading, Record
 
 Rows = NDArray[np.void]
 """Episodes as records of `ROW`."""
@@ -65,7 +65,7 @@ class Scored(msgspec.Struct, frozen=True):
     judges: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, record: Record | Graded, cell: Cell) -> Scored:
+    def of(cls, record: Record, cell: Cell) -> Scored:
         """Leaves the steps out."""
         ended = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
         broke = record.steps[-1].said if ended and record.steps else ""

@@ -14,7 +14,7 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.runs.plan import Plan
-from toolshift.runs.run_folder import Graded, Manifest, Record, RunFolder
+from toolshift.runs.run_folder import Manifest, Record, RunFolder
 from toolshift.worlds.registry import find_world
 
 
@@ -35,10 +35,6 @@ class JoinedRun(RunFolder):
     def records(self) -> Iterator[Record]:
         """The finished episodes, part by part."""
         return chain.from_iterable(part.records() for part in self.parts)
-
-    def graded(self) -> Iterator[Graded]:
-        """The same without the calls of their steps."""
-        return chain.from_iterable(part.graded() for part in self.parts)
 
     def some(self, episodes: Collection[str]) -> Iterator[Record]:
         """The finished episodes of these names; the others are passed over."""

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -43,7 +43,7 @@ from toolshift.core.files import (
 )
 from toolshift.core.message import Usage
 from toolshift.core.scene import Applied
-from toolshift.core.step import Step, StepKind
+from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
@@ -86,37 +86,6 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     reading: Reading = Reading()
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """A step without its call; what is not used is there so that a damaged line is noticed."""
-
-    kind: StepKind
-    turn: int
-    name: str = ""
-    text: str = ""
-    said: str = ""
-    ok: bool = True
-    error: str = ""
-    slot: str = ""
-    judge: str = ""
-    evidence: str = ""
-    tools: tuple[str, ...] = ()
-    notice: str = ""
-
-
-class Graded(msgspec.Struct, frozen=True):
-    """One finished episode, as a report reads it: little of its steps."""
-
-    episode: str
-    agent: str
-    cell: str
-    end: End
-    grade: Grade
-    steps: tuple[Heard, ...] = ()
-    usage: Usage = Usage()
-    reading: Reading = Reading()
-
-
-Found = TypeVar("Found", Record, Graded)
 Told = Callable[[Sequence[Record], Sequence[float]], None]
 """Told of finished episodes and their seconds as they are added to a run."""
 
@@ -413,11 +382,19 @@ class RunFolder:
         Raises:
             UsageError: for one that is not of this run, or is there twice; it is named.
         """
-        return self._read(Record)
-
-    def graded(self) -> Iterator[Graded]:
-        """The same without the calls of their steps, which takes a fraction of the time."""
-        return self._read(Graded)
+        path, seen = self.episodes, set[tuple[str, str]]()
+        names = {str(agent.get("name", "")) for agent in self.manifest.agents}
+        for record in lines(path, Record, torn=True) if path.exists() else ():
+            self.cell(record)
+            own = (record.agent, record.cell)
+            wrong = "is there twice" if own in seen else ""
+            if record.agent not in names:
+                wrong = f"is of agent {record.agent}, which manifest.json does not have"
+            if wrong:
+                said = f"{path}: episode {record.episode} {wrong}"
+                raise UsageError(f"{said}: restore the file, or delete the line")
+            seen.add(own)
+            yield record
 
     def some(self, episodes: Collection[str]) -> Iterator[Record]:
         """The finished episodes of these names; the others are passed over.
@@ -438,21 +415,6 @@ class RunFolder:
             if decode(bytes(line), _Named, where).episode in episodes:
                 yield decode(bytes(line), Record, where)
 
-    def _read(self, type_: type[Found]) -> Iterator[Found]:
-        path, seen = self.episodes, set[tuple[str, str]]()
-        names = {str(agent.get("name", "")) for agent in self.manifest.agents}
-        for record in lines(path, type_, torn=True) if path.exists() else ():
-            self.cell(record)
-            own = (record.agent, record.cell)
-            wrong = "is there twice" if own in seen else ""
-            if record.agent not in names:
-                wrong = f"is of agent {record.agent}, which manifest.json does not have"
-            if wrong:
-                said = f"{path}: episode {record.episode} {wrong}"
-                raise UsageError(f"{said}: restore the file, or delete the line")
-            seen.add(own)
-            yield record
-
     def timings(self) -> dict[str, float]:
         """The seconds of each episode; empty where they were not kept."""
         path = stored(self.path / "timings.jsonl")
@@ -464,7 +426,7 @@ class RunFolder:
         """The cells of the plan by their ids, in its order; an id takes a while to make."""
         return {cell.id: cell for cell in self.plan.cells}
 
-    def cell(self, record: Record | Graded) -> Cell:
+    def cell(self, record: Record) -> Cell:
         """The cell of an episode.
 
         Args:
@@ -562,8 +524,6 @@ class InMemoryStore:
     def records(self) -> Iterator[Record]:
         """The finished episodes."""
         return iter(self.kept)
-
-    graded = records
 
 
 class _Named(msgspec.Struct):

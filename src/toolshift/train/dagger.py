@@ -327,7 +327,7 @@ def _continued(episode: _Watched) -> list[Row]:
     said = messages(episode.scene, episode.steps)
     spoken = sum(message["role"] == "assistant" for message in said)
     if spoken != len({step.turn for step in episode.steps}):
-        return []  # a turn that left no step cannot be told from the next
+        return []  # a turn without a step: its words would be taken for those of the next
     rows = rows_of(episode.scene, said, episode.steps, episode.views, set(range(turns)))
     return [row for row in rows if any(_learned(message) for message in row["messages"])]
 

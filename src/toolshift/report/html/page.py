@@ -84,7 +84,7 @@ def make_page(
     step = _counter(folders, watch)
     kept = [step(f if isinstance(f, Kept) else Kept(f)) for f in folders]
     made = [step(report) for report in reports] or [
-        step(make_report(run.plan, run.graded(), run.manifest.agents)) for run in kept
+        step(make_report(run.plan, run.records(), run.manifest.agents)) for run in kept
     ]
     subjects = subjects_of(kept, made)
     if not subjects:

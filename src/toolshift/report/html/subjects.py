@@ -16,7 +16,7 @@ from toolshift.measure.report import AgentReport, Report
 from toolshift.report.html.figures import shown
 from toolshift.report.words import marks_of
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Graded, Record, RunFolder
+from toolshift.runs.run_folder import Record, RunFolder
 
 
 class Kept(RunFolder):
@@ -25,9 +25,9 @@ class Kept(RunFolder):
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path, folder.manifest, folder.plan)
         self.folder, self.cells = folder, folder.cells
-        self.kept = [_without_steps(record) for record in folder.graded()]
+        self.kept = [_without_steps(record) for record in folder.records()]
 
-    def graded(self) -> Iterator[Graded]:
+    def records(self) -> Iterator[Record]:
         """The finished episodes."""
         return iter(self.kept)
 
@@ -40,7 +40,7 @@ class Kept(RunFolder):
         return self.folder.timings()
 
 
-def _without_steps(record: Graded) -> Graded:
+def _without_steps(record: Record) -> Record:
     """Steps stay only where a report says something of them; equal texts are kept once."""
     broke = record.end == "crashed" or record.grade.cause == BROKEN_SHIFT
     return msgspec.structs.replace(
@@ -114,7 +114,7 @@ def durations(folder: RunFolder) -> dict[str, dict[str, Duration]]:
     took = folder.timings()
     stages = {name: _tier(cell) for name, cell in folder.cells.items()}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in folder.graded():
+    for record in folder.records():
         if record.episode in took and record.cell in stages:
             found[record.agent][stages[record.cell]].append(took[record.episode])
     return {

@@ -16,7 +16,7 @@ from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import tier_of
 from toolshift.report.words import cause_in_words, outcome_of
 from toolshift.runs.cell import Cell
-from toolshift.runs.run_folder import Graded, RunFolder
+from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
 _ID = re.compile("[0-9a-f]{10}")
@@ -37,7 +37,7 @@ class Row:
     """An episode in the index; `run` is the place of its folder."""
 
     run: int
-    head: Head | Graded
+    head: Head | Record
     cell: Cell
 
     @property
@@ -70,7 +70,7 @@ class Catalog:
             for those in self.cells
         ]
 
-    def row(self, run: int, record: Graded | Head) -> Row | None:
+    def row(self, run: int, record: Record | Head) -> Row | None:
         """The row of an episode; None for one of a scene or an agent that is not in the run."""
         cell = self.cells[run].get(record.cell)
         if cell is None or record.agent not in self.agents or not _ID.fullmatch(record.episode):
@@ -80,7 +80,7 @@ class Catalog:
     def rows(self) -> list[Row]:
         """All finished episodes, run by run."""
         runs = range(len(self.folders))
-        found = (self.row(run, record) for run in runs for record in self.folders[run].graded())
+        found = (self.row(run, record) for run in runs for record in self.folders[run].records())
         return [row for row in found if row is not None]
 
     def clean_cell(self, run: int, cell: Cell) -> Cell | None:
