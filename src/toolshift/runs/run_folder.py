@@ -376,7 +376,7 @@ class RunFolder:
     def records(self) -> Iterator[Record]:
         """The finished episodes, in the order of the file.
 
-        Returns:
+        Yields:
             Each.
 
         Raises:
