@@ -8,7 +8,8 @@
 #   studies/on_accelerator.sh dry    FOLDER          here, on the CPU: all of these at smoke size
 #
 # From the environment: MODEL (smol), PART_MB (60), DEVICE (cuda, or cpu), PLAN (studies/decisive/plan.toml),
-# PYTHON (python). WORK keeps stages: bring it back after each slice, and give it to the next one.
+# PYTHON (python), JOBS (1; stages at once on one card). WORK keeps stages: bring it back after each slice, and
+# give it to the next one. The page is written where WORK is read: toolshift reproduce decisive --only-page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python}
@@ -16,6 +17,7 @@ MODEL=${MODEL:-smol}
 PART_MB=${PART_MB:-60}
 PLAN=${PLAN:-studies/decisive/plan.toml}
 DEVICE=${DEVICE:-cuda}
+JOBS=${JOBS:-1}
 
 toolshift() { "$PYTHON" -m toolshift "$@"; }
 fail() { echo "on_accelerator.sh: $*" >&2; exit 2; }
@@ -64,8 +66,8 @@ run_plan() { # FOLDER WORK and options of reproduce
     shift 2
     local model=()
     [ "$MODEL" = smol ] || model=(--model "$MODEL")
-    TOOLSHIFT_WHEELS=$folder toolshift reproduce decisive --plan "$PLAN" --work "$work" \
-        --out "$work/page" --device "$DEVICE" "${model[@]}" "$@"
+    TOOLSHIFT_WHEELS=$folder toolshift reproduce decisive --plan "$PLAN" --work "$work" --no-page \
+        --device "$DEVICE" "${model[@]}" "$@"
 }
 
 time_one() { # the first stage alone: its fit and its measurement
@@ -83,9 +85,15 @@ for file in sorted(Path(sys.argv[1]).glob("*/model/training.json")):
 PY
 }
 
-slice() {
+slice() { # JOBS copies of one command: each takes the next stage that no other is at
     join "$1"
-    run_plan "$1" "$2" --minutes "$3"
+    local children=() failed=0
+    for _ in $(seq "$JOBS"); do
+        run_plan "$1" "$2" --minutes "$3" &
+        children+=($!)
+    done
+    for child in "${children[@]}"; do wait "$child" || failed=$?; done
+    return "$failed"
 }
 
 dry() { # the same commands at smoke size, on the CPU

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import msgspec
 
 from toolshift.cli.options import PATH, as_json, machine, taking
 from toolshift.core.command_line import command
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
@@ -53,6 +54,7 @@ class ReproduceOptions:
         threads: torch's; its own number where 0.
         launch: the command through which to train; "" for this process.
         only_page: run nothing, and write the page from what is there.
+        no_page: write none.
         plan: of the study `decisive`; its own where None.
         minutes: after which no further stage is begun; 0 for no limit.
         model: a base model instead of the preset's; "" for that.
@@ -69,6 +71,7 @@ class ReproduceOptions:
     threads: int
     launch: str
     only_page: bool
+    no_page: bool
     plan: Path
     minutes: float
     model: str
@@ -117,6 +120,12 @@ class ReproduceOptions:
 )
 @click.option("--only-page", is_flag=True, help="Run nothing; write the page from what is there.")
 @click.option(
+    "--no-page",
+    is_flag=True,
+    help="Write no page. Of the study `decisive` several such commands may run at once, on one GPU "
+    "or beside each other: each takes the next stage that no other is at.",
+)
+@click.option(
     "--plan",
     type=PATH,
     default=PLAN_FILE,
@@ -164,6 +173,8 @@ def reproduce(options: ReproduceOptions) -> None:
         raise UsageError(unknown("study", options.study, (*STUDIES, PLANNED)))
     require_training()
     _check(options)
+    if options.no_page and options.study != PLANNED:
+        raise UsageError(f"--no-page: only `{PLANNED}` runs without its page")
     if options.study == PLANNED:
         _reproduce_plan(options)
         return
@@ -188,6 +199,8 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     """
     if options.seeds is not None:
         raise UsageError(f"--seeds: {options.plan} says how many seeds each arm has")
+    if options.no_page and options.only_page:
+        raise UsageError("--no-page and --only-page: nothing would be done; leave one out")
     plan = read_plan(options.plan)
     check_fixed(plan, options.plan)
     study, scale = take_up(plan, options.model)
@@ -207,13 +220,13 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
             "and the other arms by their names (--arm)"
         )
     _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
-    begun = time.monotonic()
-    for stage in left if not options.only_page else ():
-        if options.minutes and time.monotonic() - begun > 60 * options.minutes:
-            _say("the time is up: the same command goes on")
-            break
-        run(stage, study, _say, options.launch, **_threads(options))
-        _write_plan(out, plan, study, everything)
+    for _ in _run_each(left, study, options) if not options.only_page else ():
+        if not options.no_page:
+            _write_plan(out, plan, study, everything)
+    if options.no_page:
+        done = sum(each.measured for each in todo)
+        _say(f"{done} of {len(todo)} stages are done; --only-page writes the page")
+        return
     if not any(each.measured for each in everything):
         raise UsageError(f"{options.work} has no finished stage of this plan, so there is no page")
     found = _write_plan(out, plan, study, everything)
@@ -221,6 +234,21 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
         print_json(found)
     else:
         say(f"{out / 'README.md'}, results.json and {ENDPOINTS}")
+
+
+def _run_each(left: list[Stage], study: Study, options: ReproduceOptions) -> Iterator[Stage]:
+    """Runs stages until the time is up, but for those that another process is at; yields each."""
+    begun = time.monotonic()
+    for stage in left:
+        if options.minutes and time.monotonic() - begun > 60 * options.minutes:
+            _say("the time is up: the same command goes on")
+            return
+        try:
+            run(stage, study, _say, options.launch, **_threads(options))
+        except InUse:
+            _say(f"{stage.arm.name}, seed {stage.seed}: another process is at it")
+        else:
+            yield stage
 
 
 def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]) -> Endpoints:

@@ -31,6 +31,10 @@ class BudgetSpent(UsageError):
     """
 
 
+class InUse(UsageError):
+    """Another process is at work on the same folder or file."""
+
+
 class MissingPlugin(UsageError):
     """A run needs plugins that are not loaded.
 

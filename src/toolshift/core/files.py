@@ -13,7 +13,7 @@ from typing import BinaryIO, TypeVar, cast
 
 import msgspec
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import InUse, UsageError
 
 T = TypeVar("T")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -181,4 +181,4 @@ def hold(file: BinaryIO, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise UsageError(f"{path} is in use by another process: wait for it, or stop it") from None
+        raise InUse(f"{path} is in use by another process: wait for it, or stop it") from None

@@ -22,6 +22,7 @@ from transformers import AttentionInterface
 from transformers.cache_utils import Cache, DynamicLayer
 
 from toolshift.lm.attention import Pages, Step, grouped_attention
+from toolshift.lm.device import SIZES, Sizes
 from toolshift.lm.guesses import Guesser
 from toolshift.lm.slots import Slots, Tokens, common_prefix
 
@@ -29,13 +30,8 @@ SHARE_FROM = 64
 """Common prefixes of at least this many tokens are computed on their own, once for all."""
 MAX_GUESSES = 8
 """Tokens that are guessed for one row, at most."""
-STEP_TOKENS = 64
-"""Tokens that one step of a batch may compute, guesses included: as many cost a CPU little more
-than the reading of all weights, which every step takes."""
 SLIDING = ("gemma3_text", "mistral")
 """Architectures of sliding windows whose layers tell the attention how wide theirs is."""
-_PREFILL_TOKENS = 6144
-"""Tokens in one forward pass of a prefill, which bounds its memory."""
 
 
 class Constraint(Protocol):
@@ -96,18 +92,22 @@ class Decoder:
     Args:
         model: a transformers causal language model.
         stop: the tokens that end a reply.
-        memory_tokens: how many positions to remember between calls; 0 computes everything anew.
+        memory_tokens: how many positions to remember between calls; 0 computes everything anew,
+            None for what suits the device.
     """
 
     guesses: ClassVar[bool] = True
     """Whether a step may compute more than one token of a row; not where tokens are sampled."""
 
-    def __init__(self, model: Any, stop: Sequence[int], memory_tokens: int = 80_000) -> None:
+    def __init__(self, model: Any, stop: Sequence[int], memory_tokens: int | None = None) -> None:
         config = model.config.get_text_config()
         AttentionInterface.register("grouped", grouped_attention)
         model.set_attn_implementation("grouped")
         self.model = model
         self.stop = frozenset(stop)
+        self.sizes: Sizes = SIZES.get(model.device.type, SIZES["cpu"])
+        if memory_tokens is None:
+            memory_tokens = self.sizes.memory
         self._remember = memory_tokens > 0
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -206,7 +206,7 @@ class Decoder:
         found = []
         begin = 0
         while begin < len(rows):
-            end = _similar(rows, begin)
+            end = _similar(rows, begin, self.sizes)
             group = rows[begin:end]
             # All take the group's longest step: the shorter ones compute a few known tokens again,
             # which costs no more than padding and keeps every row without a gap.
@@ -232,7 +232,7 @@ class Decoder:
             rows = [row for row, goes_on in zip(rows, going, strict=True) if goes_on]
             if not rows:
                 return
-            most = min(MAX_GUESSES, STEP_TOKENS // len(rows) - 1) if guessing else 0
+            most = min(MAX_GUESSES, self.sizes.step // len(rows) - 1) if guessing else 0
             drafts = [row.guesser.guess(most) if row.guesser and most else [] for row in rows]
             width = 1 + max(map(len, drafts))
             ids = np.zeros((len(rows), width), dtype=np.int32)
@@ -384,7 +384,7 @@ class _Constrained:
         return scores
 
 
-def _similar(rows: list[_Row], begin: int) -> int:
+def _similar(rows: list[_Row], begin: int, sizes: Sizes) -> int:
     """The end of the group of rows (sorted by missing tokens) that is prefilled together."""
     shortest = rows[begin].missing
     least = len(rows[begin].tokens)
@@ -392,8 +392,8 @@ def _similar(rows: list[_Row], begin: int) -> int:
     while end < len(rows):
         step = rows[end].missing
         least = min(least, len(rows[end].tokens))
-        too_long = step > 1.3 * shortest + 8 or step > least
-        if too_long or step * (end + 1 - begin) > _PREFILL_TOKENS:
+        too_long = step > sizes.uneven * shortest + 8 or step > least
+        if too_long or step * (end + 1 - begin) > sizes.prefill:
             break
         end += 1
     return end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
@@ -11,6 +12,35 @@ DEVICES = ("cpu", "cuda")
 DEVICE = "TOOLSHIFT_DEVICE"
 """The variable of the environment that says which (`--device`); processes that are started have it
 too."""
+
+
+class Sizes(NamedTuple):
+    """How much is computed at once.
+
+    A step of a CPU takes as long as what it computes. One of a GPU takes as long as its kernels
+    take to be launched, so it should hold as much as there is.
+
+    Attributes:
+        batch: turns that are decoded together.
+        memory: positions that are kept between turns; 23 KB each for SmolLM2-135M in bfloat16.
+        step: tokens of one step of a batch, guesses included; as many cost a CPU little more than
+            the reading of all weights, which every step takes.
+        prefill: tokens of one forward pass of a prefill, which bounds its memory.
+        uneven: how many times as long as the shortest row of such a pass the longest may be.
+    """
+
+    batch: int
+    memory: int
+    step: int
+    prefill: int
+    uneven: float
+
+
+SIZES = {
+    "cpu": Sizes(32, 80_000, 64, 6144, 1.3),
+    "cuda": Sizes(128, 200_000, 1024, 16_384, 4.0),
+}
+"""By device."""
 
 
 def device() -> str:

@@ -51,13 +51,13 @@ def stop_tokens(tokenizer: Any, model: Any) -> list[int]:
     return sorted({token for token in (*stop, tokenizer.eos_token_id) if token is not None})
 
 
-def decoder_of(model: Any, stop: Sequence[int], memory_tokens: int) -> Decoder | Generator:
+def decoder_of(model: Any, stop: Sequence[int], memory_tokens: int | None) -> Decoder | Generator:
     """What completes prompts: with shared prefixes where the model allows it.
 
     Args:
         model: as `load_model` returns it.
         stop: the tokens that end a reply.
-        memory_tokens: positions kept between turns; 0 keeps none.
+        memory_tokens: positions kept between turns; 0 keeps none, None what suits the device.
 
     Returns:
         What has `complete`.

@@ -50,8 +50,6 @@ MAX_REPEATED = 2
 """Turns of the model that are kept after its first failure, at most."""
 PATIENCE = 3
 """Scenes that are played for each trajectory that is wanted, at most."""
-CHUNK = 32
-"""Scenes that are played at once."""
 ROWS = "rows.jsonl"
 
 
@@ -175,7 +173,7 @@ def collected(
     )
     rows, played, passed, put_right = [], 0, 0, 0
     while put_right < wanted and played < PATIENCE * wanted:
-        some = list(draws(apart, min(CHUNK, PATIENCE * wanted - played), played))
+        some = list(draws(apart, min(agent.batch, PATIENCE * wanted - played), played))
         played += len(some)
         for scene, replies in zip(some, act(agent, some), strict=True):
             found = corrected(scene, replies)

@@ -43,7 +43,7 @@ class LiveAgent(LocalAgent):
         self._tokenizer, self._tool_role = base.tokenizer, base.tool_role
         self._model, self._vocabulary = model, None
         stop = stop_tokens(base.tokenizer, model)
-        self.decoder = decoder_of(model, stop, memory_tokens=80_000)
+        self.decoder = decoder_of(model, stop, memory_tokens=None)
 
 
 def evaluation(

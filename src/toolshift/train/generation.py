@@ -129,7 +129,7 @@ class Voice(Sampler):
     """
 
     def __init__(
-        self, model: Any, precision: str, stop: Sequence[int], memory_tokens: int = 80_000
+        self, model: Any, precision: str, stop: Sequence[int], memory_tokens: int | None = None
     ) -> None:
         super().__init__(speaking_copy(model, precision), stop, memory_tokens)
         self.precision = precision
