@@ -22,9 +22,8 @@ DEMO := --kind listing --kind hours --kind route --kind visit --tasks 8 \
 
 DEMO_OUT ?= runs/demo
 
-demo: setup  ## a real model, trained on clean and on shifted scenes and by GRPO, on all four tiers
-	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent smol:grpo \
-		--agent memorises_names \
+demo: setup  ## a real model, trained on clean scenes and on shifted ones, on all four tiers
+	$(BIN)/toolshift run --agent smol:static --agent smol:paft --agent memorises_names \
 		$(DEMO) --only-distinguishable --out $(DEMO_OUT) \
 		|| { code=$$?; [ $$code -ne 2 ] || echo "To begin in another folder: make demo DEMO_OUT=FOLDER"; exit $$code; }
 	@$(BIN)/toolshift report $(DEMO_OUT) --only-distinguishable | tail -n 1

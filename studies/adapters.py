@@ -1,10 +1,11 @@
 """Trains the adapters that ship with the package, where their stage is not there, and copies them.
 
-    python studies/adapters.py          # two hours on two cores where nothing is there
+    python studies/adapters.py          # some hours on two cores where nothing is there
     python studies/adapters.py paft     # only this one
     python studies/adapters.py --check  # trains nothing; exit code 1 where a shipped one is another
 
-Each is an arm of a study, of the preset small and of seed 0.
+Each is an arm of the decisive study, of seed 0. A stage that was measured, and whose weights are
+not here, is compared by its hash.
 """
 
 from __future__ import annotations
@@ -16,35 +17,33 @@ import sys
 from pathlib import Path
 
 from toolshift.agents.local_kind import ADAPTERS
-from toolshift.reproduce.artifacts import read_artifacts, repository
-from toolshift.reproduce.experiments import find_study
+from toolshift.reproduce.experiments import Study
+from toolshift.reproduce.planned import read_plan, take_up
 from toolshift.reproduce.reproduce import Stage, run, stages
 
-SHIPPED = {
-    "static": ("copying", "static-spaced-texts", 0),
-    "paft": ("copying", "paft-spaced-texts", 0),
-    "grpo": ("rl", "grpo-shifted-spaced-texts", 0),
-}
+SHIPPED = {"static": ("static", 0), "paft": ("paft", 0)}
+"""By name, an arm of the decisive study and its seed."""
 PARTS = ("adapter_model.safetensors", "adapter_config.json", "training.json")
 STAGES = Path(__file__).parent / "stages"
+PLAN = Path(__file__).parent / "decisive" / "plan.toml"
 
 
-def stages_of(name: str) -> list[Stage]:
-    """The stage of a shipped adapter, after those that it starts from."""
-    study, arm, seed = SHIPPED[name]
-    found = stages(find_study(study), "small", seed + 1, STAGES, (arm,))
-    return [stage for stage in found if stage.seed == seed]
+def stage_of(name: str) -> tuple[Study, Stage]:
+    """The stage of a shipped adapter, and its study."""
+    plan = read_plan(PLAN)
+    study, scale = take_up(plan)
+    arm, seed = SHIPPED[name]
+    found = stages(study, scale, seed + 1, STAGES, (arm,), plan.pool)
+    return study, next(stage for stage in found if stage.seed == seed)
 
 
 def is_copy(shipped: Path, kept: Path) -> bool:
-    """Whether the shipped file is that of the stage, whose weights may be in the history only."""
+    """Whether the shipped file is that of the stage, of whose weights only the hash is kept."""
     content = shipped.read_bytes()
     if kept.is_file():
         return content == kept.read_bytes()
-    root = repository(STAGES)
-    path = kept.resolve().relative_to(root).as_posix()
-    known = {artifact.path: artifact.sha256 for artifact in read_artifacts(root)}
-    return known.get(path) == hashlib.sha256(content).hexdigest()
+    known = kept.with_name("weights.sha256")
+    return known.is_file() and known.read_text().split()[0] == hashlib.sha256(content).hexdigest()
 
 
 def main() -> int:
@@ -60,20 +59,25 @@ def main() -> int:
             parser.error(f"there is no adapter {name!r}; there are: {', '.join(SHIPPED)}")
     only_check, others = asked.check, []
     for name in asked.names or SHIPPED:
-        study, arm, seed = SHIPPED[name]
-        needed = stages_of(name)
+        study, stage = stage_of(name)
+        model, shipped = stage.folder / "model", ADAPTERS / name
         if not only_check:
-            for stage in needed:
-                run(stage, find_study(study), print)
-        model, shipped = needed[-1].folder / "model", ADAPTERS / name
+            run(stage, study, print)
         same = shipped.is_dir() and all(is_copy(shipped / part, model / part) for part in PARTS)
         if not same and not only_check:
+            if not (model / PARTS[0]).is_file():
+                print(
+                    f"the weights of {model} are not here: toolshift reproduce decisive "
+                    f"--arm {stage.arm.name} --work again trains it anew",
+                    file=sys.stderr,
+                )
+                return 2
             shipped.mkdir(parents=True, exist_ok=True)
             for part in PARTS:
                 shutil.copyfile(model / part, shipped / part)
         others += [] if same else [name]
         said = "is that of" if same else "is not that of" if only_check else "is now that of"
-        print(f"smol:{name} {said} {study}, arm {arm}, seed {seed}: {model}")
+        print(f"smol:{name} {said} arm {stage.arm.name}, seed {stage.seed}: {model}")
     return int(only_check and bool(others))
 
 

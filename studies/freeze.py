@@ -1,9 +1,12 @@
 """Writes `artifacts.toml` and `stages.toml`: where the weights and the stages of the studies are.
 
     python studies/freeze.py
+    python studies/freeze.py WORK    # takes in the finished stages of a folder first
 
 Adds what is new, and leaves alone what is listed: weights that are no longer in the tree, stages
-whose keys would be others by the code of today. What is new has to be committed first.
+whose keys would be others by the code of today. The commit of what is new is filled in by the next
+call, when it has one. What is taken in is compressed, without weights, with every tenth step of the
+curves; the table has the hash of the whole curves.
 """
 
 from __future__ import annotations
@@ -11,22 +14,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from toolshift.core.files import read_bytes, stored
+from toolshift.core.files import pack, read_bytes, stored
 from toolshift.reproduce.artifacts import LISTED, Artifact, read_artifacts
 from toolshift.reproduce.experiments import STUDIES
 from toolshift.reproduce.frozen import Frozen, frozen_stages, table_of
+from toolshift.reproduce.planned import read_plan, take_up
 from toolshift.reproduce.reproduce import Stage, seeds_there, stages
 
 ROOT = Path(__file__).parent.parent
 STAGES = Path("studies") / "stages"
-WEIGHTS = "adapter_model.safetensors"
+PLAN = Path("studies") / "decisive" / "plan.toml"
+WEIGHTS, WEIGHTS_SUM = "adapter_model.safetensors", "weights.sha256"
+RECORDS = ("asked.json", "training.json", "adapter_config.json", "manifest.json", WEIGHTS_SUM)
+LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl")
 
 
 def commit_of(path: str) -> str:
@@ -36,12 +46,52 @@ def commit_of(path: str) -> str:
 
 
 def all_stages() -> Iterator[tuple[str, Stage]]:
-    """Every stage of preset small that a study can ask for, with the study."""
-    for name, study in STUDIES.items():
+    """Every stage of preset small that a study can ask for, and those of the plan."""
+    for name, study in list(STUDIES.items()):
         seeds = max(1, seeds_there(study, "small", STAGES))
         for pool in ("dev", "test"):
             for stage in stages(study, "small", seeds, STAGES, pool=pool):
                 yield name, stage
+    plan = read_plan(PLAN)
+    study, scale = take_up(plan)
+    for stage in stages(study, scale, study.seeds, STAGES, pool=plan.pool):
+        # On another kind of machine the key is another: it says what is computed in.
+        made = sorted(STAGES.glob(f"{stage.arm.name}-{scale}-seed{stage.seed}-????????"))
+        elsewhere = made and not stage.folder.exists()
+        if elsewhere:
+            yield plan.name, replace(stage, folder=made[0], run=made[0] / stage.run.name)
+        else:
+            yield plan.name, stage
+
+
+def take_in(work: Path) -> None:
+    """Copies the finished stages of a folder, compressed and without weights."""
+    for run in sorted(report.parent for report in work.glob("*/run-*/report.txt")):
+        weights, known = run.parent / "model" / WEIGHTS, run.parent / "model" / WEIGHTS_SUM
+        if weights.exists() and not known.exists():
+            known.write_text(f"{hashlib.sha256(weights.read_bytes()).hexdigest()}  {WEIGHTS}\n")
+        for file in sorted(f for kind in ("*.json*", WEIGHTS_SUM) for f in run.parent.rglob(kind)):
+            target = STAGES / file.relative_to(work)
+            if file.name in (*RECORDS, *LISTS) and "checkpoint" not in str(file):
+                target.parent.mkdir(parents=True, exist_ok=True)
+            if file.name in RECORDS:
+                shutil.copyfile(file, target)
+            elif file.name in LISTS and file.parent.parent == run.parent:
+                target.with_name(f"{file.name}.gz").write_bytes(pack(file.read_bytes()))
+
+
+def thin(folder: Path) -> None:
+    """Leaves the first, the last and every tenth step of the curves of a stage."""
+    file = folder / "model" / "curves.jsonl.gz"
+    if file.exists():
+        lines = read_bytes(file).splitlines(keepends=True)
+        steps = [json.loads(line).get("step", 0) for line in lines]
+        kept = [
+            line
+            for line, step in zip(lines, steps, strict=True)
+            if step % 10 == 0 or step in (1, max(steps))
+        ]
+        file.write_bytes(pack(b"".join(kept)))
 
 
 def frozen() -> list[Frozen]:
@@ -52,6 +102,8 @@ def frozen() -> list[Frozen]:
             continue
         name = stage.folder.name
         row = known.get(name) or _new(stage)
+        if not row.commit:
+            row = msgspec.structs.replace(row, commit=commit_of(str(stage.folder)))
         known[name] = msgspec.structs.replace(row, runs={stage.probed: stage.run.name, **row.runs})
     return sorted(known.values(), key=lambda each: each.folder)
 
@@ -109,4 +161,11 @@ if __name__ == "__main__":
     about = "Weights of the studies, in the tree or in the history; see `toolshift artifacts`."
     LISTED.write_bytes(as_toml("artifact", artifacts(), about))
     about = "Finished stages, by what their studies declare; see toolshift/reproduce/frozen.py."
-    table_of(STAGES).write_bytes(as_toml("stage", frozen(), about))
+    before = {each.folder for each in frozen_stages(STAGES)}
+    for given in map(Path, sys.argv[1:]):
+        take_in(given)
+    rows = frozen()
+    table_of(STAGES).write_bytes(as_toml("stage", rows, about))
+    for row in rows:
+        if row.folder not in before:
+            thin(STAGES / row.folder)

@@ -31,6 +31,7 @@ from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.core.message import PROTOCOL_TOOLS, Turn  # noqa: E402
 from toolshift.episode.contract import Agent  # noqa: E402
 from toolshift.lm import bases  # noqa: E402
+from toolshift.lm import device as devices  # noqa: E402
 from toolshift.lm import dtype as arithmetic  # noqa: E402
 from toolshift.lm.attention import BLOCK, Pages, Step, all_at_once, grouped_attention  # noqa: E402
 from toolshift.lm.checkpoint import load_tokenizer  # noqa: E402
@@ -149,6 +150,18 @@ def test_remembering_prefixes_changes_no_reply(tiny, seed, memory):
     assert remembering.decoder.memory.held
     remembering.release()
     assert not remembering.decoder.memory.held
+
+
+def test_a_gpus_larger_steps_change_no_reply(tiny):
+    said = {}
+    for kind in ("cpu", "cuda"):
+        agent = agent_of(tiny)
+        agent.batch, agent.decoder.sizes = devices.SIZES[kind].batch, devices.SIZES[kind]
+        said[kind] = episodes(Random(3), agent), agent.decoder.steps
+    assert said["cuda"][0] == said["cpu"][0]
+    assert said["cuda"][1] <= said["cpu"][1]
+    assert LocalAgent(tiny, batch=5).batch == 5
+    assert agent_of(tiny).batch == devices.SIZES["cpu"].batch
 
 
 def test_the_decoder_agrees_with_generate(tiny):

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
-from toolshift.reproduce import experiments
+from toolshift.reproduce import experiments, reproduce
 from toolshift.reproduce.endpoints import as_markdown, endpoints_of
 from toolshift.reproduce.planned import (
     PlanFile,
@@ -23,6 +23,7 @@ from toolshift.reproduce.planned import (
     read_plan,
     study_of,
 )
+from toolshift.train.record import alone_in
 from toolshift.train.scenes import Mix, draws
 
 PLAN = Path(__file__).parents[2] / "studies" / "decisive" / "plan.toml"
@@ -148,6 +149,64 @@ def test_dagger_is_not_launched_in_several_processes(
     assert (code, "run graph without it" in err) == (2, True), err
     assert not (tmp_path / "stages").exists()
     assert not Path("started").exists()
+
+
+def test_a_stage_that_another_process_is_at_is_passed_over(
+    written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, work = [], tmp_path / "stages"
+
+    def two(study: Any, *rest: Any, **more: Any) -> list[Any]:
+        return [
+            reproduce.Stage(arm, 0, "smoke", work / arm.name, "", work / "none", "dev", "", "")
+            for arm in study.arms
+        ]
+
+    def fit(stage: Any, *rest: Any) -> None:
+        made.append(stage.arm.name)
+
+    monkeypatch.setattr("toolshift.cli.reproduce.stages", two)
+    monkeypatch.setattr(reproduce, "_train", fit)
+    monkeypatch.setattr(reproduce, "_measure", lambda *given: None)
+    file = written()
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    words = ("reproduce", "decisive", "--plan", file, "--work", work, "--no-page")
+    (work / "static").mkdir(parents=True)
+    with alone_in(work / "static"):
+        code, _, err = toolshift(*words)
+    assert code == 0, err
+    assert "static, seed 0: another process is at it" in err
+    assert "0 of 2 stages are done; --only-page writes the page" in err
+    assert made == ["graph"]
+    assert toolshift(*words)[0] == 0
+    assert made == ["graph", "static", "graph"]
+    code, _, err = toolshift(*words, "--only-page")
+    assert (code, "leave one out" in err) == (2, True)
+    code, _, err = toolshift("reproduce", "contrast", "--no-page")
+    assert (code, "only `decisive` runs without its page" in err) == (2, True)
+
+
+def test_memory_that_runs_out_is_said_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    def full(*given: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 296.00 MiB.")
+
+    monkeypatch.setattr(reproduce, "_train", full)
+    arm = arm_of(read_plan(PLAN).arms[1], read_plan(PLAN))
+    stage = reproduce.Stage(arm, 3, "smoke", tmp_path / "s", "", tmp_path / "r", "dev", "", "")
+    study = study_of(read_plan(PLAN))
+    with pytest.raises(UsageError, match=r"static, seed 3: memory ran out.*run fewer beside"):
+        reproduce.run(stage, study, print)
+
+    def broken(*given: Any) -> None:
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(reproduce, "_train", broken)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        reproduce.run(stage, study, print)
 
 
 def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> Any:

@@ -47,7 +47,6 @@ SHIPPED_KIND = _Local(
     {
         "smol:static": "the same with a shipped adapter, trained on clean scenes",
         "smol:paft": "the same with a shipped adapter, trained on shifted scenes too (PAFT)",
-        "smol:grpo": "the same with a shipped adapter, trained by GRPO in shifted scenes",
     }
 )
 

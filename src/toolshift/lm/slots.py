@@ -126,6 +126,8 @@ class Slots:
         self.slots = []
         two, _, groups, _, size = self.cells[0].shape
         self.cells = [self.cells[0].new_zeros((two, 0, groups, 0, size))] * len(self.cells)
+        if self.cells[0].is_cuda:
+            torch.cuda.empty_cache()  # other processes may be on the same GPU
 
     def _taken_over(self, common: list[list[int]]) -> dict[int, int]:
         """The slots of sequences that go on, the longest first."""

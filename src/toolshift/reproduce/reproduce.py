@@ -47,6 +47,7 @@ from toolshift.train.data import make_rows
 from toolshift.train.fingerprint import fingerprint
 from toolshift.train.model import find_base
 from toolshift.train.record import alone_in
+from toolshift.train.running import enough_memory
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import TrainSettings, with_model
 
@@ -175,7 +176,7 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
     use_threads(changes.get("threads", 0))
     where = f"{stage.arm.name}, seed {stage.seed}"
     stage.folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(stage.folder):
+    with alone_in(stage.folder), enough_memory(where):
         if not stage.trained:
             say(f"{where}: training in {stage.folder}")
             _train(stage, study, changes, launch)

@@ -217,6 +217,27 @@ def says_what_to_change(settings: TrainSettings, ways: Sequence[str]) -> Iterato
         ) from fault
 
 
+@contextmanager
+def enough_memory(where: str) -> Iterator[None]:
+    """Says that memory ran out where several stages run beside each other, and what to do.
+
+    Args:
+        where: what was done.
+
+    Raises:
+        UsageError: where memory runs out.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as fault:
+        if isinstance(fault, RuntimeError) and not _is_memory(fault):
+            raise
+        raise UsageError(
+            f"{where}: memory ran out. What is finished is kept: the same command goes on; run "
+            "fewer beside each other"
+        ) from fault
+
+
 def _is_memory(fault: Exception) -> bool:
     said = str(fault).lower()
     return isinstance(fault, torch.OutOfMemoryError) or any(
