@@ -16,7 +16,7 @@ setup: .venv/.ready
 	touch $@
 
 # The kinds of task that the small models were trained on, and one or two shifts of each tier.
-DEMO := --kind listing --kind hours --kind route --kind visit --tasks 8 \
+DEMO := --kind listing --kind hours --kind route --kind visit --tasks 9 \
 	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
 	--shift no_such_entity:2 --shift no_such_entity_lookalike:2
 

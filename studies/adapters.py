@@ -21,7 +21,7 @@ from toolshift.reproduce.experiments import Study
 from toolshift.reproduce.planned import read_plan, take_up
 from toolshift.reproduce.reproduce import Stage, run, stages
 
-SHIPPED = {"static": ("static", 0), "paft": ("paft", 0)}
+SHIPPED = {"static": ("static", 0), "paft": ("paft-graph", 0)}
 """By name, an arm of the decisive study and its seed."""
 PARTS = ("adapter_model.safetensors", "adapter_config.json", "training.json")
 STAGES = Path(__file__).parent / "stages"

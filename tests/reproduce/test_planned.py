@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from toolshift.reproduce.planned import (
     read_plan,
     study_of,
 )
+from toolshift.reproduce.plots import endpoints_by_arm
 from toolshift.train.record import alone_in
 from toolshift.train.scenes import Mix, draws
 
@@ -238,6 +240,11 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     page = as_markdown(found)
     assert f"| graph - static | tier 2 | {-100 * lost.interval.estimate:.0f} [" in page
     assert msgspec.json.encode(found)
+    assert [len(each.by_seed) for each in found.arms] == [2] * len(found.arms)
+    drawn = endpoints_by_arm(found)
+    assert drawn.startswith("<svg")
+    assert {"tier 2", "right refusal", "static", "graph"} <= set(re.findall(r">([^<]+)<", drawn))
+    assert drawn.count("NaN") == 0
 
 
 @pytest.mark.model

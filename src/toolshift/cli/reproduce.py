@@ -19,7 +19,7 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
 from toolshift.lm.bases import find_base_model
 from toolshift.reproduce.arm import TRAINED_IN, Scale
-from toolshift.reproduce.endpoints import Endpoints, as_markdown, endpoints_of
+from toolshift.reproduce.endpoints import PICTURE, Endpoints, as_markdown, endpoints_of
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale, find_study
 from toolshift.reproduce.findings import Findings, find
 from toolshift.reproduce.page import page
@@ -32,7 +32,7 @@ from toolshift.reproduce.planned import (
     study_of,
     take_up,
 )
-from toolshift.reproduce.plots import accuracy_by_shift
+from toolshift.reproduce.plots import accuracy_by_shift, endpoints_by_arm
 from toolshift.reproduce.reproduce import Stage, chosen_arms, run, seeds_there, stages
 from toolshift.train.model import require_training
 from toolshift.train.settings import processes
@@ -259,6 +259,7 @@ def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]
     write(out / ENDPOINTS, msgspec.json.format(JSON.encode(told)) + b"\n")
     if found.arms:
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
+        write(out / PICTURE, endpoints_by_arm(told).encode())
     asked = _words(SCALES[everything[0].scale]) if everything else ()
     words = command("reproduce", plan.name, *asked, travels=True)
     write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())

@@ -16,16 +16,22 @@ from toolshift.reproduce.planned import Endpoint, PlanFile
 from toolshift.reproduce.reproduce import Stage
 from toolshift.runs.run_folder import RunFolder
 
+PICTURE = "endpoints.svg"
 Scores = dict[str, dict[str, tuple[bool, bool]]]
 """By stack ("" for clean) and task: whether the episode passed, and whether it refused."""
 
 
 class ArmEndpoint(msgspec.Struct, frozen=True):
-    """An endpoint of one arm, in shares: a drop is clean minus shifted."""
+    """An endpoint of one arm, in shares: a drop is clean minus shifted.
+
+    Attributes:
+        by_seed: the mean over the tasks, one a seed.
+    """
 
     arm: str
     endpoint: str
     found: Crossed
+    by_seed: list[float]
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -66,7 +72,9 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
             scores[stage.arm.name][stage.seed] = _scores(stage)
     every = (*plan.endpoints, *plan.secondary)
     arms = [
-        ArmEndpoint(arm, each.name, crossed_mean(list(table.values())))
+        ArmEndpoint(
+            arm, each.name, crossed_mean(list(table.values())), [*map(mean, table.values())]
+        )
         for arm, by_seed in scores.items()
         for each in every
         if (table := _table(each, by_seed))
@@ -89,8 +97,12 @@ def as_markdown(found: Endpoints) -> str:
         "## Endpoints of the plan",
         "",
         f"Plan `{found.plan_sha256[:16]}`. In points; in brackets 95% intervals that hold for "
-        "other seeds and other tasks (both random; `benchmarks/crossed_coverage.json`). A drop is "
-        "clean minus shifted on the same tasks.",
+        "other seeds and other tasks (both random; `benchmarks/crossed_coverage.json`), of one "
+        "seed for other tasks alone. A drop is clean minus shifted on the same tasks. In the "
+        "picture the wide bars are t intervals over the seeds alone, on these tasks, and the thin "
+        "ones those of the table.",
+        "",
+        f"![each endpoint of each arm]({PICTURE})",
         "",
         "| arm | endpoint | points | seeds x tasks |",
         "|---|---|---:|---:|",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from math import isnan
 from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import TIERS
-from toolshift.reproduce.findings import Findings
+from toolshift.reproduce.endpoints import Endpoints
+from toolshift.reproduce.findings import Findings, over_seeds
 from toolshift.shifts.registry import shifts
 
 CLEAN = "as trained"
@@ -39,11 +41,66 @@ def accuracy_by_shift(found: Findings) -> str:
     Raises:
         UsageError: where vl-convert-python is not installed.
     """
+    return _drawn(_chart(found))
+
+
+def endpoints_by_arm(found: Endpoints) -> str:
+    """Each endpoint of each arm of a plan, with both kinds of interval, as SVG.
+
+    Args:
+        found: of the plan.
+
+    Returns:
+        An SVG document, in points: wide bars are t intervals over seeds, where there are several;
+        thin ones hold for other seeds and other tasks.
+
+    Raises:
+        UsageError: where vl-convert-python is not installed.
+    """
+    rows = []
+    for each in found.arms:
+        crossed, seeds = each.found.interval, over_seeds(each.by_seed)
+        told = {"mean": crossed.estimate, "low": crossed.low, "high": crossed.high}
+        if not isnan(seeds.low):  # as with one seed, or where all are alike
+            told |= {"seeds_low": max(-1.0, seeds.low), "seeds_high": min(1.0, seeds.high)}
+        points = {name: 100 * value for name, value in told.items()}
+        rows.append({"arm": each.arm, "endpoint": each.endpoint, **points})
+    x = {"type": "quantitative", "title": "points", "scale": {"domain": [-20, 100], "clamp": True}}
+    y = {"field": "arm", "type": "nominal", "sort": None, "title": None}
+    colour = {"field": "arm", "type": "nominal", "sort": None, "legend": None}
+
+    def bar(low: str, high: str, **mark: Any) -> dict[str, Any]:
+        place = {"x": {**x, "field": low}, "x2": {"field": high}, "y": y, "color": colour}
+        return {"mark": {"type": "rule", **mark}, "encoding": place}
+
+    mean = {"x": {**x, "field": "mean"}, "y": y, "color": colour}
+    header = {"labelAngle": 0, "labelAlign": "left"}
+    order = list(dict.fromkeys(row["endpoint"] for row in rows))
+    panel = {"field": "endpoint", "type": "nominal", "sort": order, "title": None, "header": header}
+    chart = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": "white",
+        "data": {"values": rows},
+        "facet": {"row": panel},
+        "spec": {
+            "width": 420,
+            "height": {"step": 18},
+            "layer": [
+                bar("seeds_low", "seeds_high", strokeWidth=9, opacity=0.35),
+                bar("low", "high", strokeWidth=1.5),
+                {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": mean},
+            ],
+        },
+    }
+    return _drawn(chart)
+
+
+def _drawn(chart: dict[str, Any]) -> str:
     try:
         from vl_convert import vegalite_to_svg  # noqa: PLC0415 - an extra
     except ImportError:
         raise UsageError("plots need vl-convert-python: pip install 'toolshift[train]'") from None
-    return slim(vegalite_to_svg(_chart(found)))
+    return slim(vegalite_to_svg(chart))
 
 
 def slim(svg: str) -> str:
