@@ -88,12 +88,6 @@ PY
 slice() { # JOBS copies of one command: each takes the next stage that no other is at
     join "$1"
     local children=() failed=0
-    if [ "$JOBS" -gt 1 ] && [ "$DEVICE" = cuda ] && command -v nvidia-cuda-mps-control > /dev/null; then
-        # Kernels of several processes run beside each other; else the card takes turns.
-        export CUDA_MPS_PIPE_DIRECTORY=/tmp/toolshift-mps CUDA_MPS_LOG_DIRECTORY=/tmp/toolshift-mps
-        mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
-        nvidia-cuda-mps-control -d && trap 'echo quit | nvidia-cuda-mps-control' EXIT
-    fi
     for _ in $(seq "$JOBS"); do
         run_plan "$1" "$2" --minutes "$3" &
         children+=($!)

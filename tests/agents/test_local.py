@@ -161,6 +161,8 @@ def test_a_gpus_larger_steps_change_no_reply(tiny):
     assert said["cuda"][0] == said["cpu"][0]
     assert said["cuda"][1] <= said["cpu"][1]
     assert LocalAgent(tiny, batch=5).batch == 5
+    with pytest.raises(UsageError, match=r"batch must be 0 .* not -3"):
+        LocalAgent(tiny, batch=-3)
     assert agent_of(tiny).batch == devices.SIZES["cpu"].batch
 
 

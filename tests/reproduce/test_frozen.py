@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolshift.core.errors import UsageError
-from toolshift.reproduce import experiments, reproduce
+from toolshift.reproduce import experiments, planned, reproduce
 from toolshift.reproduce.experiments import STUDIES, find_study
 from toolshift.reproduce.frozen import frozen_stages, table_of
 from toolshift.reproduce.planned import read_plan, take_up
@@ -67,12 +67,15 @@ def test_every_run_is_that_of_a_study(pool: str) -> None:
 @pytest.mark.usefixtures("table_alone")
 def test_every_run_of_the_plan_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what is declared: on the machine that they were made on, keys are others."""
-    monkeypatch.setattr(experiments, "STUDIES", dict(STUDIES))
+    monkeypatch.setattr(planned, "STUDIES", dict(STUDIES))
+    monkeypatch.setattr(planned, "SCALES", scales := dict(reproduce.SCALES))
+    monkeypatch.setattr(reproduce, "SCALES", scales)
+    monkeypatch.setattr(experiments, "SCALES", scales)
     plan = read_plan(STAGES.parent / "decisive" / "plan.toml")
     study, scale = take_up(plan)
     found = stages(study, scale, study.seeds, STAGES, pool=plan.pool)
-    planned = {stage.folder.name for stage in found if stage.measured}
-    assert planned == {e.folder for e in frozen_stages(STAGES) if e.scale == scale}
+    made = {stage.folder.name for stage in found if stage.measured}
+    assert made == {e.folder for e in frozen_stages(STAGES) if e.scale == scale}
     assert {(s.arm.name, s.seed) for s in found if s.measured} <= set(plan.order)
 
 

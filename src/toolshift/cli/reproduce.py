@@ -226,6 +226,8 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     if options.no_page:
         done = sum(each.measured for each in todo)
         _say(f"{done} of {len(todo)} stages are done; --only-page writes the page")
+        if options.as_json:
+            print_json({"stages": len(todo), "done": done})
         return
     if not any(each.measured for each in everything):
         raise UsageError(f"{options.work} has no finished stage of this plan, so there is no page")
