@@ -26,14 +26,15 @@ import msgspec
 
 from toolshift.core.files import pack, read_bytes, stored
 from toolshift.reproduce.artifacts import LISTED, Artifact, read_artifacts
-from toolshift.reproduce.experiments import STUDIES
+from toolshift.reproduce.experiments import SCALES, STUDIES
 from toolshift.reproduce.frozen import Frozen, frozen_stages, table_of
 from toolshift.reproduce.planned import read_plan, take_up
 from toolshift.reproduce.reproduce import Stage, seeds_there, stages
 
 ROOT = Path(__file__).parent.parent
 STAGES = Path("studies") / "stages"
-PLAN = Path("studies") / "decisive" / "plan.toml"
+PLANS = sorted((Path("studies") / "decisive").glob("*.toml"), key=lambda file: file.stem != "plan")
+"""The plan of the decisive study first, then those that extend it."""
 WEIGHTS, WEIGHTS_SUM = "adapter_model.safetensors", "weights.sha256"
 RECORDS = ("asked.json", "training.json", "adapter_config.json", "manifest.json", WEIGHTS_SUM)
 LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl")
@@ -46,22 +47,34 @@ def commit_of(path: str) -> str:
 
 
 def all_stages() -> Iterator[tuple[str, Stage]]:
-    """Every stage of preset small that a study can ask for, and those of the plan."""
+    """Every stage of preset small that a study can ask for, and those of the plans."""
     for name, study in list(STUDIES.items()):
         seeds = max(1, seeds_there(study, "small", STAGES))
         for pool in ("dev", "test"):
             for stage in stages(study, "small", seeds, STAGES, pool=pool):
                 yield name, stage
-    plan = read_plan(PLAN)
-    study, scale = take_up(plan)
-    for stage in stages(study, scale, study.seeds, STAGES, pool=plan.pool):
-        # On another kind of machine the key is another: it says what is computed in.
-        made = sorted(STAGES.glob(f"{stage.arm.name}-{scale}-seed{stage.seed}-????????"))
-        elsewhere = made and not stage.folder.exists()
-        if elsewhere:
-            yield plan.name, replace(stage, folder=made[0], run=made[0] / stage.run.name)
-        else:
-            yield plan.name, stage
+    for plan in map(read_plan, PLANS):
+        study, scale = take_up(plan)
+        for stage in stages(study, scale, study.seeds, STAGES, pool=plan.pool):
+            if (stage.arm.name, stage.seed) in plan.order:
+                yield plan.trained or plan.name, as_made(stage)
+
+
+def as_made(stage: Stage) -> Stage:
+    """A stage under the name that it was given where it was made.
+
+    On another kind of machine the key is another: it says what is computed in.
+    """
+    named = trained_as(stage)
+    made = sorted(STAGES.glob(f"{stage.arm.name}-{named}-seed{stage.seed}-????????"))
+    if stage.folder.exists() or not made:
+        return stage
+    return replace(stage, folder=made[0], run=made[0] / stage.run.name)
+
+
+def trained_as(stage: Stage) -> str:
+    """The scale under whose name a stage was trained."""
+    return SCALES[stage.scale].trained or stage.scale
 
 
 def take_in(work: Path) -> None:
@@ -113,7 +126,7 @@ def _new(stage: Stage) -> Frozen:
     curves, weights = stored(model / "curves.jsonl"), model / WEIGHTS
     return Frozen(
         stage.arm.name,
-        stage.scale,
+        trained_as(stage),
         stage.seed,
         stage.recipe,
         stage.folder.name,

@@ -65,18 +65,25 @@ def test_every_run_is_that_of_a_study(pool: str) -> None:
 
 @pytest.mark.model
 @pytest.mark.usefixtures("table_alone")
-def test_every_run_of_the_plan_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_run_of_the_plans_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what is declared: on the machine that they were made on, keys are others."""
     monkeypatch.setattr(planned, "STUDIES", dict(STUDIES))
     monkeypatch.setattr(planned, "SCALES", scales := dict(reproduce.SCALES))
     monkeypatch.setattr(reproduce, "SCALES", scales)
     monkeypatch.setattr(experiments, "SCALES", scales)
-    plan = read_plan(STAGES.parent / "decisive" / "plan.toml")
-    study, scale = take_up(plan)
-    found = stages(study, scale, study.seeds, STAGES, pool=plan.pool)
-    made = {stage.folder.name for stage in found if stage.measured}
-    assert made == {e.folder for e in frozen_stages(STAGES) if e.scale == scale}
-    assert {(s.arm.name, s.seed) for s in found if s.measured} <= set(plan.order)
+    found = set()
+    for file in (STAGES.parent / "decisive").glob("*.toml"):
+        plan = read_plan(file)
+        study, scale = take_up(plan)
+        made = [s for s in stages(study, scale, study.seeds, STAGES, pool=plan.pool) if s.measured]
+        assert {(stage.arm.name, stage.seed) for stage in made} <= set(plan.order)
+        found |= {(stage.folder.name, stage.run.name) for stage in made}
+    assert found == {
+        (each.folder, run)
+        for each in frozen_stages(STAGES)
+        for run in each.runs.values()
+        if each.scale == "decisive"
+    }
 
 
 @pytest.mark.usefixtures("table_alone")

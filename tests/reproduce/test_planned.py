@@ -19,6 +19,7 @@ from toolshift.core.errors import UsageError
 from toolshift.reproduce import experiments, reproduce
 from toolshift.reproduce.endpoints import as_markdown, endpoints_of
 from toolshift.reproduce.planned import (
+    Endpoint,
     PlanFile,
     arm_of,
     check_fixed,
@@ -27,6 +28,7 @@ from toolshift.reproduce.planned import (
 )
 from toolshift.reproduce.plots import endpoints_by_arm
 from toolshift.train.record import alone_in
+from toolshift.train.reward import Weights
 from toolshift.train.scenes import Mix, draws
 
 PLAN = Path(__file__).parents[2] / "studies" / "decisive" / "plan.toml"
@@ -62,6 +64,30 @@ first = "static"
 second = "graph"
 [[blocks]]
 arms = ["static", "graph"]
+seeds = [0]
+"""
+
+
+LATER = """
+extends = "plan.toml"
+name = "later"
+question = "And then?"
+tasks = 1
+updates = 2
+[[arms]]
+name = "rl"
+summary = "GRPO from static"
+method = "grpo"
+init = "static"
+seeds = 1
+settings = { group = 2, headroom = [0.2, 0.8], redraw = 1, reward = { over_refusal = 0.5 } }
+alpha = 0.5
+shifts = ["SBP"]
+[[contrasts]]
+first = "static"
+second = "rl"
+[[blocks]]
+arms = ["rl", "static"]
 seeds = [0]
 """
 
@@ -124,6 +150,100 @@ def test_a_plan_that_is_changed_later_is_refused(written: Any, toolshift: Any) -
     code, _, err = toolshift("reproduce", "decisive", "--plan", file)
     assert code == 2
     assert "what is planned is fixed before it is run" in err
+
+
+@pytest.mark.parametrize("name", ["transfer", "ablations", "rl"])
+def test_the_plans_that_extend_it_are_those_that_were_fixed(name: str) -> None:
+    file, first = PLAN.with_name(f"{name}.toml"), read_plan(PLAN)
+    plan = read_plan(file)
+    check_fixed(plan, file)
+    assert (plan.trained, plan.kinds, plan.layout) == ("decisive", first.kinds, first.layout)
+    assert plan.held_out == first.held_out
+    if name != "transfer":  # in the same scenes, so that the arms of the first stand beside
+        assert (plan.probes, plan.tasks, plan.world) == (first.probes, first.tasks, first.world)
+
+
+@pytest.fixture
+def later(written: Any) -> Any:
+    """Writes the small plan with its hash, and one that extends it with some text changed."""
+
+    def write(*changes: tuple[str, str]) -> Path:
+        first = written()
+        first.with_suffix(".sha256").write_text(f"{read_plan(first).sha256}  plan.toml\n")
+        text = LATER
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        file = first.with_name("later.toml")
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
+    file = later()
+    plan = read_plan(file)
+    first = read_plan(file.with_name("plan.toml"))
+    assert (plan.name, plan.trained, plan.tasks, plan.kinds) == (
+        "later",
+        "decisive",
+        1,
+        ("listing",),
+    )
+    assert plan.endpoints == first.endpoints
+    assert plan.order == [("rl", 0), ("static", 0)]
+    assert [arm.name for arm in plan.used] == ["static", "rl"], "graph is not asked for"
+    assert plan.sha256 != first.sha256
+    arm = {each.name: each for each in study_of(plan).arms}["rl"]
+    assert (arm.method, arm.init, arm.mix["alpha"]) == ("grpo", "static", 0.5)
+    assert arm.settings["reward"] == Weights(over_refusal=0.5)
+    assert arm.settings["headroom"] == (0.2, 0.8)
+    only = later(('arms = ["rl", "static"]', 'arms = ["rl"]'), ('first = "static"', 'first = "rl"'))
+    assert [each.name for each in read_plan(only).used] == ["static", "rl"], "rl starts from it"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('init = "static"', 'init = "statics"', "rl: init: unknown earlier arm 'statics'"),
+        ('init = "static"', 'init = "rl"', "rl: init: unknown earlier arm 'rl'"),
+        ('name = "rl"', 'name = "graph"', "graph is there twice"),
+        ("updates = 2", "", "rl: updates, the GRPO steps of an arm, are missing"),
+        ("alpha = 0.5", "", "rl: alpha and shifts go together"),
+        (
+            "alpha = 0.5",
+            "alpha = 0.5\ndoses = { EFP = 3 }",
+            "doses say what alpha and shifts would",
+        ),
+        ('["SBP"]', '["redirect"]', "rl is trained on a shift that is held out"),
+        ("group = 2,", "grup = 2,", "rl: settings: .*grup"),
+        ("group = 2,", "group = 1,", "rl: settings: .*at least 2"),
+        ("over_refusal", "over_refusals", "rl: settings: .*over_refusals"),
+        ("updates = 2", 'world = "mars"\nupdates = 2', "unknown world 'mars'"),
+        ('"plan.toml"', '"plans.toml"', "no plan in .*plans.toml"),
+        ('"plan.toml"', "3", "extends"),
+    ],
+)
+def test_an_extension_that_contradicts_itself_is_refused(
+    later: Any, old: str, new: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_plan(later((old, new)))
+
+
+def test_what_is_extended_is_a_plan_that_is_fixed_and_extends_nothing(
+    later: Any, tmp_path: Path
+) -> None:
+    file = later()
+    (tmp_path / "third.toml").write_text(LATER.replace("plan.toml", "later.toml"))
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  later.toml\n")
+    with pytest.raises(UsageError, match=r"third\.toml: extends .*name that one"):
+        read_plan(tmp_path / "third.toml")
+    with (tmp_path / "plan.toml").open("a") as first:
+        first.write("# changed\n")
+    with pytest.raises(UsageError, match="what is planned is fixed before it is run"):
+        read_plan(file)
 
 
 @pytest.mark.parametrize(
@@ -239,14 +359,17 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
         for arm, agent in (("static", "gives_up"), ("graph", "oracle"))
         for seed in range(2)
     ]
+    clean = Endpoint("clean", "passed", ())
+    plan = msgspec.structs.replace(plan, secondary=(clean,))
     found = endpoints_of(plan, stages)
     told = {(each.arm, each.endpoint): each.found for each in found.arms}
     assert told["graph", "tier 2"].interval.estimate == 0
     assert told["graph", "right refusal"].interval.estimate == 1
+    assert told["graph", "clean"].interval.estimate == 1
     lost = told["static", "tier 2"]
     assert (lost.seeds, lost.tasks) == (2, 4)
     assert lost.interval.estimate >= 0.5
-    (drop, _) = found.contrasts
+    drop = found.contrasts[0]
     assert drop.found.interval.estimate == -lost.interval.estimate
     assert drop.p_holm >= drop.found.p
     page = as_markdown(found)
@@ -282,6 +405,25 @@ def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     assert found["plan_sha256"][:16] in text
     manifests = list((tmp_path / "stages").glob("*/run-*/manifest.json"))
     assert [json.loads(m.read_bytes())["selection"]["max_repeats"] for m in manifests] == [6, 6]
+
+    file.with_name("later.toml").write_text(
+        LATER.replace("tasks = 1", 'world = "medical"\ntasks = 1')
+    )
+    later = file.with_name("later.toml")
+    later.with_suffix(".sha256").write_text(f"{read_plan(later).sha256}  later.toml\n")
+    words = ("reproduce", "decisive", "--plan", later, *words[4:-1], tmp_path / "after")
+    code, _, err = toolshift(*words)
+    assert code == 0, err
+    assert "static, seed 0: training" not in err, "it is there"
+    assert "rl, seed 0: training" in err
+    text = (tmp_path / "after" / "README.md").read_text()
+    assert "measured in the world medical" in text
+    assert "later.toml" in text.rpartition("```console")[2]
+    made = {
+        m.parent.parent.name[:-9]: m for m in (tmp_path / "stages").glob("*/run-*/manifest.json")
+    }
+    assert set(made) == {f"{a}-decisive-seed0" for a in ("static", "graph", "rl")}
+    assert json.loads(made["rl-decisive-seed0"].read_bytes())["selection"]["worlds"] == ["medical"]
 
 
 def test_a_plan_that_is_no_text_is_named(tmp_path):

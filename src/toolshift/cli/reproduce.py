@@ -204,8 +204,10 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     plan = read_plan(options.plan)
     check_fixed(plan, options.plan)
     study, scale = take_up(plan, options.model)
-    scale = measured_in(scale, options.world)
-    out = options.out or Path("studies") / plan.name / _apart(options.model, options.world)
+    world = plan.world if options.world == TRAINED_IN else options.world
+    scale = measured_in(scale, world)
+    apart = _apart(options.model, TRAINED_IN if world == plan.world else world)
+    out = options.out or _page_of(plan, options.plan) / apart
     names = chosen_arms(study, options.arms)
     made = {
         (each.arm.name, each.seed): each
@@ -222,7 +224,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
     for _ in _run_each(left, study, options) if not options.only_page else ():
         if not options.no_page:
-            _write_plan(out, plan, study, everything)
+            _write_plan(out, options.plan, plan, study, everything)
     if options.no_page:
         done = sum(each.measured for each in todo)
         _say(f"{done} of {len(todo)} stages are done; --only-page writes the page")
@@ -231,7 +233,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
         return
     if not any(each.measured for each in everything):
         raise UsageError(f"{options.work} has no finished stage of this plan, so there is no page")
-    found = _write_plan(out, plan, study, everything)
+    found = _write_plan(out, options.plan, plan, study, everything)
     if options.as_json:
         print_json(found)
     else:
@@ -253,7 +255,15 @@ def _run_each(left: list[Stage], study: Study, options: ReproduceOptions) -> Ite
             yield stage
 
 
-def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]) -> Endpoints:
+def _page_of(plan: PlanFile, file: Path) -> Path:
+    """Where the page of a plan stands: one that extends another has a folder below that one's."""
+    first = Path("studies") / (plan.trained or plan.name)
+    return first / file.stem if plan.extends else first
+
+
+def _write_plan(
+    out: Path, file: Path, plan: PlanFile, study: Study, everything: list[Stage]
+) -> Endpoints:
     """Writes the page and the endpoints as they stand."""
     out.mkdir(parents=True, exist_ok=True)
     found, told = find(study, everything), endpoints_of(plan, everything)
@@ -262,16 +272,17 @@ def _write_plan(out: Path, plan: PlanFile, study: Study, everything: list[Stage]
     if found.arms:
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
         write(out / PICTURE, endpoints_by_arm(told).encode())
-    asked = _words(SCALES[everything[0].scale]) if everything else ()
-    words = command("reproduce", plan.name, *asked, travels=True)
+    named = ("--plan", str(file)) if file != PLAN_FILE else ()
+    asked = _words(SCALES[everything[0].scale], plan.world) if everything else ()
+    words = command("reproduce", PLANNED, *named, *asked, travels=True)
     write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())
     return told
 
 
-def _words(scale: Scale) -> tuple[str, ...]:
+def _words(scale: Scale, world: str = TRAINED_IN) -> tuple[str, ...]:
     """The options that name a scale's model and its world, where these are others."""
     model = ("--model", scale.model) if scale.model else ()
-    return (*model, "--world", scale.world) if scale.world != TRAINED_IN else model
+    return (*model, "--world", scale.world) if scale.world != world else model
 
 
 def _threads(options: ReproduceOptions) -> dict[str, int]:

@@ -144,7 +144,7 @@ def _table(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[int, list[flo
 
 def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
     clean, found = scores.get("", {}), defaultdict(list)
-    for shift in endpoint.shifts:
+    for shift in endpoint.shifts or ("",):
         for task, (passed, refused) in scores.get(without_versions(shift), {}).items():
             found[task].append(float(refused if endpoint.measure == "refused" else passed))
     if endpoint.measure != "drop":

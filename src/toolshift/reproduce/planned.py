@@ -2,6 +2,9 @@
 
 The plan says what is compared, how much of everything, and in which order it is run. Its hash
 stands in the results. The stages are those of any study (`toolshift.reproduce.reproduce`).
+
+A later plan may extend one: it measures that plan's arms in other scenes, or trains arms of its own
+beside them or from them. What the first has trained is used again.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ from toolshift.lm.bases import find_base_model
 from toolshift.lm.checkpoint import load_tokenizer
 from toolshift.lm.layout_rule import derived_layout
 from toolshift.lm.prompt import Layout
-from toolshift.reproduce.arm import SHORT, Arm, Scale
+from toolshift.reproduce.arm import SHORT, TRAINED_IN, Arm, Scale
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale
 from toolshift.runs.suite import read_stack
+from toolshift.train import grpo_settings, presets
 from toolshift.train.model import find_base
 from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import base_of, with_model
+from toolshift.worlds.registry import find_world
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,7 +41,7 @@ class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         measure: "drop", clean minus shifted on the same tasks; "passed" or "refused", the share of
             the scenes under these shifts.
-        shifts: stacks with severities; the mean over them, task by task.
+        shifts: stacks with severities; the mean over them, task by task. () for clean scenes.
     """
 
     name: str
@@ -52,15 +57,28 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         doses: trajectories by entry of the mix; a shift reaches those it can be applied to.
         slips: the share of trajectories in which the expert errs first.
         rounds: of DAgger, which take their share of the trajectories.
+        init: the arm whose adapter it starts from, at the same seed; "" for the base model.
+        alpha: the share of the trajectories that have shifts (GRPO: of the scenes), where no doses
+            say it.
+        shifts: entries of the mix that this share is drawn from.
+        settings: what of the preset's settings differs.
+        factor: how many times the plan's trajectories, or GRPO steps.
+        passes: over the trajectories.
     """
 
     name: str
     summary: str
     seeds: int
-    method: Literal["none", "sft", "dagger"] = "sft"
+    method: Literal["none", "sft", "dagger", "grpo"] = "sft"
     rounds: int = 0
     doses: dict[str, int] = {}
     slips: float = 0.0
+    init: str = ""
+    alpha: float = 0.0
+    shifts: tuple[str, ...] = ()
+    settings: dict[str, Any] = {}
+    factor: float = 1.0
+    passes: int = 1
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,12 +95,21 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: tuple[int, ...]
 
 
+_OWN = ("name", "question", "contrasts", "blocks", "cost", "power", "hoped", "left_out", "sha256")
+"""What a plan says for itself alone, whatever it extends."""
+
+
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan as it is written; see `studies/decisive/plan.toml`.
 
     Attributes:
         layout: of all arms; "derived" for that of `toolshift.lm.layout_rule`.
+        updates: GRPO steps of an arm.
         held_out: shifts that no arm is trained on.
+        world: that arms are measured in; in another than they are trained in, in all its kinds.
+        extends: another plan, beside this one: what is not said here is as there, and its arms are
+            known here.
+        trained: the name of that plan, under which arms are trained.
         sha256: of the file.
     """
 
@@ -99,12 +126,16 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     blocks: tuple[Block, ...]
     layout: Layout | Literal["derived"] = "derived"
     max_repeats: int = 0
+    updates: int = 0
     held_out: tuple[str, ...] = ()
+    world: str = TRAINED_IN
+    extends: str = ""
     secondary: tuple[Endpoint, ...] = ()
     cost: str = ""
     power: str = ""
     hoped: str = ""
     left_out: str = ""
+    trained: str = ""
     sha256: str = ""
 
     @property
@@ -117,6 +148,15 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def order(self) -> list[tuple[str, int]]:
         """Arms and seeds in the order in which they are run."""
         return [(arm, seed) for block in self.blocks for seed in block.seeds for arm in block.arms]
+
+    @property
+    def used(self) -> tuple[PlannedArm, ...]:
+        """The arms that are run, and those that they start from."""
+        known = {arm.name: arm for arm in self.arms}
+        names = {name for name, _ in self.order}
+        while more := {known[name].init for name in names} - names - {""}:
+            names |= more
+        return tuple(arm for arm in self.arms if arm.name in names)
 
 
 def read_plan(file: Path) -> PlanFile:
@@ -137,11 +177,27 @@ def read_plan(file: Path) -> PlanFile:
         )
     content = read_bytes(file)
     try:
-        plan = msgspec.convert(read_toml(content, str(file)), PlanFile)
+        plan = msgspec.convert(_completed(read_toml(content, str(file)), file), PlanFile)
     except msgspec.ValidationError as fault:
         raise UsageError(f"{file}: {fault}") from None
     _check(plan, file)
     return msgspec.structs.replace(plan, sha256=hashlib.sha256(content).hexdigest())
+
+
+def _completed(said: dict[str, Any], file: Path) -> dict[str, Any]:
+    """A plan with what it leaves to the plan that it extends, which has to be as it was fixed."""
+    if not isinstance(said.get("extends"), str):
+        return said
+    first = file.parent / said["extends"]
+    plan = read_plan(first)
+    check_fixed(plan, first)
+    if plan.extends:
+        raise UsageError(f"{file}: extends {first}, which extends a plan itself: name that one")
+    left = {key: value for key, value in msgspec.to_builtins(plan).items() if key not in _OWN}
+    if "endpoints" in said:
+        del left["secondary"]
+    arms = [*left["arms"], *said.get("arms", ())]
+    return {"contrasts": [], **left, **said, "arms": arms, "trained": plan.name}
 
 
 def check_fixed(plan: PlanFile, file: Path) -> None:
@@ -179,7 +235,7 @@ def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:
     """
     if model:
         find_base_model(model)
-    study, name = study_of(plan), f"{plan.name}-{model}" if model else plan.name
+    study, name = study_of(plan), _with(plan.name, model)
     STUDIES[plan.name], SCALES[name] = study, scale_of(plan, model)
     return study, name
 
@@ -219,8 +275,9 @@ def measured_in(scale: str, world: str) -> str:
     if world == SCALES[scale].world:
         return scale
     name = f"{scale}-in-{world}"
-    preset = SCALES[scale].preset or scale
-    SCALES[name] = msgspec.structs.replace(SCALES[scale], preset=preset, world=world, trained=scale)
+    size = SCALES[scale]
+    preset, trained = size.preset or scale, size.trained or scale
+    SCALES[name] = msgspec.structs.replace(size, preset=preset, world=world, trained=trained)
     return name
 
 
@@ -229,10 +286,10 @@ def study_of(plan: PlanFile) -> Study:
     return Study(
         plan.name,
         plan.question,
-        tuple(arm_of(each, plan) for each in plan.arms),
+        tuple(arm_of(each, plan) for each in plan.used),
         tuple((pair.first, pair.second) for pair in plan.contrasts),
         plan.probes,
-        max(arm.seeds for arm in plan.arms),
+        1 + max(seed for _, seed in plan.order),
     )
 
 
@@ -260,9 +317,15 @@ def scale_of(plan: PlanFile, model: str = "") -> Scale:
     if layout == "derived":
         layout = layout_for(plan.preset, model)
     return Scale(
-        plan.kinds, plan.trajectories, 0, plan.tasks, PRESETS[plan.preset].evidence,
+        plan.kinds, plan.trajectories, plan.updates, plan.tasks, PRESETS[plan.preset].evidence,
         layout=layout, preset=plan.preset, max_repeats=plan.max_repeats, today=True, model=model,
+        world=plan.world, trained=_with(plan.trained, model) if plan.trained else "",
     )  # fmt: skip
+
+
+def _with(name: str, model: str) -> str:
+    """The name of a plan's scale with a base model instead of the preset's."""
+    return f"{name}-{model}" if model else name
 
 
 def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
@@ -275,46 +338,93 @@ def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
     Returns:
         The arm, whose entries are drawn `dose` times in the plan's trajectories.
     """
-    if not arm.doses:
-        return Arm(arm.name, arm.summary, arm.method, {"slips": arm.slips} if arm.slips else {})
-    unit = gcd(*arm.doses.values())
-    entries = tuple(e for e, dose in arm.doses.items() for _ in range(dose // unit))
-    mix: dict[str, Any] = {
-        "alpha": round(sum(arm.doses.values()) / plan.trajectories, 4),
-        "shifts": entries,
-        "severities": SHORT,
-    }
-    if arm.slips:
-        mix["slips"] = arm.slips
-    return Arm(arm.name, arm.summary, arm.method, mix, rounds=arm.rounds)
+    mix: dict[str, Any] = {"slips": arm.slips} if arm.slips else {}
+    alpha, entries = arm.alpha, arm.shifts
+    if arm.doses:
+        unit = gcd(*arm.doses.values())
+        entries = tuple(e for e, dose in arm.doses.items() for _ in range(dose // unit))
+        alpha = round(sum(arm.doses.values()) / plan.trajectories, 4)
+    if entries:
+        mix = {"alpha": alpha, "shifts": entries, "severities": SHORT, **mix}
+    return Arm(
+        arm.name, arm.summary, arm.method, mix, arm.init, _settings_of(arm, plan), arm.factor,
+        arm.passes, rounds=arm.rounds,
+    )  # fmt: skip
+
+
+def _settings_of(arm: PlannedArm, plan: PlanFile) -> dict[str, Any]:
+    """The settings that an arm changes, as those of its method.
+
+    Raises:
+        msgspec.ValidationError: for what its method has no setting for.
+    """
+    of_preset: Any = (grpo_settings if arm.method == "grpo" else presets).PRESETS[plan.preset]
+    whole = {**msgspec.to_builtins(of_preset), **arm.settings}
+    settings = msgspec.convert(whole, type(of_preset))
+    return {name: getattr(settings, name) for name in arm.settings}
 
 
 def _check(plan: PlanFile, file: Path) -> None:
-    names = {arm.name: arm for arm in plan.arms}
     if plan.preset not in PRESETS:
         raise UsageError(f"{file}: {unknown('preset', plan.preset, PRESETS)}")
-    for name in (n for p in plan.contrasts for n in (p.first, p.second)):
-        if name not in names:
-            raise UsageError(f"{file}: contrasts: {unknown('arm', name, names)}")
-    for name, seed in plan.order:
-        if name not in names:
-            raise UsageError(f"{file}: blocks: {unknown('arm', name, names)}")
-        if seed not in range(names[name].seeds):
-            raise UsageError(f"{file}: blocks: {name} has seeds 0 to {names[name].seeds - 1}")
-    missing = {(a.name, s) for a in plan.arms for s in range(a.seeds)} - set(plan.order)
-    if missing or len(set(plan.order)) < len(plan.order):
-        said = ", ".join(f"{name} seed {seed}" for name, seed in sorted(missing)) or "one twice"
-        raise UsageError(f"{file}: blocks: each stage stands in one block; not so: {said}")
+    find_world(plan.world)
+    _check_arms(plan, file)
+    _check_blocks(plan, file)
     for probe in plan.probes:
         read_stack(probe)
     for each in plan.arms:
-        _check_arm(arm_of(each, plan), plan, file)
+        _check_arm(each, plan, file)
 
 
-def _check_arm(arm: Arm, plan: PlanFile, file: Path) -> None:
-    """A mix that can be drawn, and that no held-out mechanism is in."""
-    if arm.mix.get("alpha", 0) > 1:
-        raise UsageError(f"{file}: {arm.name}: doses are more than {plan.trajectories} together")
+def _check_arms(plan: PlanFile, file: Path) -> None:
+    """Each name once; what is compared is there, and what is started from comes before."""
+    names: list[str] = []
+    for arm in plan.arms:
+        if arm.name in names:
+            raise UsageError(f"{file}: arms: {arm.name} is there twice")
+        if arm.init and arm.init not in names:
+            raise UsageError(f"{file}: {arm.name}: init: {unknown('earlier arm', arm.init, names)}")
+        names.append(arm.name)
+    for name in (n for p in plan.contrasts for n in (p.first, p.second)):
+        if name not in names:
+            raise UsageError(f"{file}: contrasts: {unknown('arm', name, names)}")
+
+
+def _check_blocks(plan: PlanFile, file: Path) -> None:
+    """Every stage in one block; a plan that extends another measures what it likes of that one."""
+    seeds = {arm.name: arm.seeds for arm in plan.arms}
+    for name, seed in plan.order:
+        if name not in seeds:
+            raise UsageError(f"{file}: blocks: {unknown('arm', name, seeds)}")
+        if seed not in range(seeds[name]):
+            raise UsageError(f"{file}: blocks: {name} has seeds 0 to {seeds[name] - 1}")
+    wanted = {(name, seed) for name, many in seeds.items() for seed in range(many)}
+    missing = set() if plan.extends else wanted - set(plan.order)
+    if missing or len(set(plan.order)) < len(plan.order):
+        said = ", ".join(f"{name} seed {seed}" for name, seed in sorted(missing)) or "one twice"
+        raise UsageError(f"{file}: blocks: each stage stands in one block; not so: {said}")
+
+
+def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
+    """A mix that can be drawn, that no held-out mechanism is in, and settings that can work."""
+    where = f"{file}: {planned.name}"
+    if sum(planned.doses.values()) > plan.trajectories:
+        raise UsageError(f"{where}: doses are more than {plan.trajectories} together")
+    if planned.doses and (planned.alpha or planned.shifts):
+        raise UsageError(f"{where}: doses say what alpha and shifts would: leave those out")
+    if bool(planned.alpha) != bool(planned.shifts):
+        raise UsageError(f"{where}: alpha and shifts go together: give both, or doses")
+    if planned.method == "grpo" and not plan.updates:
+        raise UsageError(f"{where}: updates, the GRPO steps of an arm, are missing in the plan")
+    try:
+        arm = arm_of(planned, plan)
+    except msgspec.ValidationError as fault:
+        raise UsageError(f"{where}: settings: {fault}") from None
     check(Mix(kinds=plan.kinds, **arm.mix))
     if arm.meets(plan.held_out):
-        raise UsageError(f"{file}: {arm.name} is trained on a shift that is held out")
+        raise UsageError(f"{where} is trained on a shift that is held out")
+    try:
+        made: Any = grpo_settings if arm.method == "grpo" else presets
+        made.preset(plan.preset, **arm.settings)
+    except UsageError as fault:
+        raise UsageError(f"{where}: settings: {fault}") from None
