@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.files import pack, read_bytes, stored
+from toolshift.lm.bases import find_base_model, is_there
 from toolshift.reproduce.artifacts import LISTED, Artifact, read_artifacts
 from toolshift.reproduce.experiments import SCALES, STUDIES
 from toolshift.reproduce.frozen import Frozen, frozen_stages, table_of
@@ -54,6 +55,8 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
             for stage in stages(study, "small", seeds, STAGES, pool=pool):
                 yield name, stage
     for plan in map(read_plan, PLANS):
+        if plan.model and not is_there(find_base_model(plan.model)):
+            continue  # its stages have names that its weights decide; what is listed stays
         study, scale = take_up(plan)
         for stage in stages(study, scale, study.seeds, STAGES, pool=plan.pool):
             if (stage.arm.name, stage.seed) in plan.order:

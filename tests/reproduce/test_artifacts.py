@@ -108,13 +108,17 @@ def test_outside_a_clone_it_says_where_to_run_it(
     assert "run this in a clone" in err
 
 
-def test_weights_that_are_needed_are_asked_for(tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    model.mkdir()
-    with pytest.raises(UsageError, match=f"toolshift artifacts get {tmp_path}"):
+def test_weights_that_are_needed_are_asked_for(clone: Path, tmp_path: Path) -> None:
+    model = (clone / PATH).parent
+    (clone / PATH).unlink(missing_ok=True)
+    with pytest.raises(UsageError, match=f"toolshift artifacts get {model.parent}.* from the hist"):
         check_weights(model)
-    (model / "model.safetensors").write_bytes(b"")
-    check_weights(model)
+    for other in (clone / "studies" / "stages" / "x" / "model", tmp_path / "elsewhere" / "model"):
+        other.mkdir(parents=True)
+        with pytest.raises(UsageError, match=r"no commit has them: .*--work again"):
+            check_weights(other)
+        (other / "model.safetensors").write_bytes(b"")
+        check_weights(other)
 
 
 def test_every_file_of_weights_in_the_tree_of_studies_is_listed() -> None:

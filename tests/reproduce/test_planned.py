@@ -152,7 +152,7 @@ def test_a_plan_that_is_changed_later_is_refused(written: Any, toolshift: Any) -
     assert "what is planned is fixed before it is run" in err
 
 
-@pytest.mark.parametrize("name", ["transfer", "ablations", "rl"])
+@pytest.mark.parametrize("name", ["transfer", "ablations", "rl", "gemma"])
 def test_the_plans_that_extend_it_are_those_that_were_fixed(name: str) -> None:
     file, first = PLAN.with_name(f"{name}.toml"), read_plan(PLAN)
     plan = read_plan(file)
@@ -220,6 +220,7 @@ def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
         ("group = 2,", "grup = 2,", "rl: settings: .*grup"),
         ("group = 2,", "group = 1,", "rl: settings: .*at least 2"),
         ("over_refusal", "over_refusals", "rl: settings: .*over_refusals"),
+        ("updates = 2", 'model = "gemma"\nupdates = 2', "unknown .*'gemma'"),
         ("updates = 2", 'world = "mars"\nupdates = 2', "unknown world 'mars'"),
         ('"plan.toml"', '"plans.toml"', "no plan in .*plans.toml"),
         ('"plan.toml"', "3", "extends"),
@@ -366,6 +367,7 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     assert told["graph", "tier 2"].interval.estimate == 0
     assert told["graph", "right refusal"].interval.estimate == 1
     assert told["graph", "clean"].interval.estimate == 1
+    assert {told[arm, "right refusal"].interval.low for arm in ("static", "graph")} == {0.0}
     lost = told["static", "tier 2"]
     assert (lost.seeds, lost.tasks) == (2, 4)
     assert lost.interval.estimate >= 0.5

@@ -130,7 +130,8 @@ class ReproduceOptions:
     type=PATH,
     default=PLAN_FILE,
     show_default=True,
-    help="The plan of the study `decisive`, which says its size, pool and order.",
+    help="The plan of the study `decisive`, which says its size, pool and order, or one that "
+    "extends it.",
 )
 @click.option(
     "--minutes", type=float, default=0.0, help="Begin no further stage after so many; go on later."
@@ -273,16 +274,16 @@ def _write_plan(
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
         write(out / PICTURE, endpoints_by_arm(told).encode())
     named = ("--plan", str(file)) if file != PLAN_FILE else ()
-    asked = _words(SCALES[everything[0].scale], plan.world) if everything else ()
+    asked = _words(SCALES[everything[0].scale], plan.model, plan.world) if everything else ()
     words = command("reproduce", PLANNED, *named, *asked, travels=True)
     write(out / "README.md", f"{page(found, words)}\n{as_markdown(told)}".encode())
     return told
 
 
-def _words(scale: Scale, world: str = TRAINED_IN) -> tuple[str, ...]:
+def _words(scale: Scale, model: str = "", world: str = TRAINED_IN) -> tuple[str, ...]:
     """The options that name a scale's model and its world, where these are others."""
-    model = ("--model", scale.model) if scale.model else ()
-    return (*model, "--world", scale.world) if scale.world != world else model
+    named = ("--model", scale.model) if scale.model != model else ()
+    return (*named, "--world", scale.world) if scale.world != world else named
 
 
 def _threads(options: ReproduceOptions) -> dict[str, int]:

@@ -163,13 +163,25 @@ def check_weights(model: Path) -> None:
         model: the folder of a finished training run.
 
     Raises:
-        UsageError: where only its record is there; names the command that brings them back.
+        UsageError: where only its record is there; says how to come by them.
     """
-    if not any(model.glob("*.safetensors")):
-        raise UsageError(
-            f"the weights in {model} are needed and are not there: "
-            f"`{command('artifacts', 'get', model.parent)}` brings them back from the history"
-        )
+    if any(model.glob("*.safetensors")):
+        return
+    if _in_history(model):
+        way = f"`{command('artifacts', 'get', model.parent)}` brings them back from the history"
+    else:
+        way = "no commit has them: name another folder of stages, to train it again (--work again)"
+    raise UsageError(f"the weights in {model} are needed and are not there: {way}")
+
+
+def _in_history(model: Path) -> bool:
+    """Whether the list of the clone that a folder is in names weights of it."""
+    try:
+        root = repository(model.parent)
+    except UsageError:
+        return False
+    here = model.resolve()
+    return any((root / each.path).is_relative_to(here) for each in read_artifacts(root))
 
 
 def _shown(artifact: Artifact, root: Path) -> bytes:

@@ -73,7 +73,7 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
     every = (*plan.endpoints, *plan.secondary)
     arms = [
         ArmEndpoint(
-            arm, each.name, crossed_mean(list(table.values())), [*map(mean, table.values())]
+            arm, each.name, _of_arm(each, list(table.values())), [*map(mean, table.values())]
         )
         for arm, by_seed in scores.items()
         for each in every
@@ -117,6 +117,15 @@ def as_markdown(found: Endpoints) -> str:
             for each in found.contrasts
         ]
     return "\n".join([*said, ""])
+
+
+def _of_arm(endpoint: Endpoint, table: list[list[float]]) -> Crossed:
+    """The mean over seeds and tasks; a share is not below 0, as a drop may be."""
+    found = crossed_mean(table)
+    if endpoint.measure == "drop":
+        return found
+    above = msgspec.structs.replace(found.interval, low=max(0.0, found.interval.low))
+    return msgspec.structs.replace(found, interval=above)
 
 
 def _points(found: Crossed) -> str:

@@ -106,6 +106,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         layout: of all arms; "derived" for that of `toolshift.lm.layout_rule`.
         updates: GRPO steps of an arm.
         held_out: shifts that no arm is trained on.
+        model: a base model instead of the preset's; "" for that.
         world: that arms are measured in; in another than they are trained in, in all its kinds.
         extends: another plan, beside this one: what is not said here is as there, and its arms are
             known here.
@@ -128,6 +129,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_repeats: int = 0
     updates: int = 0
     held_out: tuple[str, ...] = ()
+    model: str = ""
     world: str = TRAINED_IN
     extends: str = ""
     secondary: tuple[Endpoint, ...] = ()
@@ -225,7 +227,7 @@ def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:
 
     Args:
         plan: as `read_plan` returns it.
-        model: a base model instead of the preset's; "" for that.
+        model: a base model instead of the plan's; "" for that.
 
     Returns:
         The study, and the name of the scale.
@@ -233,6 +235,7 @@ def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:
     Raises:
         UsageError: where the base model or the packages for training are missing.
     """
+    model = model or plan.model
     if model:
         find_base_model(model)
     study, name = study_of(plan), _with(plan.name, model)
@@ -368,6 +371,8 @@ def _check(plan: PlanFile, file: Path) -> None:
     if plan.preset not in PRESETS:
         raise UsageError(f"{file}: {unknown('preset', plan.preset, PRESETS)}")
     find_world(plan.world)
+    if plan.model:
+        find_base_model(plan.model)
     _check_arms(plan, file)
     _check_blocks(plan, file)
     for probe in plan.probes:
