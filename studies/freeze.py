@@ -58,7 +58,12 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
         if plan.model and not is_there(find_base_model(plan.model)):
             continue  # its stages have names that its weights decide; what is listed stays
         study, scale = take_up(plan)
-        for stage in stages(study, scale, study.seeds, STAGES, pool=plan.pool):
+        named = SCALES[scale].trained or scale
+        # A key costs a second: only of arms that have a folder.
+        there = tuple(a.name for a in study.arms if any(STAGES.glob(f"{a.name}-{named}-seed*")))
+        if not there:
+            continue
+        for stage in stages(study, scale, study.seeds, STAGES, there, plan.pool):
             if (stage.arm.name, stage.seed) in plan.order:
                 yield plan.trained or plan.name, as_made(stage)
 

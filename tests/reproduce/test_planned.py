@@ -152,7 +152,7 @@ def test_a_plan_that_is_changed_later_is_refused(written: Any, toolshift: Any) -
     assert "what is planned is fixed before it is run" in err
 
 
-@pytest.mark.parametrize("name", ["transfer", "ablations", "rl", "gemma"])
+@pytest.mark.parametrize("name", ["transfer", "ablations", "rl", "gemma", "dagger"])
 def test_the_plans_that_extend_it_are_those_that_were_fixed(name: str) -> None:
     file, first = PLAN.with_name(f"{name}.toml"), read_plan(PLAN)
     plan = read_plan(file)

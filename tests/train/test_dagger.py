@@ -136,6 +136,22 @@ def test_two_rounds_train_on_and_are_not_made_twice(model: Path, tmp_path: Path)
         job.run(tmp_path)
 
 
+def test_rounds_that_aggregate_train_anew_on_all_trajectories(model: Path, tmp_path: Path) -> None:
+    mix = Mix(kinds=("listing", "hours"), size=200, alpha=0.5, shifts=("SBP",))
+    settings = preset("smoke", model=str(model), steps=0, epochs=1, batch=2, threads=1)
+    job = Job("dagger", mix, 10, msgspec.to_builtins(settings), 2, aggregate=True)
+    job.run(tmp_path)
+    places = ("round-0", "round-1/model", "model")
+    records = [training_record(tmp_path / place) for place in places]
+    rows = [record["rows"] for record in records]
+    assert rows[0] < rows[1] < rows[2], "those of all rounds so far"
+    assert {record["settings"]["model"] for record in records} == {model.name}, "not the last one"
+    assert all(record["data"]["aggregate"] for record in records)
+    alone = msgspec.structs.replace(job, aggregate=False)
+    with pytest.raises(UsageError, match="round-1/model was made of something else"):
+        alone.run(tmp_path)
+
+
 def test_dagger_in_several_processes_is_refused_before_any_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ class Arm(msgspec.Struct, frozen=True):
         probes: what it is measured under; () for the study's.
         decoding: "constrained" where it is measured so that only valid calls can be made.
         rounds: of DAgger.
+        aggregate: train anew in each of them, on the trajectories of all rounds so far.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Arm(msgspec.Struct, frozen=True):
     probes: tuple[str, ...] = ()
     decoding: Literal["free", "constrained"] = "free"
     rounds: int = 0
+    aggregate: bool = False
 
     def amount(self, scale: Scale) -> int:
         """How many trajectories it is trained on, or for how many GRPO steps."""

@@ -39,6 +39,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         count: how many trajectories are drawn from the mix; GRPO draws as many as it needs.
         settings: of the method, `Settings` or `GrpoSettings`, by name.
         rounds: of DAgger.
+        aggregate: train anew in each round of DAgger, on all trajectories so far.
     """
 
     method: Literal["sft", "grpo", "dagger"]
@@ -46,6 +47,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: int
     settings: dict[str, Any]
     rounds: int = 0
+    aggregate: bool = False
 
     def run(self, folder: Path, launch: str = "") -> None:
         """Trains into `folder/model`, and goes on where a run there was broken off.
@@ -89,7 +91,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return
         if self.method == "dagger":
             asked = msgspec.convert(self.settings, Settings)
-            load(DAGGER)(self.mix, self.count, self.rounds, asked, out)
+            load(DAGGER)(self.mix, self.count, self.rounds, asked, out, aggregate=self.aggregate)
             return
         told = {"mix": msgspec.to_builtins(self.mix), "count": self.count}
         rows = make_rows(self.mix, self.count)

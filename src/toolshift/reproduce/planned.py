@@ -57,6 +57,7 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         doses: trajectories by entry of the mix; a shift reaches those it can be applied to.
         slips: the share of trajectories in which the expert errs first.
         rounds: of DAgger, which take their share of the trajectories.
+        aggregate: train anew in each of them, on the trajectories of all rounds so far.
         init: the arm whose adapter it starts from, at the same seed; "" for the base model.
         alpha: the share of the trajectories that have shifts (GRPO: of the scenes), where no doses
             say it.
@@ -71,6 +72,7 @@ class PlannedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: int
     method: Literal["none", "sft", "dagger", "grpo"] = "sft"
     rounds: int = 0
+    aggregate: bool = False
     doses: dict[str, int] = {}
     slips: float = 0.0
     init: str = ""
@@ -351,7 +353,7 @@ def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
         mix = {"alpha": alpha, "shifts": entries, "severities": SHORT, **mix}
     return Arm(
         arm.name, arm.summary, arm.method, mix, arm.init, _settings_of(arm, plan), arm.factor,
-        arm.passes, rounds=arm.rounds,
+        arm.passes, rounds=arm.rounds, aggregate=arm.aggregate,
     )  # fmt: skip
 
 
@@ -419,6 +421,8 @@ def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
         raise UsageError(f"{where}: doses say what alpha and shifts would: leave those out")
     if bool(planned.alpha) != bool(planned.shifts):
         raise UsageError(f"{where}: alpha and shifts go together: give both, or doses")
+    if planned.aggregate and planned.method != "dagger":
+        raise UsageError(f"{where}: aggregate is said of rounds, and {planned.method} has none")
     if planned.method == "grpo" and not plan.updates:
         raise UsageError(f"{where}: updates, the GRPO steps of an arm, are missing in the plan")
     try:

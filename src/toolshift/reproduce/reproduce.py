@@ -240,6 +240,7 @@ def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
     decides = (arm.method, mix, settings, arm.amount(SCALES[scale]), parent)
     decoded: tuple[str, ...] = () if arm.decoding == "free" else (arm.decoding,)
     decoded += (f"rounds {arm.rounds}",) if arm.rounds else ()
+    decoded += ("aggregated",) if arm.aggregate else ()
     return _hash(*decides, *decoded, *_code(mix, arm, scale))
 
 
@@ -253,7 +254,7 @@ def _recipe(arm: Arm, scale: str, seed: int, parent: str) -> str:
     shifts = tuple(map(without_versions, mixed.shifts))
     mix = _declared(msgspec.structs.replace(mixed, shifts=shifts))
     settings = _in_order(_declared(_settings(arm, scale, seed)))
-    more = (arm.rounds,) if arm.rounds else ()
+    more = (arm.rounds, *("aggregated",) * arm.aggregate) if arm.rounds else ()
     return _hash(arm.method, mix, settings, arm.amount(SCALES[scale]), arm.decoding, parent, *more)
 
 
@@ -408,7 +409,8 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     if not checkpoints(out) and out.exists():
         shutil.rmtree(out)  # it was broken off before its first checkpoint
     method: Any = arm.method
-    job = Job(method, mix, arm.amount(scale), msgspec.to_builtins(settings), arm.rounds)
+    given = msgspec.to_builtins(settings)
+    job = Job(method, mix, arm.amount(scale), given, arm.rounds, arm.aggregate)
     job.run(stage.folder, launch)
 
 

@@ -5,8 +5,11 @@ that was trained on them is let act in shifted scenes of the training pool. Wher
 first turns are made again in a fresh episode, up to the failure and a few of its repetitions, and
 the oracle goes on from there to the right end. The model's turns are context, the oracle's are
 learned. After S. Ross, G. Gordon and D. Bagnell (2011), A Reduction of Imitation Learning and
-Structured Prediction to No-Regret Online Learning; here the model acts up to its failure, and each
-round trains the last one's model on.
+Structured Prediction to No-Regret Online Learning; here the model acts up to its failure.
+
+There each round trains anew on all trajectories so far (`aggregate`). Without that, a round trains
+the last one's model on, with what is new alone: cheaper, and the model forgets what it could do
+(`studies/decisive/NOTES.md`).
 """
 
 from __future__ import annotations
@@ -69,7 +72,9 @@ class Round(msgspec.Struct, frozen=True):
     filled: int
 
 
-def train(mix: Mix, count: int, rounds: int, settings: Settings, out: Path) -> Path:
+def train(
+    mix: Mix, count: int, rounds: int, settings: Settings, out: Path, *, aggregate: bool = False
+) -> Path:
     """Trains on trajectories of the oracle, and then in rounds on what it makes of failures.
 
     What is done is kept in `round-0` and so on beside `out`, and gone on from.
@@ -80,6 +85,7 @@ def train(mix: Mix, count: int, rounds: int, settings: Settings, out: Path) -> P
         rounds: how many, at least 1.
         settings: of each fit.
         out: the folder for the result of the last round.
+        aggregate: train anew in each round, on the trajectories of all rounds so far.
 
     Returns:
         `out`.
@@ -100,15 +106,18 @@ def train(mix: Mix, count: int, rounds: int, settings: Settings, out: Path) -> P
             f"{rounds} rounds for {count} trajectories at alpha {mix.alpha:g}"
         )
     first = count - each * rounds
-    told = {"mix": msgspec.to_builtins(mix), "count": count, "rounds": rounds}
-    before = _fit(make_rows(mix, first), settings, out.parent / "round-0", {**told, "round": 0})
+    told: dict[str, Any] = {"mix": msgspec.to_builtins(mix), "count": count, "rounds": rounds}
+    told.update({"aggregate": True} if aggregate else {})
+    rows = make_rows(mix, first)
+    before = _fit(rows, settings, out.parent / "round-0", {**told, "round": 0})
     for number in range(1, rounds + 1):
         made, found = collected(mix, each, number, settings, before, out.parent / f"round-{number}")
         last = number == rounds
         start = {"model": str(before)} if settings.full else {"adapter": str(before)}
+        rows = [*rows, *made] if aggregate else made
         before = _fit(
-            made,
-            msgspec.structs.replace(settings, **start),
+            rows,
+            settings if aggregate else msgspec.structs.replace(settings, **start),
             out if last else out.parent / f"round-{number}" / "model",
             {**told, "round": number, **msgspec.to_builtins(found)},
         )
