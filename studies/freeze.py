@@ -86,13 +86,15 @@ def trained_as(stage: Stage) -> str:
 
 
 def take_in(work: Path) -> None:
-    """Copies the finished stages of a folder, compressed and without weights."""
+    """Copies what is new of the finished stages of a folder, compressed and without weights."""
     for run in sorted(report.parent for report in work.glob("*/run-*/report.txt")):
         weights, known = run.parent / "model" / WEIGHTS, run.parent / "model" / WEIGHTS_SUM
         if weights.exists() and not known.exists():
             known.write_text(f"{hashlib.sha256(weights.read_bytes()).hexdigest()}  {WEIGHTS}\n")
         for file in sorted(f for kind in ("*.json*", WEIGHTS_SUM) for f in run.parent.rglob(kind)):
             target = STAGES / file.relative_to(work)
+            if stored(target).exists():
+                continue  # it was taken in, and its curves thinned
             if file.name in (*RECORDS, *LISTS) and "checkpoint" not in str(file):
                 target.parent.mkdir(parents=True, exist_ok=True)
             if file.name in RECORDS:
