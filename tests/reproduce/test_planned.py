@@ -224,6 +224,11 @@ def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
         ("updates = 2", 'world = "mars"\nupdates = 2', "unknown world 'mars'"),
         ('"plan.toml"', '"plans.toml"', "no plan in .*plans.toml"),
         ('"plan.toml"', "3", "extends"),
+        ('"plan.toml"', '"later.toml"', "extends a plan itself"),
+        ("updates = 2", "updates = 2\ntrained = 'x'", "trained is not written in a plan"),
+        ("seeds = [0]", "seeds = []", "blocks: no stage is in one"),
+        ('[[arms]]\nname = "rl"', '[arms]\nname = "rl"', "arms"),
+        ('method = "grpo"', 'aggregate = true\nmethod = "grpo"', "aggregate is said of rounds"),
     ],
 )
 def test_an_extension_that_contradicts_itself_is_refused(

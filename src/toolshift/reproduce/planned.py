@@ -190,17 +190,21 @@ def read_plan(file: Path) -> PlanFile:
 
 def _completed(said: dict[str, Any], file: Path) -> dict[str, Any]:
     """A plan with what it leaves to the plan that it extends, which has to be as it was fixed."""
+    for key in ("trained", "sha256"):
+        if key in said:
+            raise UsageError(f"{file}: {key} is not written in a plan: leave it out")
     if not isinstance(said.get("extends"), str):
         return said
     first = file.parent / said["extends"]
+    if first.is_file() and "extends" in read_toml(read_bytes(first), str(first)):
+        raise UsageError(f"{file}: extends {first}, which extends a plan itself: name that one")
     plan = read_plan(first)
     check_fixed(plan, first)
-    if plan.extends:
-        raise UsageError(f"{file}: extends {first}, which extends a plan itself: name that one")
     left = {key: value for key, value in msgspec.to_builtins(plan).items() if key not in _OWN}
     if "endpoints" in said:
         del left["secondary"]
-    arms = [*left["arms"], *said.get("arms", ())]
+    own = said.get("arms", [])
+    arms = [*left["arms"], *own] if isinstance(own, list) else own
     return {"contrasts": [], **left, **said, "arms": arms, "trained": plan.name}
 
 
@@ -400,6 +404,8 @@ def _check_arms(plan: PlanFile, file: Path) -> None:
 def _check_blocks(plan: PlanFile, file: Path) -> None:
     """Every stage in one block; a plan that extends another measures what it likes of that one."""
     seeds = {arm.name: arm.seeds for arm in plan.arms}
+    if not plan.order:
+        raise UsageError(f"{file}: blocks: no stage is in one: name arms and seeds")
     for name, seed in plan.order:
         if name not in seeds:
             raise UsageError(f"{file}: blocks: {unknown('arm', name, seeds)}")
