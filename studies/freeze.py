@@ -34,8 +34,8 @@ from toolshift.reproduce.reproduce import Stage, seeds_there, stages
 
 ROOT = Path(__file__).parent.parent
 STAGES = Path("studies") / "stages"
-PLANS = sorted((Path("studies") / "decisive").glob("*.toml"), key=lambda file: file.stem != "plan")
-"""The plan of the decisive study first, then those that extend it."""
+PLANS = Path("studies") / "decisive"
+"""The folder of the plan, and of those that extend it."""
 WEIGHTS, WEIGHTS_SUM = "adapter_model.safetensors", "weights.sha256"
 RECORDS = ("asked.json", "training.json", "adapter_config.json", "manifest.json", WEIGHTS_SUM)
 LISTS = ("curves.jsonl", "episodes.jsonl", "plan.jsonl", "timings.jsonl")
@@ -54,7 +54,7 @@ def all_stages() -> Iterator[tuple[str, Stage]]:
         for pool in ("dev", "test"):
             for stage in stages(study, "small", seeds, STAGES, pool=pool):
                 yield name, stage
-    for plan in map(read_plan, PLANS):
+    for plan in map(read_plan, sorted(PLANS.glob("*.toml"), key=lambda file: file.stem != "plan")):
         if plan.model and not is_there(find_base_model(plan.model)):
             continue  # its stages have names that its weights decide; what is listed stays
         study, scale = take_up(plan)

@@ -322,6 +322,9 @@ def test_a_stage_that_another_process_is_at_is_passed_over(
     assert made == ["graph", "static", "graph"]
     code, _, err = toolshift(*words, "--only-page")
     assert (code, "leave one out" in err) == (2, True)
+    for given in ((), ("contrast",)):
+        code, _, err = toolshift("reproduce", *given, "--plan", file)
+        assert (code, "name " in err) == (2, True), err
     code, _, err = toolshift("reproduce", "contrast", "--no-page")
     assert (code, "only `decisive` runs without its page" in err) == (2, True)
 
@@ -425,6 +428,9 @@ def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     assert "rl, seed 0: training" in err
     text = (tmp_path / "after" / "README.md").read_text()
     assert "measured in the world medical" in text
+    assert "--world" not in text.rpartition("```console")[2], "the plan says so"
+    code, _, err = toolshift(*words, "--world", "poi", "--only-page")
+    assert (code, "no finished stage of this plan" in err) == (2, True), "what is asked for holds"
     assert "later.toml" in text.rpartition("```console")[2]
     made = {
         m.parent.parent.name[:-9]: m for m in (tmp_path / "stages").glob("*/run-*/manifest.json")

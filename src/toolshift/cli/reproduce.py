@@ -58,7 +58,7 @@ class ReproduceOptions:
         plan: of the study `decisive`; its own where None.
         minutes: after which no further stage is begun; 0 for no limit.
         model: a base model instead of the preset's; "" for that.
-        world: that arms are measured in.
+        world: that arms are measured in; the plan's, or that they are trained in, where None.
     """
 
     study: str
@@ -75,14 +75,14 @@ class ReproduceOptions:
     plan: Path
     minutes: float
     model: str
-    world: str
+    world: str | None
     as_json: bool
 
     @property
     def names_a_run(self) -> bool:
         """Whether anything is said that decides how a study is run."""
         said = (self.arms, self.only_page, self.seeds, self.out, self.model, self.launch)
-        elsewhere = self.pool != "dev" or self.world != TRAINED_IN
+        elsewhere = self.pool != "dev" or self.world is not None or self.plan != PLAN_FILE
         return any(said) or bool(self.minutes or self.threads) or elsewhere
 
 
@@ -144,10 +144,9 @@ class ReproduceOptions:
 )
 @click.option(
     "--world",
-    default=TRAINED_IN,
-    show_default=True,
     help="The world that arms are measured in, in tasks of all its kinds; they are trained in "
-    f"{TRAINED_IN}. Another world has a page of its own (studies/STUDY/in-WORLD).",
+    f"{TRAINED_IN}, and measured there where neither this nor a plan names another. Another world "
+    "has a page of its own (studies/STUDY/in-WORLD).",
 )
 @machine
 @as_json
@@ -179,8 +178,12 @@ def reproduce(options: ReproduceOptions) -> None:
     if options.study == PLANNED:
         _reproduce_plan(options)
         return
-    scale = measured_in(scale_with(options.preset, options.model), options.world)
-    out = options.out or place(options.study, options.pool) / _apart(options.model, options.world)
+    if options.plan != PLAN_FILE:
+        raise UsageError(f"--plan: only `{PLANNED}` has a plan: name that study")
+    world = options.world or TRAINED_IN
+    scale = measured_in(scale_with(options.preset, options.model), world)
+    apart = _apart(options.model, "" if world == TRAINED_IN else world)
+    out = options.out or place(options.study, options.pool) / apart
     _keep_others(out, options.study, scale, options.pool)
     found = _run(options, out, scale)
     if found is None:
@@ -205,9 +208,9 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     plan = read_plan(options.plan)
     check_fixed(plan, options.plan)
     study, scale = take_up(plan, options.model)
-    world = plan.world if options.world == TRAINED_IN else options.world
+    world = options.world or plan.world
     scale = measured_in(scale, world)
-    apart = _apart(options.model, TRAINED_IN if world == plan.world else world)
+    apart = _apart(options.model, "" if world == plan.world else world)
     out = options.out or _page_of(plan, options.plan) / apart
     names = chosen_arms(study, options.arms)
     made = {
@@ -342,8 +345,8 @@ def _run(options: ReproduceOptions, out: Path, scale: str) -> Findings | None:
 
 
 def _apart(model: str, world: str) -> Path:
-    """Where, below its study, the page of another model or another world stands."""
-    return Path(model) / ("" if world == TRAINED_IN else f"in-{world}")
+    """Where, below its study, the page of another model or another world stands; "" for none."""
+    return Path(model) / (f"in-{world}" if world else "")
 
 
 def place(study: str, pool: str) -> Path:
