@@ -87,3 +87,70 @@ def test_where_things_are_counted_none_of_them_is_an_answer() -> None:
 )
 def test_a_question_asks_for_a_detail(text: str) -> None:
     assert read_plain_prose(text, SHOWN, REQUEST) == ("question", "")
+
+
+def test_a_refusal_about_what_was_asked_for_is_none_beside_it() -> None:
+    shown = '{"unread":3,"folder":"inbox"}'
+    asked = "How many unread emails from Alice do I have?"
+    for text in (
+        "I couldn't find any emails from Alice.",
+        "I'm sorry, but I can't access your e-mail right now.",
+        "The email service is down.",
+    ):
+        assert read_plain_prose(text, shown, asked)[0] == "refusal", text
+    said = "I couldn't open the attachments, but you have 3 unread emails from Alice."
+    assert read_plain_prose(said, shown, asked) == ("answer", "")
+    said = "I couldn't find it under your name, but the confirmation number is KX-4711."
+    asked = "What is the confirmation number of my booking?"
+    assert read_plain_prose(said, '{"confirmation":"KX-4711"}', asked) == ("answer", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I wasn't able to find any book called Dune.",
+        "I have not been able to complete this: the server says 503.",
+        "I don't see any book named Dune in the catalogue.",
+        "The search came back empty.",
+        "The catalogue doesn't contain Dune.",
+        "I do not have the ability to check that.",
+        "There's no tool for that.",
+        "I tried three times, but the service kept timing out.",
+        "Each time the server returned a 500 error.",
+        "Unable to comply.",
+        "I cannot.",
+    ],
+)
+def test_a_refusal_is_read_in_other_words(text: str) -> None:
+    assert read_plain_prose(text, SHOWN, "How many copies of Dune are there?")[0] == "refusal"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("No, Dune is not in the catalogue.", "answer"),
+        ("No. Dune isn't in our catalogue.", "answer"),
+        ("Unfortunately, no. I couldn't find it there.", "answer"),
+        ("It hasn't been added yet.", "answer"),
+        ("I could not find Dune.", "refusal"),
+        ("No, I cannot access the catalogue.", "refusal"),
+        ("No order of this name could be found.", "refusal"),
+    ],
+)
+def test_no_answers_a_question_that_wants_yes_or_no(text: str, kind: str) -> None:
+    assert read_plain_prose(text, '{"found":false}', "Is Dune in the catalogue?")[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I found two editions. Which one would you like?", "question"),
+        ("Which one should I check?", "question"),
+        ("To proceed, please provide the ISBN.", "question"),
+        ("There are 4 copies. What else can I do for you?", "answer"),
+        ("There are 4 copies. Do you need any more details?", "answer"),
+        ("There are 4 copies. Would you like me to reserve one?", "answer"),
+    ],
+)
+def test_a_choice_that_is_left_to_the_user_is_a_question(text: str, kind: str) -> None:
+    assert read_plain_prose(text, SHOWN, REQUEST)[0] == kind

@@ -2,7 +2,8 @@
 
 Each part of the message asks, says that something cannot be done, or states something. The last
 part that does one of these decides; a statement counts there where it has a value, for "I looked
-for it" answers nothing. Where there is neither a question nor a refusal, the message is an answer.
+for it" answers nothing. Where no part does, the linear model of `prose` says whether the message
+refuses; else it is an answer. A question that wants yes or no is answered by "No, it is not there".
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ _PART = re.compile(
 _OFFER = re.compile(
     r"\b(?:anything|something|someone|somebody) (?:else|more|further)|(?:can|may|could|shall|"
     r"should) i\b|"
-    r"want me to|would you like|do you want|does (?:that|this|it) help|will that be all|"
+    r"want me to|would you like|do you want|do you (?:also )?need (?:any|more|further|help|her|his|"
+    r"their|its)\b|does (?:that|this|it) help|will that be all|"
     r"let me know (?:if|should)|(?:if|should) you (?:need|have|want|would)|feel free|happy to help|"
     r"is there anything|any (?:other|more|further) questions",
     _I,
 )
 _ASKS = re.compile(
-    r"^\W*(?:please|kindly)\s+(?:provide|tell|give|specify|confirm|share|send|advise|clarify|"
+    r"^(?:[^,]{1,40},)?\W*(?:please|kindly)\s+(?:provide|tell|give|specify|confirm|share|send|advise|clarify|"
     r"choose|"
     r"state|say)\b|\blet me know (?:which|what|who|when|where|whether|the|your)\b|"
     r"\bi(?:'ll| will| would)? (?:need|require)s? (?:to know|more|the|your|a)\b|"
@@ -40,11 +42,18 @@ _ASKS = re.compile(
     r"clarify)\b",
     _I,
 )
+_CHOOSES = re.compile(
+    r"\b(?:which|what|when|where|who)\b(?! else\b)(?: (?!else\b)[\w-]+){0,4}? "
+    r"(?:would you (?:like|prefer)|do you (?:want|need|prefer)|should i|shall i)\b",
+    _I,
+)
+"""What leaves a choice to the user, and is no offer: "which one would you like?"."""
 _NO_END = r"(?:left|available|free|in stock|on loan|remaining|today|tomorrow|due|open)"
 _CANNOT = re.compile(
-    r"\b(?:can(?:no|')t|can ?not|could(?: not|n't)|unable to|not able to|(?:was|"
+    r"(?:n't (?:been )?able to|"
+    r"\b(?:can(?:no|')t|can ?not|could(?: not|n't)|unable to|not (?:been )?able to|(?:was|"
     r"is) not possible to|"
-    r"won't be able to|failed to|did(?: not|n't))\s+(?:\w+ly\s+|be\s+)?"
+    r"won't be able to|failed to|did(?: not|n't)))\s+(?:\w+ly\s+|be\s+)?"
     r"(?:find|locate|found|complete|process|fulfil+|help|provide|determine|do|refund|retrieve|"
     r"access|"
     r"get|look|answer|verify|check|identify|proceed|continue|reach|tell|carry|perform|finish|see|"
@@ -68,23 +77,49 @@ _CANNOT = re.compile(
     r"supported|there)\b|"
     r"\b(?:tool|service|function|system|endpoint|backend|api|server|lookup)\b.*\b(?:down|"
     r"unavailable|gone|"
-    r"removed|failing|failed|offline|fails|broken|withdrawn|not available|no longer available)\b|"
+    r"removed|failing|failed|offline|fails|broken|withdrawn|not available|no longer available|"
+    r"retired|tim(?:ed|ing) out)\b|"
+    r"\bno (?:tool|way|function|means)s? (?:for|to|that|which)\b|\black(?:s|ing)? the\b|"
+    r"\bnone of the (?:[\w-]+ )?(?:tools|functions)\b|\bgiving up\b|"
     r"\bcontradict|\bconflicting\b|\bi (?:won't|will not|must decline|have to stop|give up|"
     r"refuse|decline)\b|"
     r"\bunknown (?:order|customer|id|book|room|item|user|member|tool)\b",
     _I,
 )
+_FAILED_WITH = re.compile(
+    r"\b(?:http|errors?|status|server (?:says|said|returned|responded|answered|replied))\W+"
+    r"(?:\w+\W+){0,3}?(?:40\d|429|50[0-4])\b(?! (?!errors?\b|status\b)\w)|"
+    r"\b(?:40\d|429|50[0-4]) (?:errors?|internal|service unavailable|not found|too many)\b",
+    _I,
+)
+"""A status of HTTP, which is no value: "the server says 503"."""
 _NO_SUCH = re.compile(
     r"\bno [\w-]+ (?:with|by|named|called|matching|under|of|for) (?:that|this|the|such|your|id)\b",
     _I,
 )
 _COUNTS = re.compile(r"\bhow (?:many|much|often)\b|\bnumber of\b|\bcount\b|\bany\b|\btotal\b", _I)
 _ASIDE = re.compile(
-    r"e-?mail|notif|attach|remind|calendar|confirmation|print|newsletter|text message|\bsms\b|"
-    r"photo|picture",
+    r"e-?mail|notif|attach|remind|calendar|confirmation|\bprint(?!ed)|newsletter|"
+    r"text message|\bsms\b|photo|picture",
     _I,
 )
 """What fails beside the request: "no e-mail could be sent"."""
+_WANTS_YES_OR_NO = re.compile(
+    r"(?:^|[.!?:,\n]\s*)(?:is|are|am|was|were|has|have|had|does|do|did|may|can (?!you\b)|"
+    r"could (?!you\b)|will (?!you\b))\b[^.!?\n]*\?",
+    _I,
+)
+_OUTRIGHT = re.compile(
+    r"^\W*(?:(?:unfortunately|sorry|i(?:'m| am) afraid|well)\W+)?(?:yes|no|nope)(?=\W*$|\s*[,-])",
+    _I,
+)
+"""A part that says yes or no, and not "no order"."""
+_OUT_OF_REACH = re.compile(
+    r"\b(?:access|reach|connect|tools?|services?|servers?|endpoint|api|tim(?:e|ed|ing) ?out|"
+    r"errors?|offline|down)\b",
+    _I,
+)
+"""What keeps an agent from knowing, where nothing is said of the thing itself."""
 _YES_OR_NO = re.compile(r"^\W*(?:yes|no|yep|nope|true|false)\b", _I)
 _SHOWN = re.compile(
     r'[:\[,]\s*"((?:[^"\\]|\\.){1,60})"(?!\s*:)|^\s*[\w .-]{1,40}[:=]\s*([^{\["\n]{1,60})$', re.M
@@ -109,10 +144,18 @@ def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kin
     known = _Known(shown, request)
     kinds = [_kind(part, known) for part in parts]
     decisive = [kind for kind in kinds if kind != "other"]
-    last = decisive[-1] if decisive else "value"
+    last = decisive[-1] if decisive else "other"
     if last == "question":
         return "question", ""
     message = Message(text, shown, request)
+    if known.wants_yes_or_no and last != "value":
+        said_outright = any(map(_OUTRIGHT.match, parts)) and not _OUT_OF_REACH.search(said)
+        last = "value" if said_outright or last == "other" else last
+    if last == "other":  # what states an identifier is an answer
+        refuses = (
+            not message.states and scales().kind.best(message.kind_signs(), "answer") == "refusal"
+        )
+        last = "refusal" if refuses else "value"
     named = [reason for reason in REASONS if reason in message.text]
     if last == "value" and not (len(named) == 1 and message.text.startswith("refuse")):
         return "answer", ""
@@ -126,12 +169,19 @@ class _Known:
     def __init__(self, shown: str, request: str) -> None:
         self._asked = values_in(request)
         self.counts = bool(_COUNTS.search(request))
+        self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
         self._request = request.casefold()
+        self._request_words = self._request.replace("-", "")
         words = ((a or b).strip().casefold() for a, b in _SHOWN.findall(shown))
         texts = [word for word in dict.fromkeys(words) if len(word) > 2]
         new = [text.replace("_", " ") for text in texts[:_MAX_SHOWN] if text not in self._request]
         wholes = "|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)"
         self._words = re.compile(rf"(?<!\w)(?:{wholes})(?!\w)")
+
+    def is_beside(self, part: str) -> bool:
+        """Whether a part speaks of e-mails, print and the like, and the request does not."""
+        aside = _ASIDE.search(part)
+        return aside is not None and aside[0].casefold().replace("-", "") not in self._request_words
 
     def states(self, part: str) -> bool:
         """Whether a part of a message states a value that the user has not said."""
@@ -148,12 +198,20 @@ class _Known:
 
 
 def _kind(part: str, known: _Known) -> Part:
-    if _OFFER.search(part):
-        return "value" if known.states(part) and not part.rstrip(" \"'").endswith("?") else "other"
-    if part.rstrip(" \"')").endswith("?") or _ASKS.search(part):
+    asks = part.rstrip(" \"')").endswith("?")
+    if asks and _CHOOSES.search(part):
         return "question"
-    cannot = _CANNOT.search(part) or (_NO_SUCH.search(part) and not known.counts)
-    if cannot and not _ASIDE.search(part):
+    if _OFFER.search(part):
+        return "value" if known.states(part) and not asks else "other"
+    if asks or _ASKS.search(part):
+        return "question"
+    cannot = (
+        _CANNOT.search(part)
+        or _FAILED_WITH.search(part)
+        or (_NO_SUCH.search(part) and not known.counts)
+    )
+    beside = known.is_beside(part)
+    if cannot and not beside:
         return "refusal"
     stated = known.states(part) or _YES_OR_NO.match(part)
-    return "value" if stated and not _ASIDE.search(part) else "other"
+    return "value" if stated and not beside else "other"
