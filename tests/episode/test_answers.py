@@ -233,3 +233,13 @@ def test_a_stranger_that_says_it_in_words_passes_as_the_oracle_does(world: str) 
             told = wording.format((ask.expected or "").replace("-", "\u2011"))
             episode.answer(told, prose=True)
         assert grade(episode).passed
+
+
+def test_a_code_that_is_taken_back_behind_but_is_not_offered() -> None:
+    for said in (
+        "The entry code I saw was V2W7-Q675, but it is not valid.",
+        "The entry code is V2W7-Q675, but it isn't the right one.",
+    ):
+        assert not states(said, "V2W7-Q675", FIELDS), said
+    said = "The entry code is V2W7-Q675. RH92-PLT4 stands there too, but it is the listing."
+    assert states(said, "V2W7-Q675", FIELDS)

@@ -37,6 +37,7 @@ _DOUBTING, _STATING, _PAST = _SAYS["doubting"], _SAYS["stating"], _SAYS["past"]
 _GUESSING, _CHOICE_LEFT = _SAYS["guessing"], _SAYS["leaving_the_choice"]
 _IF, _FAILING = _SAYS["condition"], _SAYS["failure"]
 _EXTRA, _MERELY, _COMPARING = _SAYS["extra"], _SAYS["merely"], _SAYS["comparing"]
+_BUT_IT_IS = frozenset(word for word in _MERELY if word.startswith("but_"))
 _BY_WAY_OF, _ASKED_FOR, _AMONG = _SAYS["by_way_of"], _SAYS["asked_for"], _SAYS["among"]
 _CALLED, _VERBS, _CONNECTING = _SAYS["called"], _SAYS["verbs"], _SAYS["connecting"]
 _HELPING = _VERBS | _SAYS["helping"]
@@ -349,7 +350,7 @@ def _doubted(words: Sequence[str]) -> set[int]:
 
 def _denied_after(tail: Sequence[str]) -> bool:
     """Whether the words after a code say that it is not it: "X, I am afraid, has expired"."""
-    words = list(tail)
+    words = [part for word in tail for part in (word.split("_") if word in _BUT_IT_IS else [word])]
     if words[:1] == [","] and "," in words[1:8]:
         said = words[words.index(",", 1) + 1 :]
         words = said if said and said[0] in _HELPING else words
