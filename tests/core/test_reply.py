@@ -125,3 +125,26 @@ def test_an_exit_in_a_batch_is_of_the_episode_that_exits() -> None:
     assert report.agents[0].everything.episodes == 8
     assert report.agents[0].crashed is not None
     assert report.agents[0].crashed.episodes == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "names"),
+    [
+        ({"content": [{"type": "tool_use", "name": "f", "input": {"a": 1}}]}, "tool_use"),
+        ({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "function_call"),
+        ({"role": "model", "parts": [{"functionCall": {"name": "f"}}]}, "parts"),
+        ({"tool_calls": [{"name": "f", "args": {"a": 1}, "id": "1"}]}, "args"),
+        ({"tool_calls": [{"function": {"name": "f", "parameters": {}}}]}, "parameters"),
+        ({"content": {"answer": "X"}}, "dict"),
+    ],
+)
+def test_a_call_in_the_form_of_another_interface_is_named(
+    message: dict[str, Any], names: str
+) -> None:
+    with pytest.raises(TypeError, match=names):
+        Reply.of(message)
+
+
+def test_parts_that_are_texts_or_refusals_are_words() -> None:
+    parts = ["in ", {"type": "text", "text": "parts"}, {"type": "refusal", "refusal": ": no"}]
+    assert Reply.of({"content": parts, "function_call": None}).text == "in parts: no"

@@ -142,6 +142,7 @@ class Reply(msgspec.Struct, frozen=True):
         if not message.keys() & {"content", "tool_calls", "role"}:
             found = ", ".join(map(str, message))
             raise TypeError(f"an assistant message has content or tool_calls, not {found}")
+        _refuse_other_forms(message)
         listed = message.get("tool_calls") or ()
         if not isinstance(listed, list | tuple):
             raise TypeError(f"tool_calls is a list of tool calls, not {type(listed).__name__}")
@@ -153,9 +154,32 @@ def text_of(message: dict[str, Any]) -> str:
     """What an assistant message says beside its calls; parts of a text are put together."""
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
+        texts = (
+            part.get("text", part.get("refusal")) if isinstance(part, dict) else part
+            for part in content
+        )
         return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else f"({type(content).__name__})"
+
+
+def _refuse_other_forms(message: dict[str, Any]) -> None:
+    """Names what would be lost: content and calls in the form of another interface.
+
+    Raises:
+        TypeError: where a call stands elsewhere than in `tool_calls`, or content is neither a text
+            nor a list.
+    """
+    content = message.get("content") or ()
+    if not isinstance(content, str | list | tuple):
+        raise TypeError(
+            f"an assistant message has a text or a list of parts as content, "
+            f"not {type(content).__name__}"
+        )
+    elsewhere = [key for key in ("function_call", "parts") if message.get(key)]
+    kinds = (part.get("type") for part in content if isinstance(part, dict))
+    elsewhere += [kind for kind in kinds if kind in ("tool_use", "tool_call", "function_call")]
+    if elsewhere and not message.get("tool_calls"):
+        raise TypeError(f"an assistant message has its calls in tool_calls, not in {elsewhere[0]}")
 
 
 def _read_call(raw: object) -> Call:
@@ -168,6 +192,9 @@ def _read_call(raw: object) -> Call:
     if not isinstance(raw, dict) or not isinstance(function, dict):
         shown = repr(raw) if isinstance(raw, str) else type(raw).__name__
         raise TypeError(f"a tool call has a function with name and arguments, not {shown:.80}")
+    other = next((key for key in ("args", "input", "parameters") if key in function), "")
+    if other and "arguments" not in function:
+        raise TypeError(f"a tool call has its values under arguments, not under {other}")
     return read_call(function.get("name"), function.get("arguments"), raw.get("id"))
 
 
