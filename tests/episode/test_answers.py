@@ -243,3 +243,14 @@ def test_a_code_that_is_taken_back_behind_but_is_not_offered() -> None:
         assert not states(said, "V2W7-Q675", FIELDS), said
     said = "The entry code is V2W7-Q675. RH92-PLT4 stands there too, but it is the listing."
     assert states(said, "V2W7-Q675", FIELDS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The listing comes first: RH92-PLT4. Not that one.\n</think>\n\nV2W7-Q675",
+        "We need the code, RH92-PLT4 or so.</think>The entry code is V2W7-Q675.",
+    ],
+)
+def test_a_thought_whose_opening_is_missing_is_left_out(answer: str) -> None:
+    assert states(answer, "V2W7-Q675", FIELDS)

@@ -191,3 +191,48 @@ def test_malformed_arguments_of_an_earlier_call_stand_as_they_came():
     call = {"function": {"name": "f", "arguments": "a="}}
     turn = Turn([{"role": "assistant", "content": None, "tool_calls": [call]}], [])
     assert to_plain_messages(turn) == [{"role": "assistant", "content": "f(a=)"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<think>\nMaybe:\nf(a="y")\n</think>\nf(a="x")',
+        'I could call it.\nf(a="y")\n</think>\n\nf(a="x")',
+        '<think><tool_call>{"name": "g", "arguments": {}}</tool_call></think>'
+        '<tool_call>{"name": "f", "arguments": {"a": "x"}}</tool_call>',
+        'Let me look.\n\n```json\n{"name": "f", "arguments": {"a": "x"}}\n```\nOne moment.',
+        '<tool_call>f(a="x")</tool_call>',
+    ],
+)
+def test_thoughts_call_nothing_and_fenced_json_does(text):
+    assert parse_reply(text).calls == (ToolCall("f", {"a": "x"}),)
+
+
+def test_a_thought_alone_is_prose_and_a_tag_among_values_stays():
+    assert parse_reply('<think>\nf(a="y")') == Reply(text='<think>\nf(a="y")')
+    assert parse_reply('f(a="<think>", b="</think>")').calls[0].arguments["b"] == "</think>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Salted Sparrow", "city": "Kelmaar"}',
+        '[{"name": "Dune", "copies": 4}]',
+        'Here it is:\n```json\n{"name": "Dune"}\n```',
+    ],
+)
+def test_a_record_with_a_name_is_no_call(text):
+    assert parse_reply(text) == Reply(text=text)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "{'name': 'f', 'arguments': {'a': 'x'}}",
+        '{"name": "f", "arguments": {"a": "x"}',
+        "<function=f>\n<parameter=a>\nx\n</parameter>\n</function>",
+    ],
+)
+def test_what_stands_in_tags_and_cannot_be_read_is_a_malformed_call(piece):
+    (call,) = parse_reply(f"I look.\n<tool_call>\n{piece}\n</tool_call>").calls
+    assert call == MalformedCall("f" if '"name"' in piece else "", piece)

@@ -20,6 +20,14 @@ _SIGNS = (
 _SPACES = re.compile(r"[^\S\n]+")
 _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|$)", re.IGNORECASE | re.DOTALL)
+_THOUGHT_BEFORE = re.compile(r"^.*</(?:think|thinking|reasoning)>", re.IGNORECASE | re.DOTALL)
+"""A thought whose opening tag stands in the prompt, as many chat templates have it."""
+_THOUGHT_LINES = re.compile(
+    r"(?:^|\n)[ \t]*<(think|thinking|reasoning)>.*?(?:</\1>|$)", re.IGNORECASE | re.DOTALL
+)
+_THOUGHT_LINES_BEFORE = re.compile(
+    r"^.*</(?:think|thinking|reasoning)>[ \t]*(?:\n|$)", re.IGNORECASE | re.DOTALL
+)
 _ESCAPED = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
 _LETTER = CODE.pattern[2 : CODE.pattern.index("{")]
 _LOOSE = re.compile(rf"(?<![A-Z0-9])({_LETTER}{{4}})\s?-{{0,2}}\s?({_LETTER}{{4}})(?![A-Z0-9])")
@@ -77,9 +85,23 @@ def spoken(text: str) -> str:
 
     Escapes are those of JSON (`\\u2011`) and of HTML (`&#45;`, also where it was escaped twice).
     """
-    said = _THOUGHT.sub("", text) if "<" in text else text
+    said = _THOUGHT_BEFORE.sub("", _THOUGHT.sub("", text)) if "<" in text else text
     said = html.unescape(html.unescape(said)) if "&" in said else said
     return _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), said) if "\\u" in said else said
+
+
+def without_thoughts(text: str) -> str:
+    """The text without thoughts that fill lines of it; what stands inside a line stays.
+
+    Args:
+        text: as a model wrote it. A call that has such a tag among its values is one line.
+
+    Returns:
+        The text, nothing else of it changed.
+    """
+    if "<" not in text:
+        return text
+    return _THOUGHT_LINES_BEFORE.sub("", _THOUGHT_LINES.sub("\n", text))
 
 
 def bare(text: str) -> str:

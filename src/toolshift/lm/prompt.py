@@ -24,6 +24,7 @@ from toolshift.core.calls import (
 )
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn
+from toolshift.core.reading import without_thoughts
 
 Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
 """How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.
@@ -48,6 +49,10 @@ _LITERALS: dict[str, Any] = {"True": True, "False": False, "None": None}
 _LITERAL = re.compile(r"(True|False|None)\b")
 _SINGLE_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
 _FENCE = re.compile(r"^```[\w-]*\n(.*?)\n?```$", re.DOTALL)
+_FENCED_JSON = re.compile(r"^```[\w-]*[ \t]*\n\s*([\[{].*?)\n?```", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"\"name\"\s*:\s*\"([^\"\n]*)\"")
+_GIVES = re.compile(r"\"(?:arguments|parameters)\"\s*:")
+_OF_A_CALL = frozenset(("name", "id", "type", "arguments", "parameters"))
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
 _WORD = re.compile(r"[^\W_]+")
@@ -294,9 +299,11 @@ def _words(text: str) -> set[str]:
 def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
     """Reads what a model wrote; no text makes it fail.
 
-    Read as calls, in this order: a JSON object (or `<tool_call>` tags) with a name and arguments;
-    lines that are well-formed calls, the lines beside them being the text; one message that opens
-    like a call but is malformed, which becomes a `MalformedCall`. Anything else is prose.
+    Thoughts (`<think>...</think>`) are left out. Read as calls, in this order: what stands in
+    `<tool_call>` tags, malformed or not; a JSON object, alone or in a fence, with a name and
+    arguments; lines that are well-formed calls, the lines beside them being the text; one message
+    that opens like a call but is malformed, which becomes a `MalformedCall`. Anything else is
+    prose.
     With the layout `spaced-texts` the space before a text is taken off.
     """
     reply = _read(text)
@@ -316,9 +323,10 @@ def _unspaced(call: Call) -> Call:
 
 def _read(text: str) -> Reply:
     stripped = text.strip()
-    fenced = _FENCE.match(stripped)
-    body = fenced.group(1).strip() if fenced else stripped
-    calls = _json_calls(body)
+    body = without_thoughts(stripped).strip()
+    fenced = _FENCE.match(body)
+    body = fenced.group(1).strip() if fenced else body
+    calls = _tagged_calls(body) or _json_calls(body)
     if calls:
         return Reply(calls=calls)
     lines = [(line, _well_formed(line.strip())) for line in body.split("\n")]
@@ -330,27 +338,45 @@ def _read(text: str) -> Reply:
     return Reply(calls=(malformed,)) if malformed else Reply(text=stripped)
 
 
-def _json_calls(body: str) -> tuple[Call, ...]:
-    """Calls spelled as JSON objects, a habit of many chat models."""
-    pieces = [piece.strip() for piece in _TAGGED.findall(body)]
-    if not pieces and body.startswith(("{", "[")):
-        pieces = [body]
+def _tagged_calls(body: str) -> tuple[Call, ...]:
+    """What stands in `<tool_call>` tags and has a bracket, so that it is no mere word."""
     calls: list[Call] = []
-    for piece in pieces:
-        try:
-            value = json.loads(piece)
-        except (ValueError, RecursionError):
-            return ()
-        for item in value if isinstance(value, list) else [value]:
-            function = item.get("function", item) if isinstance(item, dict) else None
-            name = function.get("name") if isinstance(function, dict) else None
-            if not isinstance(function, dict) or not isinstance(name, str):
-                return ()
-            raw = function.get("arguments", function.get("parameters"))
-            if raw is not None and not isinstance(raw, str | dict):
-                return ()
-            calls.append(read_call(name, raw, text=raw if isinstance(raw, str) else piece))
+    for piece in map(str.strip, _TAGGED.findall(body)):
+        line = _well_formed(piece)
+        if line or re.search(r"[{(<]", piece):
+            named = _NAMED.search(piece)
+            broken = malformed_call(named[1] if named else "", piece)
+            calls += [line] if line else _calls_of(piece) or [broken]
     return tuple(calls)
+
+
+def _json_calls(body: str) -> tuple[Call, ...]:
+    """Calls spelled as JSON objects, a habit of many chat models; in fences too, among prose."""
+    if body.startswith(("{", "[")):
+        return tuple(_calls_of(body))
+    fenced = (piece for piece in _FENCED_JSON.findall(body) if _GIVES.search(piece))
+    return tuple(call for piece in fenced for call in _calls_of(piece))
+
+
+def _calls_of(piece: str) -> list[Call]:
+    """The calls of a piece of JSON; none where any of it is no call, such as a record."""
+    try:
+        value = json.loads(piece)
+    except (ValueError, RecursionError):
+        return []
+    calls: list[Call] = []
+    for item in value if isinstance(value, list) else [value]:
+        function = item.get("function", item) if isinstance(item, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(function, dict) or not isinstance(name, str):
+            return []
+        raw = function.get("arguments", function.get("parameters"))
+        if raw is None and function.keys() - _OF_A_CALL:
+            return []
+        if raw is not None and not isinstance(raw, str | dict):
+            return []
+        calls.append(read_call(name, raw, text=raw if isinstance(raw, str) else piece))
+    return calls
 
 
 def _well_formed(line: str) -> Call | None:
