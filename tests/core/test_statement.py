@@ -335,3 +335,23 @@ def test_an_amount_is_no_pattern_and_a_text_never_is() -> None:
     assert is_pattern(r"RF-\d+")
     assert says_text("It is (new).", "(new)")
     assert not says_text("abc", "a.c|x")
+
+
+BOOKS = ["Dune", "Emma"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("| # | Title |\n|---|---|\n| 1 | Dune |\n| 2 | Emma |", True),
+        ("| Title | Author |\n|---|---|\n| Dune | Herbert |\n| Emma | Austen |", True),
+        ("Overdue:\n\n| Title |\n|---|\n| Dune |\n| Emma |\n\nShall I renew them?", True),
+        ("| Title |\n|---|\n| Dune |\n| Emma |\n| Ulysses |", False),
+        ("| Title |\n|---|\n| Dune |\n| Ulysses |", False),
+        ("| Title | Overdue |\n|---|---|\n| Dune | yes |\n| Emma | no |", False),
+        ('[{"title": "Dune"}, {"title": "Emma"}]', True),
+        ('[{"title": "Dune"}, {"title": "Emma"}, {"title": "Ulysses"}]', False),
+    ],
+)
+def test_a_column_is_a_list(answer: str, right: bool) -> None:
+    assert says(answer, BOOKS) is right

@@ -595,6 +595,9 @@ def _says_all(text: str, items: list[str], asked: Asked) -> bool:
     flat = re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
     if not all(_says_one(text, item, asked) or _is_item(flat, item) for item in items):
         return False
+    column = _column_with(text, items)
+    if column:
+        return all(any(_is_in(cell, item) for item in items) for cell in column)
     parts = [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
     holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in items)]
     inside = parts[holding[0] : holding[-1] + 1]
@@ -605,6 +608,28 @@ def _says_all(text: str, items: list[str], asked: Asked) -> bool:
     return not foreign and not (
         trailing and _is_in_last_sentence(text, trailing[0], parts, holding)
     )
+
+
+_OF_A_RECORD = re.compile(r"^[ \t]*([^:\n]{1,40}):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_COUNTER = re.compile(r"#|no\.?|nr\.?|row|rank", _I)
+_REFUTES = re.compile(r"(?:no|false|none|never)\W*|not\b.*|[\u2717\u274c].*", _I)
+
+
+def _column_with(text: str, items: list[str]) -> list[str]:
+    """The cells of the column, or the values of the key, that holds all items.
+
+    None where there is no such column, or where a cell denies something of its record.
+    """
+    columns: dict[str, list[str]] = {}
+    for label, cell in _OF_A_RECORD.findall(text):
+        columns.setdefault(label.strip().casefold(), []).append(cell)
+    if any(_REFUTES.fullmatch(cell) for cells in columns.values() for cell in cells):
+        return []
+    for label, cells in columns.items():
+        several = len(cells) > 1 and not _COUNTER.fullmatch(label)
+        if several and all(any(_is_in(cell, item) for cell in cells) for item in items):
+            return cells
+    return []
 
 
 def _is_item(flat: str, item: str) -> bool:
