@@ -355,3 +355,25 @@ BOOKS = ["Dune", "Emma"]
 )
 def test_a_column_is_a_list(answer: str, right: bool) -> None:
     assert says(answer, BOOKS) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "right"),
+    [
+        ("It must be returned by 3 March 2026.", "2026-03-03", True),
+        ("It must be 3 March 2026.", "2026-03-03", False),
+        ("Between 1,200 and 1,250 EUR", "1250", False),
+        ("It costs 1,250 EUR and 2 were sold.", "1250", True),
+        ("There are 4 copies or 5.", "4", False),
+        ("There are 4 copies, maybe 5.", "4", False),
+        ("There are 4, possibly 5.", "4", False),
+        ("There are 4 copies in the hall.", "4", True),
+        ("Ada Lovelace might be the manager.", "Ada Lovelace", False),
+        ("It was Ada Lovelace until May; now it's Alan Turing.", "Ada Lovelace", False),
+        ("It was Ada Lovelace until May; now it's Alan Turing.", "Alan Turing", True),
+        ("It was 1,250 EUR before; now it is 1,000 EUR.", "1250", False),
+        ("The manager is Ada Lovelace; the office is now in Rome.", "Ada Lovelace", True),
+    ],
+)
+def test_bounds_hedges_and_duties(answer: str, wanted: str, right: bool) -> None:
+    assert says(answer, wanted) is right

@@ -35,7 +35,9 @@ _IDIOMS = re.compile(
     r"\bwithout (?:any )?(?:delay|problems?|doubt|issues?|trouble|fail)\b|\bno,|\bnot to worry\b|"
     r"\bif i(?:'m| am) not mistaken\b|\bunless i(?:'m| am) mistaken\b|"
     r"\bthat(?: woul|')d be\b|\bdo(?:n't| not) (?:worry|hesitate)\b|\bin case you\b|\b(?:if|"
-    r"should) you\b",
+    r"should) you\b|"
+    r"\bmust (?:also |then )?be (?:\w{3,}(?:ed|en|id|ght)|back)"
+    r"(?= (?:by|on|before|at|no later|within)\b)",
     _I,
 )
 """Phrases with a negation or a condition that touches nothing else; they are blanked out."""
@@ -94,6 +96,9 @@ _OFFER = re.compile(
 _YES = re.compile(r"[\s\"')\]]*(?:yes|yep|yeah|correct|indeed|right|it is|it was|it has)\b", _I)
 
 
+_MIGHT = re.compile(r"[\"')\]]*\s+(?:may|might|could)(?: well| also| not)? be\b", _I)
+
+
 def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
     """What a text says of what stands at a place.
 
@@ -116,7 +121,7 @@ def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
         return "denied"
     if _BUT.search(before) or (_DENIED.search(clause) and not _NONE_BUT.search(clause)):
         return "denied"
-    if _asks(text, after, last):
+    if _asks(text, after, last) or _MIGHT.match(after):
         return "open"
     if _SUPPOSED.search(before[_last_cut(before) :]):
         return "open"

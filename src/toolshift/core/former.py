@@ -118,6 +118,8 @@ def is_former(text: str, start: int, end: int, is_state: bool) -> bool:
     """
     first, last = sentence(text, start, end)
     before, after = text[max(first, start - _REACH) : start], text[end : min(last, end + _REACH)]
+    if text[last : last + 1] == ";":  # "it was X until May; now it is Y"
+        after += text[last : min(sentence(text, last + 1, last + 1)[1], end + _REACH)]
     cuts = (cut.end() for cut in _PRESENT.finditer(before.rstrip(" :(")))
     clause = before[max(cuts, default=0) :]
     if any(form.search(clause) for form in _BEFORE) or any(form.match(after) for form in _AFTER):

@@ -428,11 +428,13 @@ def _key(text: str) -> str:
 # -- values ------------------------------------------------------------------------------------
 
 _JOINED = re.compile(
-    r"\s*(?:[,/|&;-]*|\)\s*\(|[,;]?\s*(?:or|and|to|through|thru|until|till|then|versus|vs)"
+    r"\s*(?:[,/|&;-]*|\)\s*\(|[,;]?\s*(?:maybe|perhaps|possibly)|[,;]?\s*(?:or|and|to|through|thru|until|till|then|versus|vs)"
     r"(?:\s+(?:maybe|perhaps|possibly|even|also|else|from|there|it|they|is|are|be|has|have))*)\s*",
     _I,
 )
 _SPAN = re.compile(r"\s*(?:-|to|or|/|until|through)\s*", _I)
+_BETWEEN = re.compile(r"\bbetween\s+(?:about )?$", _I)
+_OR_ELSE = re.compile(r"[,;]?\s*(?:or|(?:or )?(?:maybe|perhaps|possibly))\s*", _I)
 _OF = re.compile(r"\s*\w*\s*(?:out )?of (?:the |a total of |all |its )?", _I)
 _BOUND = re.compile(
     r"\b(?:at (?:least|most|minimum|maximum)|(?:starts? |starting |ranges? )?from|starting at|"
@@ -562,13 +564,17 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
     early, late = sorted((value, other), key=lambda one: one.start)
     between = text[early.end : late.start]
     if value.unit != other.unit:  # "25 EUR, 2 items" are not two prices; "9 - 25 EUR" are
-        return bool(_SPAN.fullmatch(between))
+        bound = text[max(0, early.start - 20) : early.start]
+        ends = between.strip() == "and" and _BETWEEN.search(bound)
+        return bool(_SPAN.fullmatch(between) or ends)
     if value.kind == "number" and late is value and _OF.fullmatch(between):
         return True
     if _JOINED.fullmatch(between):
         return True
     noun = re.match(r"\s*([^\W\d_]+)\s*", between)
     behind = re.match(r"\s*([^\W\d_]+)", text[late.end :])
+    if noun and _OR_ELSE.fullmatch(between[noun.end() :]):
+        return True
     if noun and behind and _stem(noun[1].lower()) == _stem(behind[1].lower()):
         return bool(_JOINED.fullmatch(between[noun.end() :].strip(" .") or ","))
     return _same_frame(text, value, other)
