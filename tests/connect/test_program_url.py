@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,7 +18,7 @@ import pytest
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import evaluate
-from toolshift.connect.program import UrlAgent
+from toolshift.connect.program import UrlAgent, _take
 from toolshift.core.errors import UsageError
 from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record, RunFolder
@@ -148,3 +149,10 @@ def test_many_episodes_at_once_keep_apart(tmp_path: Path) -> None:
     said = [step.said for record in RunFolder.read(out).records() for step in record.steps]
     assert set(said) == {"AAAA-AAAA"}
     assert "TOOLSHIFT_MCP_URL" not in os.environ
+
+
+def test_texts_that_are_empty_beside_an_answer_say_nothing() -> None:
+    seat = SimpleNamespace(answer=lambda text: f"answered {text}", ask=lambda text: "asked")
+    visit = SimpleNamespace(seat=seat, strike=str)
+    assert _take(visit, {"question": "", "refusal": "", "answer": "A"}) == "answered A"  # type: ignore[arg-type]
+    assert _take(visit, {"answer": ""}) == "answered "  # type: ignore[arg-type]

@@ -305,7 +305,8 @@ def _take(visit: _Visit, answer: Any) -> ActResult | None:
     """Does what a posted reply says; None where it says nothing, or nothing that can be read."""
     seat = visit.seat
     told = answer if isinstance(answer, dict) else {}
-    text = {name: visit.strike(value) for name, value in told.items() if isinstance(value, str)}
+    texts = {name: visit.strike(value) for name, value in told.items() if isinstance(value, str)}
+    text = {name: value for name, value in texts.items() if value} or texts  # "" is left out
     if "question" in text:
         heard = seat.ask(text["question"])
         visit.message = heard.text
