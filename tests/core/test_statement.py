@@ -369,6 +369,7 @@ def test_a_column_is_a_list(answer: str, right: bool) -> None:
         ("There are 4, possibly 5.", "4", False),
         ("There are 4 copies in the hall.", "4", True),
         ("Ada Lovelace might be the manager.", "Ada Lovelace", False),
+        ("25 EUR may be paid in cash.", "25 EUR", True),
         ("It was Ada Lovelace until May; now it's Alan Turing.", "Ada Lovelace", False),
         ("It was Ada Lovelace until May; now it's Alan Turing.", "Alan Turing", True),
         ("It was 1,250 EUR before; now it is 1,000 EUR.", "1250", False),
