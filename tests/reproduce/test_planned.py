@@ -264,13 +264,49 @@ def test_what_is_extended_is_a_plan_that_is_fixed_and_extends_nothing(
         ("fatal_error:2", "fatal_errors:2", "unknown shift"),
         ('preset = "smoke"', 'preset = "smok"', "unknown preset"),
         ("tasks = 2", "tusks = 2", "tusks"),
+        ("tasks = 2", "tasks = 0", "tasks must be at least 1"),
+        ("trajectories = 12", "trajectories = 0", "trajectories must be at least 1"),
+        ('["redirect"]', '["redirects"]', "held_out: .*unknown shift 'redirects'"),
+        ('["redirect"]', '["split_tools:2"]', "held_out: name shifts, without version"),
+        ('["redirect"]', '["merged_tools@1"]', "held_out: name shifts, without version"),
+        ('["redirect"]', '["SBP"]', "held_out: name shifts, .*no families"),
+        ('["redirect:2", "transient_error:2"]', "[]", "tier 2: a drop takes shifts"),
+        ('name = "right refusal"', 'name = "tier 2"', "endpoints: tier 2 is there twice"),
+        ('name = "decisive"', 'name = "../x"', "'../x' names folders"),
+        ('name = "static"', 'name = "a/b"', "'a/b' names folders"),
+        ("split_tools = 6, SBP = 3", "split_tools = 0", "dose of split_tools must be at least 1"),
+        ("split_tools = 6, SBP = 3", "split_tools = -6", "dose of split_tools must be at least 1"),
+        ("doses =", "factor = nan\ndoses =", "graph: factor must be above 0"),
+        ("doses =", "passes = 0\ndoses =", "graph: passes must be at least 1"),
+        ("doses =", "rounds = 2\ndoses =", "graph: rounds are of dagger, and sft has none"),
+        ("doses =", 'method = "dagger"\ndoses =', "graph: dagger takes at least 1 round"),
+        (
+            'arms = ["static", "graph"]',
+            'arms = ["graph", "static"]',
+            "graph starts from static, and is run before it at seed 0",
+        ),
     ],
 )
 def test_a_plan_that_contradicts_itself_is_refused(
     written: Any, old: str, new: str, said: str
 ) -> None:
+    more = [("doses =", 'init = "static"\ndoses =')] if "starts from" in said else []
     with pytest.raises(UsageError, match=said):
-        read_plan(written((old, new)))
+        read_plan(written((old, new), *more))
+
+
+def test_what_an_arm_starts_from_leaves_weights_at_each_of_its_seeds(written: Any) -> None:
+    two = ("seeds = 1\ndoses", "seeds = 2\ndoses")
+    blocks = ("seeds = [0]", 'seeds = [0]\n[[blocks]]\narms = ["graph"]\nseeds = [1]')
+    from_static = ('summary = "split tools"', 'summary = "split tools"\ninit = "static"')
+    untrained = ('summary = "clean"', 'summary = "clean"\nmethod = "none"')
+    with pytest.raises(UsageError, match="static has 1 seeds, fewer than the 2 of graph"):
+        read_plan(written(two, blocks, from_static))
+    with pytest.raises(UsageError, match="static trains nothing"):
+        read_plan(written(from_static, untrained))
+    base = ("doses = { split_tools = 6, SBP = 3 }", 'method = "none"')
+    with pytest.raises(UsageError, match=r"graph: nothing is trained, .*must be 1, not 2"):
+        read_plan(written(two, blocks, base))
 
 
 def test_dagger_is_not_launched_in_several_processes(

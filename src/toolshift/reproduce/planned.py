@@ -10,7 +10,8 @@ beside them or from them. What the first has trained is used again.
 from __future__ import annotations
 
 import hashlib
-from math import gcd
+import re
+from math import gcd, inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from toolshift.lm.prompt import Layout
 from toolshift.reproduce.arm import SHORT, TRAINED_IN, Arm, Scale
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale
 from toolshift.runs.suite import read_stack
+from toolshift.shifts.registry import SHIFTS
 from toolshift.train import grpo_settings, presets
 from toolshift.train.model import find_base
 from toolshift.train.presets import PRESETS
@@ -97,6 +99,8 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seeds: tuple[int, ...]
 
 
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""What a plan and an arm may be called: folders are named by them."""
 _OWN = ("name", "question", "contrasts", "blocks", "cost", "power", "hoped", "left_out", "sha256")
 """What a plan says for itself alone, whatever it extends."""
 
@@ -379,26 +383,69 @@ def _check(plan: PlanFile, file: Path) -> None:
     find_world(plan.world)
     if plan.model:
         find_base_model(plan.model)
+    _check_measured(plan, file)
     _check_arms(plan, file)
     _check_blocks(plan, file)
+    for each in plan.arms:
+        _check_numbers(each, f"{file}: {each.name}")
+        _check_arm(each, plan, file)
+
+
+def _check_measured(plan: PlanFile, file: Path) -> None:
+    """How much there is of everything, what is held out, and endpoints that can be told apart."""
+    for name, value in (("tasks", plan.tasks), ("trajectories", plan.trajectories)):
+        if value < 1:
+            raise UsageError(f"{file}: {name} must be at least 1, not {value}")
+    today = [name for name in SHIFTS.names() if "@" not in name]
+    for name in plan.held_out:
+        if name not in today:
+            raise UsageError(
+                f"{file}: held_out: name shifts, without version and severity, and no families: "
+                + unknown("shift", name, today)
+            )
+    named: list[str] = []
+    for each in (*plan.endpoints, *plan.secondary):
+        if each.name in named:
+            raise UsageError(f"{file}: endpoints: {each.name} is there twice")
+        if each.measure == "drop" and not each.shifts:
+            raise UsageError(f"{file}: {each.name}: a drop takes shifts: name at least one")
+        named.append(each.name)
     for probe in plan.probes:
         read_stack(probe)
-    for each in plan.arms:
-        _check_arm(each, plan, file)
 
 
 def _check_arms(plan: PlanFile, file: Path) -> None:
     """Each name once; what is compared is there, and what is started from comes before."""
-    names: list[str] = []
+    known: dict[str, PlannedArm] = {}
+    for name in (plan.name, *(arm.name for arm in plan.arms)):
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{file}: {name!r} names folders: write it with letters, digits and hyphens"
+            )
     for arm in plan.arms:
-        if arm.name in names:
+        if arm.name in known:
             raise UsageError(f"{file}: arms: {arm.name} is there twice")
-        if arm.init and arm.init not in names:
-            raise UsageError(f"{file}: {arm.name}: init: {unknown('earlier arm', arm.init, names)}")
-        names.append(arm.name)
+        if arm.init:
+            _check_init(arm, known, file)
+        known[arm.name] = arm
     for name in (n for p in plan.contrasts for n in (p.first, p.second)):
-        if name not in names:
-            raise UsageError(f"{file}: contrasts: {unknown('arm', name, names)}")
+        if name not in known:
+            raise UsageError(f"{file}: contrasts: {unknown('arm', name, known)}")
+
+
+def _check_init(arm: PlannedArm, earlier: dict[str, PlannedArm], file: Path) -> None:
+    """What an arm starts from is an earlier one, and leaves weights at each of its seeds."""
+    where = f"{file}: {arm.name}: init"
+    if arm.init not in earlier:
+        raise UsageError(f"{where}: {unknown('earlier arm', arm.init, earlier)}")
+    start = earlier[arm.init]
+    if start.method == "none":
+        raise UsageError(f"{where}: {start.name} trains nothing: leave it out, or name another")
+    if arm.seeds > start.seeds:
+        raise UsageError(
+            f"{where}: {start.name} has {start.seeds} seeds, fewer than the {arm.seeds} of "
+            f"{arm.name}, which starts from it at the same seed"
+        )
 
 
 def _check_blocks(plan: PlanFile, file: Path) -> None:
@@ -416,6 +463,36 @@ def _check_blocks(plan: PlanFile, file: Path) -> None:
     if missing or len(set(plan.order)) < len(plan.order):
         said = ", ".join(f"{name} seed {seed}" for name, seed in sorted(missing)) or "one twice"
         raise UsageError(f"{file}: blocks: each stage stands in one block; not so: {said}")
+    for arm in () if plan.extends else plan.arms:
+        for seed in range(arm.seeds) if arm.init else ():
+            if plan.order.index((arm.name, seed)) < plan.order.index((arm.init, seed)):
+                raise UsageError(
+                    f"{file}: blocks: {arm.name} starts from {arm.init}, and is run before it at "
+                    f"seed {seed}"
+                )
+
+
+def _check_numbers(planned: PlannedArm, where: str) -> None:
+    """Numbers that say how much, each in its range."""
+    for name in ("seeds", "passes"):
+        if getattr(planned, name) < 1:
+            raise UsageError(f"{where}: {name} must be at least 1, not {getattr(planned, name)}")
+    if not 0 < planned.factor < inf:
+        raise UsageError(f"{where}: factor must be above 0, not {planned.factor:g}")
+    for entry, dose in planned.doses.items():
+        if dose < 1:
+            raise UsageError(f"{where}: the dose of {entry} must be at least 1, not {dose}")
+    untrained = planned.method == "none" and not planned.init
+    if untrained and planned.seeds > 1:
+        raise UsageError(
+            f"{where}: nothing is trained, so each seed would be the same: seeds must be 1, not "
+            f"{planned.seeds}"
+        )
+    shifted = planned.doses or planned.alpha
+    if planned.method == "dagger" and not (planned.rounds > 0 and shifted):
+        raise UsageError(f"{where}: dagger takes at least 1 round, and doses or alpha and shifts")
+    if planned.method != "dagger" and planned.rounds:
+        raise UsageError(f"{where}: rounds are of dagger, and {planned.method} has none")
 
 
 def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
@@ -429,7 +506,7 @@ def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
         raise UsageError(f"{where}: alpha and shifts go together: give both, or doses")
     if planned.aggregate and planned.method != "dagger":
         raise UsageError(f"{where}: aggregate is said of rounds, and {planned.method} has none")
-    if planned.method == "grpo" and not plan.updates:
+    if planned.method == "grpo" and plan.updates < 1:
         raise UsageError(f"{where}: updates, the GRPO steps of an arm, are missing in the plan")
     try:
         arm = arm_of(planned, plan)
