@@ -428,6 +428,17 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     assert drawn.count("NaN") == 0
 
 
+def test_a_shift_of_an_endpoint_may_leave_its_severity_out(written: Any, tmp_path: Path) -> None:
+    both = ('["redirect:2", "transient_error:2"]', '["redirect", "transient_error@1:2"]')
+    plan = read_plan(written(both, ('["fatal_error:2"]', '["fatal_error"]')))
+    stage = played(tmp_path / "run", "gives_up", plan, "static", 0)
+    found = endpoints_of(plan, [stage])
+    assert [each.endpoint for each in found.arms] == ["tier 2", "right refusal"]
+    stated = read_plan(written())
+    expected = endpoints_of(stated, [stage]).arms
+    assert [each.found for each in found.arms] == [each.found for each in expected]
+
+
 @pytest.mark.model
 def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     written: Any, tmp_path: Path, toolshift: Any, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,9 @@ from toolshift.measure.crossed import Crossed, crossed_mean
 from toolshift.measure.statistics import holm
 from toolshift.reproduce.planned import Endpoint, PlanFile
 from toolshift.reproduce.reproduce import Stage
+from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import read_stack
 
 PICTURE = "endpoints.svg"
 Scores = dict[str, dict[str, tuple[bool, bool]]]
@@ -154,7 +156,8 @@ def _table(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[int, list[flo
 def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
     clean, found = scores.get("", {}), defaultdict(list)
     for shift in endpoint.shifts or ("",):
-        for task, (passed, refused) in scores.get(without_versions(shift), {}).items():
+        stack = without_versions(write_stack(read_stack(shift)))  # with the severities left out
+        for task, (passed, refused) in scores.get(stack, {}).items():
             found[task].append(float(refused if endpoint.measure == "refused" else passed))
     if endpoint.measure != "drop":
         return {task: mean(values) for task, values in found.items()}
