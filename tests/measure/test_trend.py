@@ -98,6 +98,23 @@ def test_void_episodes_are_not_counted(folder: Path) -> None:
     assert has_lost(trend_of(folder)) == []
 
 
+def test_a_day_of_void_episodes_is_no_beginning_and_no_end(folder: Path) -> None:
+    def void(number: int, grade: dict[str, Any]) -> None:
+        grade.update(void=True, passed=False)
+
+    another_day(folder, "2026-01-04", void)
+    another_day(folder, "2026-01-12", fails)
+    another_day(folder, "2026-01-13", void)
+    trend = trend_of(folder)
+    assert [point.since for point in trend.points] == ["", "", "2026-01-05", ""]
+    assert has_lost(trend) == ["oracle"]
+    said = sentence_of(trend, "oracle")
+    assert "from 2026-01-05 to 2026-01-12: significant. All 16 episodes of 2026-01-13" in said
+    for day in ("2026-01-05", "2026-01-12"):
+        shutil.rmtree(folder / day)
+    assert "first day" not in sentence_of(trend_of(folder), "oracle")
+
+
 def test_the_page_stands_alone_and_has_every_figure(folder: Path, tmp_path: Path) -> None:
     another_day(folder, "2026-02-02", fails)
     shutil.copytree(folder / "2026-01-05" / "anchor", folder / "2026-02-02" / "fresh")

@@ -1,9 +1,10 @@
 """An agent over months: the same anchor scenes each day, and fresh ones beside them.
 
-Anchors are paired with those of the first day that had the same plan, so a change is of the agent
-(or of the model behind it) and not of the tasks. Where the plan is another, because a shift has a
-new version or the selection changed, a new beginning is made, and it is said. Fresh scenes are
-other tasks each day: they show what anchors that an agent has been tuned to would hide.
+Anchors are paired with those of the first day that had the same plan and a scored episode, so a
+change is of the agent (or of the model behind it) and not of the tasks. Where the plan is another,
+because a shift has a new version or the selection changed, a new beginning is made, and it is said.
+Fresh scenes are other tasks each day: they show what anchors that an agent has been tuned to would
+hide.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def make_trend(days: Sequence[tuple[str, Arm, RunFolder]]) -> Trend:
             if not rows:
                 continue
             point = _point(day, agent, arm, rows)
-            if arm == ANCHOR:
+            if arm == ANCHOR and point.episodes:  # with a day of void ones, nothing can be compared
                 first = firsts.setdefault((agent, run.manifest.plan_hash), (day, _by_scene(rows)))
                 point = _compared(point, first, _by_scene(rows), _note(last.get(agent), run))
                 last[agent] = run
@@ -219,9 +220,25 @@ def sentence_of(trend: Trend, agent: str) -> str:
     anchors = trend.of(agent, ANCHOR)
     if not anchors:
         return f"{agent}: there are no anchors, so days cannot be compared."
-    last = anchors[-1]
-    if last.change is None or isnan(last.change.estimate):
+    void = "".join(
+        f" All {one.void} episodes of {one.day} were void: see why, and run that day again."
+        for one in anchors[-1:]
+        if not one.episodes
+    )
+    scored = _scored(trend, agent)
+    return _compared_in_words(agent, scored[-1]) + void if scored else f"{agent}:{void}"
+
+
+def _scored(trend: Trend, agent: str) -> list[Point]:
+    """The anchors of an agent by day, of the days that have a scored episode."""
+    return [point for point in trend.of(agent, ANCHOR) if point.episodes]
+
+
+def _compared_in_words(agent: str, last: Point) -> str:
+    if last.change is None:
         return f"{agent}: {last.day} is the first day with these anchors; nothing is compared yet."
+    if isnan(last.change.estimate):
+        return f"{agent}: no scene was scored on both {last.since} and {last.day}, to be compared."
     low, middle, high = (
         100 * one for one in (last.change.low, last.change.estimate, last.change.high)
     )
@@ -231,7 +248,7 @@ def sentence_of(trend: Trend, agent: str) -> str:
 
 
 def has_lost(trend: Trend) -> list[str]:
-    """The agents whose last anchors are significantly worse than their first.
+    """The agents whose last scored anchors are significantly worse than their first.
 
     Args:
         trend: of all agents.
@@ -239,7 +256,7 @@ def has_lost(trend: Trend) -> list[str]:
     Returns:
         Their names.
     """
-    lasts = [trend.of(agent, ANCHOR)[-1:] for agent in trend.agents]
+    lasts = [_scored(trend, agent)[-1:] for agent in trend.agents]
     return [
         last.agent
         for lines in lasts
