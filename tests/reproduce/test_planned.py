@@ -309,6 +309,28 @@ def test_what_an_arm_starts_from_leaves_weights_at_each_of_its_seeds(written: An
         read_plan(written(two, blocks, base))
 
 
+def test_the_page_of_another_plan_is_not_written_over(
+    written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolshift.cli.reproduce.stages", lambda *given, **more: [])
+    file = written()
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    words = ("reproduce", "decisive", "--plan", file, "--work", tmp_path / "stages", "--only-page")
+    page = tmp_path / "page"
+    page.mkdir()
+    (page / "README.md").write_text("my notes")
+    code, _, err = toolshift(*words, "--out", page)
+    assert (code, "is not the page of a study, and would be lost" in err) == (2, True), err
+    kept = {"study": "decisive", "scale": "decisive", "pool": "dev"}
+    (page / "results.json").write_text(json.dumps(kept))
+    (page / "endpoints.json").write_text(json.dumps({"plan_sha256": "0" * 64}))
+    code, _, err = toolshift(*words, "--out", page)
+    assert (code, "the page of another plan (0000000000000000)" in err) == (2, True), err
+    (page / "endpoints.json").write_text("{")
+    code, _, err = toolshift(*words, "--out", page)
+    assert (code, "endpoints.json is damaged" in err) == (2, True), err
+
+
 def test_dagger_is_not_launched_in_several_processes(
     written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     scale = measured_in(scale, world)
     apart = _apart(options.model, "" if world == plan.world else world)
     out = options.out or _page_of(plan, options.plan) / apart
+    _keep_other_plan(out, plan, scale, options.no_page)
     names = chosen_arms(study, options.arms)
     made = {
         (each.arm.name, each.seed): each
@@ -380,6 +381,31 @@ def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
             f"{out} holds results of {kept.study}, preset {kept.scale}, pool {kept.pool}, which "
             "would be lost: name another folder with --out"
         )
+
+
+def _keep_other_plan(out: Path, plan: PlanFile, scale: str, no_page: bool) -> None:
+    """Refuses a folder that holds the page of another plan or study, where one is to be written.
+
+    Raises:
+        UsageError: where it does, or it cannot be told.
+    """
+    if no_page:
+        return
+    _keep_others(out, plan.name, scale, plan.pool)
+    file = out / ENDPOINTS
+    try:
+        kept = msgspec.json.decode(file.read_bytes(), type=_Planned) if file.exists() else None
+    except (ValueError, RecursionError) as fault:
+        raise UsageError(f"{file} is damaged ({fault}): name another folder with --out") from None
+    if kept and kept.plan_sha256 != plan.sha256:
+        raise UsageError(
+            f"{out} holds the page of another plan ({kept.plan_sha256[:16]}), which would be lost: "
+            "name another folder with --out"
+        )
+
+
+class _Planned(msgspec.Struct):
+    plan_sha256: str
 
 
 class _Kept(msgspec.Struct):
