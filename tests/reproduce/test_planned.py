@@ -331,6 +331,19 @@ def test_the_page_of_another_plan_is_not_written_over(
     assert (code, "endpoints.json is damaged" in err) == (2, True), err
 
 
+def test_a_stage_of_dagger_took_what_all_its_fits_took(tmp_path: Path) -> None:
+    arm = next(each for each in read_plan(PLAN).arms if each.name == "paft-graph-dagger")
+    stage = reproduce.Stage(
+        arm_of(arm, read_plan(PLAN)), 0, "smoke", tmp_path, "", tmp_path / "r", "dev", "", ""
+    )
+    assert stage.fits() == []
+    for steps, folder in enumerate(("round-0", "round-1/model", "model"), 1):
+        (tmp_path / folder).mkdir(parents=True)
+        record = {"base_sha256": "", "steps": steps}
+        (tmp_path / folder / "training.json").write_text(json.dumps(record))
+    assert [each["steps"] for each in stage.fits()] == [1, 2, 3]
+
+
 def test_dagger_is_not_launched_in_several_processes(
     written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,10 @@ def test_the_page_gives_intervals_over_seeds_and_says_what_is_exploratory():
     assert "n.d. (1 of 2 seeds)" in text
     assert "Exploratory" in text
     assert "Not run yet: b, seed 1" in text
+    arms = [arms[0], _arm("b", [0.9] * 3, [-5.0] * 3)]
+    text = page(Findings("s", "Why?", "small", True, arms, {}, {}, ["b, seed 3"]), "")
+    assert "fewer seeds than" not in text, "each has three"
+    assert "Exploratory: not all has been run" in text
 
 
 def test_what_is_won_back_is_a_share_of_a_loss_that_there_is():

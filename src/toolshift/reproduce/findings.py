@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import isnan, nan
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,7 @@ class ArmResult(msgspec.Struct, frozen=True):
         beyond: by tier and seed, the change less that under the placebo, in points.
         told_apart: by tier and seed, whether that run's report tells the loss from chance and from
             the placebo: a test over its tasks, of which there are few.
+        rows: by seed, of all its fits, as `steps`, `tokens` and `cpu_seconds`.
         computed_in: by seed, the types of training and of measurement, which are the machine's.
         untrained: whether it is the base model, the same under every seed.
     """
@@ -101,8 +103,12 @@ class Findings(msgspec.Struct, frozen=True):
     @property
     def exploratory(self) -> bool:
         """Whether some arm has fewer seeds than a claim needs, whatever the study asks for."""
-        few = any(len(arm.seeds) < CLAIM for arm in self.arms if not arm.untrained)
-        return few or bool(self.missing)
+        return self.few_seeds or bool(self.missing)
+
+    @property
+    def few_seeds(self) -> bool:
+        """Whether some arm that is there has fewer seeds than a claim needs."""
+        return any(len(arm.seeds) < CLAIM for arm in self.arms if not arm.untrained)
 
 
 def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
@@ -203,7 +209,7 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
             shifts[without_versions(row.label)].append(row.accuracy.estimate)
         for row in report.kinds:
             kinds[row.label].append(row.accuracy.estimate)
-    records = [stage.record() for stage in stages]
+    fits = [stage.fits() for stage in stages]
     return ArmResult(
         arm=stages[0].arm.name,
         summary=stages[0].arm.summary,
@@ -212,10 +218,11 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         shifts=dict(shifts),
         kinds=dict(kinds),
         causes=dict(causes),
-        cpu_seconds=[float(record.get("cpu_seconds", nan)) for record in records],
-        rows=[int(record.get("rows", 0)) for record in records],
-        steps=[int(record.get("steps", 0)) for record in records],
-        tokens=[int(record.get("tokens", 0)) for record in records],
+        cpu_seconds=[_sum(each, "cpu_seconds") if each else nan for each in fits],
+        # A fit of an arm that aggregates has the rows of those before it.
+        rows=[int(_sum(each[-1:] if stages[0].arm.aggregate else each, "rows")) for each in fits],
+        steps=[int(_sum(each, "steps")) for each in fits],
+        tokens=[int(_sum(each, "tokens")) for each in fits],
         void=sum(report.everything.void for report in reports),
         beyond={
             tier: [m[tier] - 100 * (m["placebo"] - m["clean"]) for m in measured] for tier in POINTS
@@ -226,11 +233,19 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
     )
 
 
+def _sum(fits: Sequence[dict[str, Any]], what: str) -> float:
+    """What all fits of a stage took together."""
+    return float(sum(each.get(what, 0) for each in fits))
+
+
 def _computed_in(stage: Stage) -> str:
     """The types that a stage was trained and measured in, as "bfloat16, float32"."""
-    made, agent = stage.record(), RunFolder.read(stage.run).manifest.agents[0]["settings"]
-    trained = made.get("settings", {}).get("precision", "-")
-    trained = made.get("hardware", {}).get("computes_in", trained)
+    agent = RunFolder.read(stage.run).manifest.agents[0]["settings"]
+    types = [
+        made.get("hardware", {}).get("computes_in", made.get("settings", {}).get("precision", "-"))
+        for made in stage.fits()
+    ]
+    trained = " and ".join(dict.fromkeys(types)) or "-"
     return f"{trained}, {agent.get('computed_in', agent['dtype'])}"
 
 

@@ -51,7 +51,8 @@ def page(found: Findings, command: str) -> str:
     if not found.evidence:
         said += ["**No evidence: a tiny untrained model, to run the code path only.**", ""]
     elif found.exploratory:
-        said += [f"**Exploratory: some arms have fewer seeds than {CLAIM}.**", ""]
+        few = f"some arms have fewer seeds than {CLAIM}"
+        said += [f"**Exploratory: {few if found.few_seeds else 'not all has been run'}.**", ""]
     if found.missing:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [

@@ -95,6 +95,13 @@ class Stage:
         """The record that its training run left when it was complete; else nothing."""
         return training_record(self.folder / "model")
 
+    def fits(self) -> list[dict[str, Any]]:
+        """The records of all its fits, the last one at the end; a round of DAgger has its own."""
+        names = ["round-0", *(f"round-{number}/model" for number in range(1, self.arm.rounds))]
+        earlier = names if self.arm.rounds else []
+        found = [*(training_record(self.folder / name) for name in earlier), self.record()]
+        return [each for each in found if each]
+
     @property
     def measured(self) -> bool:
         """Whether its measurement is complete.
