@@ -474,6 +474,19 @@ def test_a_shift_of_an_endpoint_may_leave_its_severity_out(written: Any, tmp_pat
     assert [each.found for each in found.arms] == [each.found for each in expected]
 
 
+def test_a_drop_of_an_arm_with_too_little_to_lose_is_marked(written: Any, tmp_path: Path) -> None:
+    plan = read_plan(written())
+    stages = [
+        played(tmp_path / arm, agent, plan, arm, 0)
+        for arm, agent in (("static", "always_refuses"), ("graph", "oracle"))
+    ]
+    found = endpoints_of(plan, stages)
+    assert [each.clean for each in found.arms if each.endpoint == "tier 2"] == [0.0, 1.0]
+    page = as_markdown(found)
+    assert page.count("(n.d.: clean 0%)") == 2, "the arm, and its contrast"
+    assert "| graph | tier 2 | 0 [-60, 60] |" in page
+
+
 @pytest.mark.model
 def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     written: Any, tmp_path: Path, toolshift: Any, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import isnan, nan
 from statistics import mean
 
 import msgspec
@@ -11,7 +12,7 @@ import numpy as np
 
 from toolshift.core.shift import without_versions
 from toolshift.measure.crossed import Crossed, crossed_mean
-from toolshift.measure.statistics import holm
+from toolshift.measure.statistics import drop_is_defined, holm
 from toolshift.reproduce.planned import Endpoint, PlanFile
 from toolshift.reproduce.reproduce import Stage
 from toolshift.runs.cell import write_stack
@@ -28,12 +29,14 @@ class ArmEndpoint(msgspec.Struct, frozen=True):
 
     Attributes:
         by_seed: the mean over the tasks, one a seed.
+        clean: the clean accuracy on the tasks of a drop, over all seeds; NaN for other measures.
     """
 
     arm: str
     endpoint: str
     found: Crossed
     by_seed: list[float]
+    clean: float = nan
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -41,6 +44,7 @@ class Contrast(msgspec.Struct, frozen=True):
 
     Attributes:
         p_holm: over the endpoints of the plan, of this pair; NaN for secondary ones.
+        clean: as of `ArmEndpoint`, of the arm that has less.
     """
 
     first: str
@@ -48,6 +52,7 @@ class Contrast(msgspec.Struct, frozen=True):
     endpoint: str
     found: Crossed
     p_holm: float
+    clean: float = nan
 
 
 class Endpoints(msgspec.Struct, frozen=True):
@@ -75,12 +80,13 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
     every = (*plan.endpoints, *plan.secondary)
     arms = [
         ArmEndpoint(
-            arm, each.name, _of_arm(each, list(table.values())), [*map(mean, table.values())]
+            arm, each.name, _of_arm(each, list(table.values())), [*map(mean, table.values())],
+            _clean(each, by_seed, _common_tasks(each, by_seed)),
         )
         for arm, by_seed in scores.items()
         for each in every
         if (table := _table(each, by_seed))
-    ]
+    ]  # fmt: skip
     contrasts = []
     for pair in plan.contrasts:
         if pair.first in scores and pair.second in scores:
@@ -91,7 +97,7 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
 def as_markdown(found: Endpoints) -> str:
     """The section of a study's page, in points."""
     rows = [
-        f"| {each.arm} | {each.endpoint} | {_points(each.found)} | "
+        f"| {each.arm} | {each.endpoint} | {_points(each)} | "
         f"{each.found.seeds} x {each.found.tasks} |"
         for each in found.arms
     ]
@@ -100,7 +106,9 @@ def as_markdown(found: Endpoints) -> str:
         "",
         f"Plan `{found.plan_sha256[:16]}`. In points; in brackets 95% intervals that hold for "
         "other seeds and other tasks (both random; `benchmarks/crossed_coverage.json`), of one "
-        "seed for other tasks alone. A drop is clean minus shifted on the same tasks. In the "
+        "seed for other tasks alone. A drop is clean minus shifted on the same tasks. Where the "
+        "clean accuracy on them is under one half, in a contrast that of either arm, a drop is not "
+        "defined (n.d.): there was too little to lose for the figure to say much. In the "
         "picture the wide bars are t intervals over the seeds alone, on these tasks, and the thin "
         "ones those of the table.",
         "",
@@ -114,8 +122,8 @@ def as_markdown(found: Endpoints) -> str:
     if found.contrasts:
         said += ["| contrast | endpoint | points | p, after Holm |", "|---|---|---:|---:|"]
         said += [
-            f"| {each.second} - {each.first} | {each.endpoint} | {_points(each.found)} | "
-            + (f"{each.p_holm:.3g} |" if each.p_holm == each.p_holm else "secondary |")
+            f"| {each.second} - {each.first} | {each.endpoint} | {_points(each)} | "
+            + ("secondary |" if isnan(each.p_holm) else f"{each.p_holm:.3g} |")
             for each in found.contrasts
         ]
     return "\n".join([*said, ""])
@@ -130,9 +138,12 @@ def _of_arm(endpoint: Endpoint, table: list[list[float]]) -> Crossed:
     return msgspec.structs.replace(found, interval=above)
 
 
-def _points(found: Crossed) -> str:
-    one = found.interval
-    return f"{100 * one.estimate:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}]"
+def _points(told: ArmEndpoint | Contrast) -> str:
+    """An endpoint with its interval; a drop of too little is told so."""
+    one = told.found.interval
+    defined = isnan(told.clean) or drop_is_defined(told.clean)
+    said = "" if defined else f" (n.d.: clean {100 * told.clean:.0f}%)"
+    return f"{100 * one.estimate:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}]{said}"
 
 
 def _scores(stage: Stage) -> Scores:
@@ -149,14 +160,26 @@ def _scores(stage: Stage) -> Scores:
 def _table(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[int, list[float]]:
     """The endpoint by seed and task, of the tasks that every seed has; {} where there is none."""
     told = {seed: _by_task(endpoint, scores) for seed, scores in by_seed.items()}
-    tasks = sorted(set.intersection(*(set(each) for each in told.values())))
+    tasks = _common_tasks(endpoint, by_seed)
     return {seed: [each[task] for task in tasks] for seed, each in told.items()} if tasks else {}
+
+
+def _common_tasks(endpoint: Endpoint, by_seed: dict[int, Scores]) -> list[str]:
+    """The tasks that every seed has."""
+    return sorted(set.intersection(*(set(_by_task(endpoint, each)) for each in by_seed.values())))
+
+
+def _clean(endpoint: Endpoint, by_seed: dict[int, Scores], tasks: Sequence[str]) -> float:
+    """The clean accuracy on the tasks of a drop, over all seeds; NaN for other measures."""
+    if endpoint.measure != "drop":
+        return nan
+    return mean(float(scores[""][task][0]) for scores in by_seed.values() for task in tasks)
 
 
 def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
     clean, found = scores.get("", {}), defaultdict(list)
     for shift in endpoint.shifts or ("",):
-        stack = without_versions(write_stack(read_stack(shift)))  # with the severities left out
+        stack = without_versions(write_stack(read_stack(shift)))  # as cells name it
         for task, (passed, refused) in scores.get(stack, {}).items():
             found[task].append(float(refused if endpoint.measure == "refused" else passed))
     if endpoint.measure != "drop":
@@ -168,7 +191,7 @@ def _contrast(
     plan: PlanFile, first: str, second: str, scores: dict[str, dict[int, Scores]]
 ) -> list[Contrast]:
     seeds = scores[first].keys() & scores[second].keys()
-    found: list[tuple[Endpoint, Crossed]] = []
+    found: list[tuple[Endpoint, Crossed, float]] = []
     for endpoint in (*plan.endpoints, *plan.secondary) if seeds else ():
         one, other = (
             {seed: _by_task(endpoint, scores[arm][seed]) for seed in sorted(seeds)}
@@ -177,9 +200,11 @@ def _contrast(
         tasks = sorted(set.intersection(*(set(t) for t in (*one.values(), *other.values()))))
         if tasks:
             table = [[other[s][t] - one[s][t] for t in tasks] for s in sorted(seeds)]
-            found.append((endpoint, crossed_mean(np.array(table), bound=2.0)))
-    adjusted = iter(holm([told.p for endpoint, told in found if endpoint in plan.endpoints]))
+            arms = ({s: scores[arm][s] for s in seeds} for arm in (first, second))
+            clean = min(_clean(endpoint, arm, tasks) for arm in arms)
+            found.append((endpoint, crossed_mean(np.array(table), bound=2.0), clean))
+    adjusted = iter(holm([told.p for endpoint, told, _ in found if endpoint in plan.endpoints]))
     return [
-        Contrast(first, second, e.name, c, next(adjusted) if e in plan.endpoints else float("nan"))
-        for e, c in found
+        Contrast(first, second, e.name, told, next(adjusted) if e in plan.endpoints else nan, clean)
+        for e, told, clean in found
     ]
