@@ -453,6 +453,8 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     drop = found.contrasts[0]
     assert drop.found.interval.estimate == -lost.interval.estimate
     assert drop.p_holm >= drop.found.p
+    share = found.contrasts[1].found.interval
+    assert -1 <= share.low <= share.high <= 1, "shares differ by 1 at most"
     page = as_markdown(found)
     assert f"| graph - static | tier 2 | {-100 * lost.interval.estimate:.0f} [" in page
     assert msgspec.json.encode(found)

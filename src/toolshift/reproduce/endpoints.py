@@ -202,7 +202,8 @@ def _contrast(
             table = [[other[s][t] - one[s][t] for t in tasks] for s in sorted(seeds)]
             arms = ({s: scores[arm][s] for s in seeds} for arm in (first, second))
             clean = min(_clean(endpoint, arm, tasks) for arm in arms)
-            found.append((endpoint, crossed_mean(np.array(table), bound=2.0), clean))
+            bound = 2.0 if endpoint.measure == "drop" else 1.0
+            found.append((endpoint, crossed_mean(np.array(table), bound=bound), clean))
     adjusted = iter(holm([told.p for endpoint, told, _ in found if endpoint in plan.endpoints]))
     return [
         Contrast(first, second, e.name, told, next(adjusted) if e in plan.endpoints else nan, clean)
