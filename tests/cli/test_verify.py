@@ -68,6 +68,22 @@ def test_only_recorded_calls_that_break_can_count(toolshift: Run, locked: Path) 
     assert (code, "may instruct the model" in said) == (1, True)
 
 
+def test_the_table_counts_calls_that_break_and_not_all_calls(toolshift: Run, locked: Path) -> None:
+    new = edited(rename("find_place", "v2_find_place"))
+    for each in new:
+        if each["function"]["name"] == "get_route":
+            each["function"]["description"] += " It is quick."
+    (locked / "new.json").write_text(json.dumps(new))
+    calls = [{"tool": "find_place", "arguments": {"name": "a", "city": "b"}}] * 2
+    calls += [{"tool": "get_route", "arguments": {"origin": "a", "place_id": "b"}}] * 3
+    (locked / "calls.json").write_text(json.dumps(calls))
+    _, said, _ = toolshift("verify", "toolshift.lock", "new.json", "--calls", "calls.json")
+    shown = {line.split()[0]: line.rstrip() for line in said.splitlines() if "action" in line}
+    assert shown["breaking"].endswith("2 of 2")
+    assert shown["harmless"].endswith("0 of 3")
+    assert "2 of 5 recorded calls break." in said
+
+
 def test_the_sentence_says_what_the_drift_costs(toolshift: Run, locked: Path) -> None:
     new = reworded(edited(rename("find_place", "v2_find_place")))
     (locked / "new.json").write_text(json.dumps(new))

@@ -248,12 +248,7 @@ def _print(report: DriftReport) -> None:
         if event.kind == INSTRUCTIONS:
             say(visible(f"Warning: {event.sentence}"))
     rows = [
-        (
-            event.severity,
-            event.dimension,
-            event.sentence,
-            "-" if event.calls is None else event.calls,
-        )
+        (event.severity, event.dimension, event.sentence, _calls(event, report))
         for severity in reversed(SEVERITIES)
         for event in report.events
         if event.severity == severity and event.kind != INSTRUCTIONS
