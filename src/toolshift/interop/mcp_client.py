@@ -5,6 +5,7 @@ Messages stay JSON objects from end to end; what this library does not know pass
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -38,7 +39,7 @@ from mcp.types.jsonrpc import JSONRPCError
 from mcp.types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from toolshift.core.errors import UsageError
-from toolshift.core.text import is_count
+from toolshift.core.text import is_count, visible
 
 Streams = tuple[Any, Any]
 MAX_PAGES = 1000
@@ -46,6 +47,23 @@ MAX_EVENT = 64 * 1024 * 1024
 """Bytes of one event that an HTTP upstream may send."""
 CLOSED = -32000
 UNREADABLE = -32603
+UNREAD = "the server sent a message that cannot be read"
+MAX_SHOWN = 80
+"""Characters of a line that is no message, when it is shown."""
+
+
+def _untraced(record: logging.LogRecord) -> bool:
+    """Whether the MCP library's own word on a fault is needed, which is then one line.
+
+    What it could not parse is handed on, and said by `Mended` or by the error of the request.
+    """
+    parsed = record.exc_info is not None and isinstance(record.exc_info[1], ValueError)
+    record.exc_info = None
+    return not parsed
+
+
+for _name in ("mcp.client.stdio", "mcp.client.streamable_http"):
+    logging.getLogger(_name).addFilter(_untraced)
 
 
 @dataclass(frozen=True)
@@ -154,9 +172,15 @@ def _mended(item: Any) -> Any:
         return item
     line = _line(item)
     found = _FIRST.search(line[:200]) or _LAST.search(line[-200:])
-    print("toolshift: the server sent a message that cannot be read", file=sys.stderr)
     if found is None:
+        shown = visible(line[:MAX_SHOWN] + "..." * (len(line) > MAX_SHOWN))
+        said = (
+            f"the server sent {shown!r}, which is no MCP message: over standard input and output "
+            "a server writes nothing else to standard output; such text belongs on standard error"
+        )
+        print(f"toolshift: {said if line else UNREAD}", file=sys.stderr)
         return item
+    print(f"toolshift: {UNREAD}", file=sys.stderr)
     number = found[1]
     message = "the server's answer cannot be read: it is no valid JSON, or nested too deeply"
     error = ErrorData(code=UNREADABLE, message=message)
