@@ -164,18 +164,26 @@ def contestants(
         One for each agent, in the same order.
 
     Raises:
-        UsageError: for what is no agent, for two agents of one name, and for one that cannot be
-            made in a process of its own.
+        UsageError: for what is no agent, for two agents of one name, for one that cannot be
+            made in a process of its own, and for a limit that would hold for none of them.
     """
+    _check_isolation(agents, isolate)
     options = {"cost_limit": CostLimit(options.get("max_cost")), **options}  # one for all of them
     found = [
         _contestant(agent, concurrency, _for_kind(agent, options, isolate)) for agent in agents
     ]
+    if options.get("max_cost") is not None:
+        _check_limit(found, options["cost_limit"])
     if agent_timeout is not None:
         check_timeout(agent_timeout)
         found = [
             _apart(each, given, agent_timeout) for each, given in zip(found, agents, strict=True)
         ]
+        if not any(isinstance(each.agent, SeparateAgent) for each in found):
+            raise UsageError(
+                "--agent-timeout is for functions and objects of your own, and no agent here is "
+                "one: leave it out (programs and chat models have --timeout)"
+            )
     names = [contestant.name for contestant in found]
     for name in names:
         if names.count(name) > 1:
@@ -200,10 +208,36 @@ def _contestant(
     return Contestant(made, spec, concurrency or int(getattr(made, "concurrency", 1)))
 
 
+def _is_program(agent: AgentLike) -> bool:
+    """Whether it is started for each episode."""
+    return isinstance(agent, str) and agent.startswith("command:")
+
+
+def _check_isolation(agents: Sequence[AgentLike], isolate: bool) -> None:
+    """Checks that isolation is of use to an agent: nobody may rely on what is not there."""
+    if isolate and not any(map(_is_program, agents)):
+        raise UsageError(
+            "--isolate is for programs (--agent-command), and no agent here is one, so nothing "
+            "would be isolated: leave it out"
+        )
+
+
+def _check_limit(found: Sequence[Contestant], limit: CostLimit) -> None:
+    """Checks that the money of an agent is counted; a kind of others may count it as it likes."""
+    if not any(
+        getattr(each.agent, "cost_limit", None) is limit
+        or (each.spec and not type(find_kind(each.spec)).__module__.startswith("toolshift."))
+        for each in found
+    ):
+        raise UsageError(
+            "max_cost (--max-cost) is for chat: agents, and no agent here is one, so nothing would "
+            "be limited: leave it out"
+        )
+
+
 def _for_kind(agent: AgentLike, options: dict[str, Any], isolate: bool) -> dict[str, Any]:
     """The options of one agent: whoever starts no program knows nothing of isolation."""
-    program = isinstance(agent, str) and agent.startswith("command:")
-    return {**options, "isolate": True} if isolate and program else options
+    return {**options, "isolate": True} if isolate and _is_program(agent) else options
 
 
 def _apart(contestant: Contestant, given: AgentLike, timeout: float) -> Contestant:

@@ -53,6 +53,29 @@ class _Kept(msgspec.Struct, frozen=True):
     verdict: _Verdict
 
 
+def judge_of(spec: str, base_url: str | None) -> Judge | None:
+    """The judge of a command.
+
+    Args:
+        spec: `chat:MODEL`; "" for the shipped reading.
+        base_url: of its endpoint; None for that of the environment.
+
+    Returns:
+        What reads prose; None for the shipped reading.
+
+    Raises:
+        UsageError: as of `Judge`, and where there is an address and no model.
+    """
+    if spec:
+        return Judge(spec, base_url)
+    if base_url:
+        raise UsageError(
+            "--judge-url is the address of a judge, and none is named: add --judge chat:MODEL, or "
+            "leave it out"
+        )
+    return None
+
+
 class Judge:
     """Reads prose by a chat model; many threads may share it.
 

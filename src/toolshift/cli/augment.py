@@ -63,7 +63,13 @@ class AugmentOptions:
 @click.option("--format", "format_", default="", help="Of the rows (default: recognised).")
 @click.option("--to", default="", help="Format to write (default: that of each row).")
 @click.option("--strict", is_flag=True, help="Stop at the first row that cannot be read.")
-@click.option("--workers", default=1, show_default=True, help="Processes; the bytes are the same.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes; the bytes are the same.",
+)
 @executor
 @click.option("--preview", is_flag=True, help="Print ten before and after; write nothing.")
 @as_json
@@ -90,8 +96,8 @@ def augment(options: AugmentOptions) -> None:
         return
     if options.out is None:
         raise UsageError("name the file to write with --out, or look at some with --preview")
-    workers = max(1, options.workers)
-    job = Job(options.source, options.out, recipe, options.strict, workers, options.executor)
+    strict, workers = options.strict, options.workers
+    job = Job(options.source, options.out, recipe, strict, workers, options.executor)
     try:
         with progress("conversations") as watch:
             tally = augment_file(job, watch)

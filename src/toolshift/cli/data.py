@@ -141,7 +141,7 @@ def data_command(options: DataOptions) -> None:
     mix, layout, out, count = options.mix(), options.written_out(), options.out, options.count
     check_name(out)
     with progress("trajectories") as watch:
-        rows = make_rows(mix, count, watch, 0, max(1, options.workers), options.executor)
+        rows = make_rows(mix, count, watch, 0, options.workers, options.executor)
     warn(check_share(shifted_of(rows), mix, count))
     written = list(turns_of(rows, layout)) if layout else rows
     digest = write_rows(written, out)
@@ -189,7 +189,13 @@ def warn(text: str) -> None:
 )
 @click.option("--layout", help="How --turns writes them. Default: description-first.")
 @mix
-@click.option("--workers", default=1, show_default=True, help="Processes; the bytes are the same.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes; the bytes are the same.",
+)
 @executor
 @as_json
 @taking(DataOptions)

@@ -11,7 +11,7 @@ import click
 
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.judge import Judge
+from toolshift.agents.judge import Judge, judge_of
 from toolshift.api import check_at_once, check_executor, own_version
 from toolshift.cli.options import (
     PATH,
@@ -259,7 +259,7 @@ def _told(value: object) -> object:
 def _described(options: GateOptions) -> tuple[list[Contestant], Judge | None, dict[str, Any]]:
     """The agent to run, what reads its prose, and how a manifest describes it."""
     those = contestants([options.agent], options.concurrency, **options.model.given())
-    reader = Judge(options.judge, options.judge_url) if options.judge else None
+    reader = judge_of(options.judge, options.judge_url)
     return those, reader, describe(replace(those[0], judge=reader or those[0].judge))
 
 
@@ -331,7 +331,13 @@ def _candidate(
         UsageError: where no candidate is named, or options do not go together.
     """
     if options.run is not None:
-        if options.out or options.model.given() or options.judge or options.early:
+        if (
+            options.out
+            or options.model.given()
+            or options.judge
+            or options.judge_url
+            or options.early
+        ):
             raise UsageError(
                 "--out, --judge, --early and the options of models are for --agent without RUN: a "
                 "finished run is only read. `toolshift regrade RUN --judge` has a judge read it "

@@ -125,11 +125,7 @@ def report(wanted: ReportOptions) -> None:
     """Print the report of run folders again, also of unfinished ones, and write their page."""
     if wanted.grouping and wanted.grouping not in GROUPINGS:
         raise UsageError(unknown("table", wanted.grouping, GROUPINGS))
-    if wanted.travel.hf_eval_results and not wanted.travel.hf_dataset:
-        raise UsageError(
-            "--hf-eval-results needs --hf-dataset OWNER/NAME: the benchmark on the Hub that the "
-            "results belong to"
-        )
+    _check_together(wanted)
     folders = [RunFolder.read(path) for path in wanted.runs]
     if wanted.join:
         folders = [joined(folders)]
@@ -146,6 +142,30 @@ def report(wanted: ReportOptions) -> None:
             say(f"Written: {file}", err=True)
     if wanted.html is not None or not (wanted.no_html or wanted.as_json or wanted.join):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
+
+
+def _check_together(wanted: ReportOptions) -> None:
+    """Checks that each option has the one that it is for.
+
+    Raises:
+        UsageError: where one would be passed over.
+    """
+    travel = wanted.travel
+    if travel.hf_eval_results and not travel.hf_dataset:
+        raise UsageError(
+            "--hf-eval-results needs --hf-dataset OWNER/NAME: the benchmark on the Hub that the "
+            "results belong to"
+        )
+    if wanted.html and wanted.no_html:
+        raise UsageError("--html writes the page and --no-html writes none: leave one of them out")
+    for option, given, needed, folder in (
+        ("--model-id", travel.model_id, "--eee", travel.eee),
+        ("--evaluator", travel.evaluator, "--eee", travel.eee),
+        ("--hf-dataset", travel.hf_dataset, "--hf-eval-results", travel.hf_eval_results),
+        ("--source-url", travel.source_url, "--hf-eval-results", travel.hf_eval_results),
+    ):
+        if given and folder is None:
+            raise UsageError(f"{option} is for {needed} FOLDER: add that, or leave {option} out")
 
 
 def _export(folder: RunFolder, report: Report, wanted: ReportOptions) -> list[Path]:

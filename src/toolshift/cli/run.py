@@ -14,7 +14,7 @@ import click
 
 from toolshift.agents.catalog import contestants
 from toolshift.agents.contestant import Contestant
-from toolshift.agents.judge import Judge
+from toolshift.agents.judge import Judge, judge_of
 from toolshift.api import (
     Evaluation,
     check_at_once,
@@ -151,7 +151,7 @@ def run(options: RunOptions) -> None:
     if options.otel:
         spans.set_up()
     those = contestants(list(specs), options.concurrency, **options.model.given())
-    judge = Judge(options.judge, options.judge_url) if options.judge else None
+    judge = judge_of(options.judge, options.judge_url)
     check_executor(options.executor, those, judge)
     with placed(options.out or new_folder(chosen.suite)) as place:
         report = _run(chosen, those, place, judge, options)

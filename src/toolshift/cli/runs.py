@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.agents.judge import Judge
+from toolshift.agents.judge import judge_of
 from toolshift.api import own_version, report_of, save_report
 from toolshift.cli.options import PATH, as_json, judging, taking
 from toolshift.core.errors import UsageError
@@ -77,7 +77,7 @@ def regrade(options: RegradeOptions) -> None:
     With a judge, what ended an episode in prose is read again; questions stay as they were read.
     """
     folder, write = RunFolder.read(options.run), options.write
-    judge = Judge(options.judge, options.judge_url) if options.judge else None
+    judge = judge_of(options.judge, options.judge_url)
     if judge is not None:
         judge.remember(folder.path / VERDICTS, write)
     with folder.held() if write else nullcontext():

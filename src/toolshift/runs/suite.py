@@ -421,9 +421,9 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
     Raises:
         UsageError: for an unknown shift, or a severity or a number that is none.
     """
-    body, _, limit = text.partition("*")
-    if limit and not is_count(limit):
-        raise UsageError(f"shift {text!r}: what follows * is a number of tasks")
+    body, star, limit = text.partition("*")
+    if star and not (is_count(limit) and int(limit)):
+        raise UsageError(f"shift {text!r}: what follows * is a number of tasks, at least 1")
     if body == "clean":
         return []
     for severity in severities:

@@ -1,0 +1,42 @@
+"""What is asked for is done or refused: no option is passed over, and no wrong file is taken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from running import Run, write_agent
+
+ONE = ("--agent", "oracle", "--tasks", "1", "--kind", "listing", "--no-placebo", "--shift", "clean")
+WRONG = [
+    ("run", *ONE, "--judge-url", "http://x/v1", "add --judge chat:MODEL"),
+    ("run", *ONE, "--isolate", "--isolate is for programs"),
+    ("run", *ONE, "--agent-timeout", "5", "programs and chat models have --timeout"),
+    ("run", *ONE, "--max-cost", "2", "nothing would be limited"),
+    ("run", "--agent", "mine:refuses", "--tasks", "1", "--max-cost", "2", "is for chat: agents"),
+    ("run", *ONE, "--shift", "redirect*0", "a number of tasks, at least 1"),
+    ("run", *ONE, "--shift", "redirect*", "a number of tasks, at least 1"),
+    ("report", "run", "--html", "page.html", "--no-html", "leave one of them out"),
+    ("report", "run", "--model-id", "a/b", "--model-id is for --eee FOLDER"),
+    ("report", "run", "--hf-dataset", "a/b", "--hf-dataset is for --hf-eval-results FOLDER"),
+    ("data", "--out", "x.jsonl", "--workers", "0", "'--workers': 0 is not in the range"),
+    ("augment", "x.jsonl", "--out", "y.jsonl", "--workers", "-1", "'--workers': -1 is not in"),
+]
+
+
+@pytest.mark.parametrize("words", WRONG, ids=lambda words: " ".join(words[:-1])[-60:])
+def test_it_is_refused_with_what_to_do(
+    toolshift: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    write_agent(tmp_path)
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "manifest.json").touch()
+    tool = {"name": "find", "description": "Finds it", "inputSchema": {"type": "object"}}
+    (tmp_path / "tools.json").write_text(json.dumps([tool]))
+    if "a.lock" in words:
+        assert toolshift("lock", "tools.json", "--out", "a.lock")[0] == 0
+    code, _, err = toolshift(*words[:-1])
+    assert code == 2
+    assert words[-1] in err
