@@ -22,6 +22,7 @@ WRONG = [
     ("report", "run", "--hf-dataset", "a/b", "--hf-dataset is for --hf-eval-results FOLDER"),
     ("data", "--out", "x.jsonl", "--workers", "0", "'--workers': 0 is not in the range"),
     ("augment", "x.jsonl", "--out", "y.jsonl", "--workers", "-1", "'--workers': -1 is not in"),
+    ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: there is no call"),
 ]
 
 

@@ -109,8 +109,7 @@ def watch(options: WatchOptions) -> None:
     lock = read_lock(options.lock) if options.lock else None
     watcher = Watcher(options.every, options.learn, lock)
     if options.baseline:
-        for _ in _alarms(watcher, read_lines(options.baseline), [0, 0], None):
-            pass
+        _learn(watcher, options.baseline)
     with ExitStack() as open_:
         metrics = _serve_metrics(options, open_)
         hook = _webhook(options, open_)
@@ -125,6 +124,22 @@ def watch(options: WatchOptions) -> None:
         said = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
         say(f"{said} ({hook.fault or 'too many at once'}).", err=True)
     sys.exit(int(found > 0))
+
+
+def _learn(watcher: Watcher, baseline: Path) -> None:
+    """Learns from a stream of when all was well.
+
+    Raises:
+        UsageError: where nothing is in it: the rates would be learned from what is watched.
+    """
+    counts = [0, 0]
+    for _ in _alarms(watcher, read_lines(baseline), counts, None):
+        pass
+    if not watcher.events:
+        raise UsageError(
+            f"--baseline {baseline}: there is no call and no conversation in its {counts[0]} "
+            "lines, so there is nothing to learn from"
+        )
 
 
 def _follow(
