@@ -23,6 +23,8 @@ WRONG = [
     ("data", "--out", "x.jsonl", "--workers", "0", "'--workers': 0 is not in the range"),
     ("augment", "x.jsonl", "--out", "y.jsonl", "--workers", "-1", "'--workers': -1 is not in"),
     ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: there is no call"),
+    ("serve", "--stdio", "--task", "poi/visit", "--trace", "runs", "--trace runs is a folder"),
+    ("world", "record", "gone.yaml", "--out", "gone/x.jsonl", "--out gone/x.jsonl: cannot write"),
 ]
 
 
@@ -41,3 +43,13 @@ def test_it_is_refused_with_what_to_do(
     code, _, err = toolshift(*words[:-1])
     assert code == 2
     assert words[-1] in err
+
+
+def test_nothing_is_made_smaller_that_could_not_be_kept(toolshift: Run, tmp_path: Path) -> None:
+    shift = ("--shift", "transient_error", "--no-placebo", "--tasks", "1", "--kind", "listing")
+    assert toolshift("run", "--agent", "gives_up", *shift, "--out", "run")[0] == 0
+    records = map(json.loads, (tmp_path / "run" / "episodes.jsonl").read_text().splitlines())
+    (failed,) = [each["episode"] for each in records if not each["grade"]["passed"]]
+    code, _, err = toolshift("minimise", "run", failed, "--out", "gone/test_it.py")
+    assert (code, "--out gone/test_it.py: cannot write there" in err) == (2, True)
+    assert "smaller scenes" not in err

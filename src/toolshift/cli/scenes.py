@@ -12,6 +12,7 @@ from toolshift.agents.catalog import contestants
 from toolshift.cli.options import PATH, ModelOptions, as_json, entities, model, taking
 from toolshift.cli.trace import find_episode
 from toolshift.core.errors import UsageError
+from toolshift.core.files import check_writable
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import console, print_json, progress, say
 from toolshift.report.scene import as_data, side_by_side
@@ -93,9 +94,10 @@ def minimise(options: MinimiseOptions) -> None:
         raise UsageError(
             f"the manifest does not say how to make {record.agent}: name it with --agent"
         )
+    path = options.out or Path(f"test_{record.episode}.py")
+    check_writable(path, "--out")
     with progress("smaller scenes"):
         found = find_smallest(contestants([spec], **options.model.given())[0], cell)
-    path = options.out or Path(f"test_{record.episode}.py")
     text = as_test(found, spec, record.agent)
     try:
         path.write_text(text)

@@ -19,6 +19,7 @@ from toolshift.connect.serve.session import AgentSession, SessionStore
 from toolshift.connect.serve.site import Site
 from toolshift.connect.serve.stdio import serve_stdio
 from toolshift.core.errors import UsageError
+from toolshift.core.files import check_writable
 from toolshift.core.terminal import say
 from toolshift.core.tool import JSON
 from toolshift.runs.suite import read_task
@@ -138,6 +139,8 @@ def _serve_one(single: Single, protocol: bool) -> None:
     shifts = "+".join(single.shifts)
     cell = read_task(single.task, shifts, single.seed, single.pool, single.size)
     session = AgentSession(open_episode(cell), protocol)
+    if single.trace is not None:
+        check_writable(single.trace, "--trace")
     anyio.run(serve_stdio, session)
     episode = session.episode
     if not session.over:

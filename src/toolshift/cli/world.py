@@ -17,6 +17,7 @@ from toolshift.cli.group import Group
 from toolshift.cli.options import PATH, ModelOptions, as_json, model, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.files import check_writable
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.own_checking import check_tasks, let_play
 from toolshift.worlds.own import load
@@ -88,8 +89,7 @@ class RecordOptions:
 def world_record(options: RecordOptions) -> None:
     """Make the expected calls on the real tools, and keep the answers to replay them offline."""
     path, out = options.file, options.out
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder: name a file, as in --out recording.jsonl")
+    check_writable(out, "--out")
     with progress("episodes") as watch:
         world = load(path)
         if world.source is None:
@@ -125,7 +125,7 @@ class Source:
         found = {name: value for name, value in asdict(self).items() if value}
         if len(found) != 1:
             raise UsageError(
-                "say where the tools come from: --mcp, --mcp-url, --openapi or --python"
+                "say where the tools come from: one of --mcp, --mcp-url, --openapi and --python"
             )
         return found
 

@@ -157,6 +157,26 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def check_writable(path: Path, option: str) -> None:
+    """Checks before long work that its result can be written; changes nothing.
+
+    Args:
+        path: of the file.
+        option: that it was given by.
+
+    Raises:
+        UsageError: where it cannot be written.
+    """
+    if path.is_dir():
+        raise UsageError(f"{option} {path} is a folder: name a file in it")
+    new = path.with_name(f".{path.name}.new")
+    try:
+        new.open("wb").close()
+        new.unlink()
+    except OSError as fault:
+        raise UsageError(f"{option} {path}: cannot write there ({fault.strerror})") from None
+
+
 @contextmanager
 def draft(path: Path) -> Iterator[BinaryIO]:
     """A new version of a file, which takes the place of the old one when it is complete."""
