@@ -23,6 +23,10 @@ WRONG = [
     ("data", "--out", "x.jsonl", "--workers", "0", "'--workers': 0 is not in the range"),
     ("augment", "x.jsonl", "--out", "y.jsonl", "--workers", "-1", "'--workers': -1 is not in"),
     ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: there is no call"),
+    ("schedule", "cron", "--at", "99 4 * * 1", "--", *ONE, "five fields are needed"),
+    ("schedule", "cron", "--secret", "KEY", "--", *ONE, "--secret is for github"),
+    ("schedule", "github", "--secret", "sk-1", "--", *ONE, "and not its value"),
+    ("verify", "a.lock", "tools.json", "--agent", "oracl", "unknown agent 'oracl'"),
     ("serve", "--stdio", "--task", "poi/visit", "--trace", "runs", "--trace runs is a folder"),
     ("world", "record", "gone.yaml", "--out", "gone/x.jsonl", "--out gone/x.jsonl: cannot write"),
 ]

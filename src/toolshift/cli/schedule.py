@@ -26,6 +26,8 @@ SCRIPT = "toolshift-schedule.sh"
 WORKFLOW = ".github/workflows/toolshift-drift.yml"
 BRANCH = "toolshift-drift"
 _FIELD = re.compile(r"[\d*/,\-A-Za-z]+")
+_MOST = (59, 23, 31, 12, 7)
+"""The largest number that each field of a cron line may have."""
 _OURS = {
     "out": "--out",
     "as_json": "--json",
@@ -108,6 +110,7 @@ def schedule(options: ScheduleOptions) -> None:
     _check_time(options.at)
     if options.folder.is_absolute() or ".." in options.folder.parts:
         raise UsageError("--folder stands beside what is written: give a relative path")
+    _check_secrets(options)
     fresh = _draws(options.run)
     out = options.out or Path(SCRIPT if options.kind == "cron" else WORKFLOW)
     text = _script(options, fresh) if options.kind == "cron" else _workflow(options, fresh)
@@ -126,9 +129,31 @@ def schedule(options: ScheduleOptions) -> None:
         say(f"Results are kept on the branch {BRANCH}. Try it: run the workflow by hand.")
 
 
+def _check_secrets(options: ScheduleOptions) -> None:
+    """Checks that the workflow can name the secrets, and that there is one that does.
+
+    Raises:
+        UsageError: where it cannot.
+    """
+    if options.secrets and options.kind == "cron":
+        raise UsageError(
+            "--secret is for github; a script of cron reads the variables of its own environment: "
+            "set them in the crontab"
+        )
+    for secret in options.secrets:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", secret):
+            raise UsageError(
+                f"--secret {secret!r}: give the name of a secret of the repository, as in "
+                "OPENAI_API_KEY, and not its value"
+            )
+
+
 def _check_time(at: str) -> None:
     fields = at.split()
-    if len(fields) != 5 or not all(_FIELD.fullmatch(each) for each in fields):
+    if len(fields) != 5 or not all(
+        _FIELD.fullmatch(each) and all(int(one) <= most for one in re.findall(r"\d+", each))
+        for each, most in zip(fields, _MOST, strict=True)
+    ):
         raise UsageError(
             f"--at {at!r}: five fields are needed: minute, hour, day of the month, month, day of "
             "the week, such as '17 4 * * 1'"

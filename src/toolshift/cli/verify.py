@@ -27,7 +27,7 @@ from toolshift.adapt.other_locks import HashLock
 from toolshift.adapt.sarif import sarif
 from toolshift.adapt.schemas import SEVERITIES
 from toolshift.adapt.sources import calls_of, read_sources
-from toolshift.agents.catalog import contestants
+from toolshift.agents.catalog import contestants, find_kind
 from toolshift.api import check_at_once
 from toolshift.cli.options import (
     PATH,
@@ -135,6 +135,8 @@ def verify(options: VerifyOptions) -> None:
     if options.calls and not Path(options.calls).exists():
         raise UsageError(f"--calls {options.calls}: there is no such file")
     check_at_once(options.workers, options.concurrency)
+    for spec in options.agents:  # now, and not on the day on which something has moved
+        find_kind(spec)
     known = read_any_lock(options.lock)
     if isinstance(known, HashLock) and (options.calls or options.agents):
         raise UsageError(
