@@ -65,7 +65,7 @@ BAD = {
     "protocol": (("run", "--agent", "chat:gpt-x", "--protocol", "smoke"), "native"),
     "adapter": (("run", "--agent", "smol:nothing"), "shipped adapter"),
     "local option": (("run", "--agent", "local:here,adaptor=x"), "did you mean adapter"),
-    "run folder": (("report", "nowhere"), "no manifest.json"),
+    "run folder": (("report", "nowhere"), "there is no such folder"),
     "table": (("report", "nowhere", "--table", "kind"), "did you mean kinds"),
     "list": (("list", "shift"), "did you mean shifts"),
     "show kind": (("show", "poi/bookin"), "did you mean booking"),

@@ -20,6 +20,9 @@ WRONG = [
     ("report", "run", "--html", "page.html", "--no-html", "leave one of them out"),
     ("report", "run", "--model-id", "a/b", "--model-id is for --eee FOLDER"),
     ("report", "run", "--hf-dataset", "a/b", "--hf-dataset is for --hf-eval-results FOLDER"),
+    ("report", "gone", "gone holds no run: there is no such folder. Name the folder"),
+    ("report", "mine.py", "it is a file. Name the folder"),
+    ("report", ".", "name one of those in it, such as runs"),
     ("data", "--out", "x.jsonl", "--workers", "0", "'--workers': 0 is not in the range"),
     ("augment", "x.jsonl", "--out", "y.jsonl", "--workers", "-1", "'--workers': -1 is not in"),
     ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: there is no call"),
@@ -27,6 +30,8 @@ WRONG = [
     ("schedule", "cron", "--secret", "KEY", "--", *ONE, "--secret is for github"),
     ("schedule", "github", "--secret", "sk-1", "--", *ONE, "and not its value"),
     ("verify", "a.lock", "tools.json", "--agent", "oracl", "unknown agent 'oracl'"),
+    ("shift", "from-diff", "a.lock", "tools.json", "a.lock is a lock: `toolshift verify a.lock"),
+    ("--plugin", "runs", "list", "shifts", "it is a folder; name the file in it"),
     ("serve", "--stdio", "--task", "poi/visit", "--trace", "runs", "--trace runs is a folder"),
     ("world", "record", "gone.yaml", "--out", "gone/x.jsonl", "--out gone/x.jsonl: cannot write"),
 ]

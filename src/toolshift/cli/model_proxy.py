@@ -147,7 +147,8 @@ def _try(file: Path, how: ShiftOptions) -> None:
     try:
         found = msgspec.json.decode(file.read_bytes())
     except (OSError, ValueError, RecursionError) as fault:
-        raise UsageError(f"{file}: no tool list can be read there ({fault})") from None
+        why = getattr(fault, "strerror", None) or fault
+        raise UsageError(f"--tools {file}: no tool list can be read there ({why})") from None
     listed = found.get("tools") if isinstance(found, dict) else found
     if not isinstance(listed, list):
         raise UsageError(f"{file}: holds no list of OpenAI tools")

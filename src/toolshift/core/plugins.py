@@ -91,7 +91,10 @@ def _from_name(plugin: str) -> ModuleType:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        return import_module(plugin)
+        found = import_module(plugin)
+        if getattr(found, "__file__", None) is None and Path(plugin).is_dir():
+            raise UsageError(f"plugin {plugin}: it is a folder; name the file in it, FILE.py")
+        return found
     except ModuleNotFoundError as fault:
         if fault.name != plugin.partition(".")[0] and fault.name != plugin:
             raise

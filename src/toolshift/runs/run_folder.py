@@ -187,7 +187,7 @@ class RunFolder:
         """
         path = Path(path)
         if not (path / "manifest.json").is_file():
-            raise UsageError(f"{path} holds no run: there is no manifest.json in it")
+            raise UsageError(f"{path} holds no run: {_why_no_run(path)}")
         raw = read_bytes(path / "manifest.json")
         form = decode(raw, _Format, f"{path}/manifest.json").format
         if form > FORMAT:
@@ -487,6 +487,17 @@ class RunFolder:
             lock = (self.path / ".lock").open("ab")
             hold(lock, self.path)
             self._lock = lock
+
+
+def _why_no_run(path: Path) -> str:
+    """What stands where a run was looked for, and what to name instead."""
+    within = sorted(found.parent for found in path.glob("*/manifest.json"))
+    if within:
+        return f"name one of those in it, such as {' or '.join(map(str, within[-3:]))}"
+    if path.is_dir():
+        return "there is no manifest.json in it. Name the folder that `toolshift run` has made"
+    what = "it is a file" if path.exists() else "there is no such folder"
+    return f"{what}. Name the folder that `toolshift run` has made"
 
 
 def check_new(path: Path) -> None:

@@ -50,7 +50,9 @@ def bind(host: str, port: int) -> socket.socket:
         listener = socket.create_server((host, port), family=family, backlog=256)
     except (OSError, OverflowError) as fault:
         why = getattr(fault, "strerror", None) or fault
-        raise UsageError(f"cannot listen on {host}:{port} ({why}): try another --port") from None
+        raise UsageError(
+            f"cannot listen on {host}:{port} ({why}): try another --port or --host"
+        ) from None
     # Connections inherit it. Without, each answer waits 40 ms for the client's acknowledgement:
     # its head and its body are sent apart, and asyncio only sees to sockets that it has made.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -67,7 +67,7 @@ class Server(ThreadingHTTPServer):
         except (OSError, OverflowError) as fault:
             why = getattr(fault, "strerror", None) or fault
             raise UsageError(
-                f"cannot serve at {host}:{port} ({why}): name another --port, or 0 for any"
+                f"cannot serve at {host}:{port} ({why}): name another --port (0 for any) or --host"
             ) from None
 
     @property

@@ -169,6 +169,11 @@ def _from_file(path: Path) -> Side:
     if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
         return side_of("openapi", path.name, _from_openapi(document, path))
     listed = document.get("tools") if isinstance(document, Mapping) else document
+    if _is_lock(document):
+        raise UsageError(
+            f"{path} is a lock: `toolshift verify {path} SOURCE` compares it. Here name the tools "
+            "themselves: a list, an OpenAPI 3 document or a server"
+        )
     if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
         raise UsageError(
             f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI 3 document'
@@ -176,6 +181,11 @@ def _from_file(path: Path) -> Side:
     if listed and all("function" in one for one in listed):
         return side_of("openai", path.name, list(map(_from_openai, _functions(listed))))
     return side_of("mcp", path.name, listed)
+
+
+def _is_lock(document: Any) -> bool:
+    """Whether `toolshift lock` has written it."""
+    return isinstance(document, Mapping) and {"format", "hash", "tools"} <= document.keys()
 
 
 def _functions(listed: list[Any]) -> list[Mapping[str, Any]]:
