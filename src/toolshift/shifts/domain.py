@@ -268,7 +268,7 @@ def rule_update(scene: Scene, rng: Random, severity: Severity) -> Change:
     imitates="Customers edit their request after the first reply in 1 of 5 chats.",
 )
 def intent_change(scene: Scene, rng: Random, severity: Severity) -> Change:
-    """The user changes his mind after the first reply; severity is how often."""
+    """The user changes their mind after the first reply; severity is how often."""
     others = _other_goals(scene, rng)
     lead = CHANGED_MIND[scene.task.pool]
     asks = [*scene.asks]
