@@ -202,10 +202,18 @@ def test_malformed_arguments_of_an_earlier_call_stand_as_they_came():
         '<tool_call>{"name": "f", "arguments": {"a": "x"}}</tool_call>',
         'Let me look.\n\n```json\n{"name": "f", "arguments": {"a": "x"}}\n```\nOne moment.',
         '<tool_call>f(a="x")</tool_call>',
+        '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "x"}}]',
+        'One moment. [TOOL_CALLS]f[ARGS]{"a": "x"}</s>',
+        '<|python_tag|>{"name": "f", "parameters": {"a": "x"}}<|eom_id|>',
     ],
 )
 def test_thoughts_call_nothing_and_fenced_json_does(text):
     assert parse_reply(text).calls == (ToolCall("f", {"a": "x"}),)
+
+
+def test_calls_behind_marks_of_their_own_are_all_read():
+    text = '[TOOL_CALLS]f[ARGS]{"a": 1}[TOOL_CALLS]g[ARGS]{}'
+    assert parse_reply(text).calls == (ToolCall("f", {"a": 1}), ToolCall("g", {}))
 
 
 def test_a_thought_alone_is_prose_and_a_tag_among_values_stays():

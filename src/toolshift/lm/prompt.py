@@ -53,7 +53,14 @@ _FENCED_JSON = re.compile(r"^```[\w-]*[ \t]*\n\s*([\[{].*?)\n?```", re.DOTALL | 
 _NAMED = re.compile(r"\"name\"\s*:\s*\"([^\"\n]*)\"")
 _GIVES = re.compile(r"\"(?:arguments|parameters)\"\s*:")
 _OF_A_CALL = frozenset(("name", "id", "type", "arguments", "parameters"))
-_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
+_TAGGED = re.compile(
+    r"(?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)(.*?)"
+    r"(?:</tool_call>|(?=\[TOOL_CALLS\])|<\|eo[mt]_id\|>|</s>|$)",
+    re.DOTALL,
+)
+"""The marks by which the templates of Qwen and Hermes, Mistral and Llama set calls apart."""
+_NAME_FIRST = re.compile(r"([\w.-]+)\[ARGS\](\{.*)", re.DOTALL)
+"""A call of newer templates of Mistral."""
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY_WORDS = frozenset(
@@ -300,7 +307,7 @@ def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
     """Reads what a model wrote; no text makes it fail.
 
     Thoughts (`<think>...</think>`) are left out. Read as calls, in this order: what stands in
-    `<tool_call>` tags, malformed or not; a JSON object, alone or in a fence, with a name and
+    `<tool_call>` tags or behind another template's mark of calls, malformed or not; a JSON object, alone or in a fence, with a name and
     arguments; lines that are well-formed calls, the lines beside them being the text; one message
     that opens like a call but is malformed, which becomes a `MalformedCall`. Anything else is
     prose.
@@ -339,9 +346,10 @@ def _read(text: str) -> Reply:
 
 
 def _tagged_calls(body: str) -> tuple[Call, ...]:
-    """What stands in `<tool_call>` tags and has a bracket, so that it is no mere word."""
+    """What stands behind a mark of calls and has a bracket, so that it is no mere word."""
     calls: list[Call] = []
     for piece in map(str.strip, _TAGGED.findall(body)):
+        piece = _NAME_FIRST.sub(r'{"name": "\1", "arguments": \2}', piece)
         line = _well_formed(piece)
         if line or re.search(r"[{(<]", piece):
             named = _NAMED.search(piece)
