@@ -147,3 +147,44 @@ def test_how_far_a_text_was_changed() -> None:
     assert wording(said, "Search the web for pages about a topic, the best first.") == "reworded"
     assert wording(said, "Looks something up.") == "rewritten"
     assert (wording("", said), wording(said, " ")) == ("added", "removed")
+
+
+A = {"type": "object", "properties": {"kind": {"const": "a"}}, "required": ["kind"]}
+B = {"type": "object", "properties": {"kind": {"const": "b"}}, "required": ["kind"]}
+MAP: Schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (MAP, {**MAP, "additionalProperties": TEXT}, ("type_changed", "p.*", "breaking")),
+        ({"type": "object"}, MAP, ("type_narrowed", "p.*", "breaking")),
+        ({"type": "object"}, A, ("required_parameter_added", "p.kind", "breaking")),
+        ({"type": "array"}, {"type": "array", "items": TEXT}, ("type_narrowed", "p[]", "breaking")),
+        ({"anyOf": [A, B]}, {"anyOf": [A]}, ("schema_changed", "p", "maybe")),
+        (
+            {"type": "array", "items": [TEXT, NUMBER]},
+            {"type": "array", "items": [NUMBER, TEXT]},
+            ("schema_changed", "p", "maybe"),
+        ),
+        (
+            {"type": "object", "propertyNames": {"pattern": "^a"}},
+            {"type": "object", "propertyNames": {"pattern": "^b"}},
+            ("schema_changed", "p", "maybe"),
+        ),
+    ],
+)
+def test_what_has_no_name_of_its_own_is_compared_too(
+    old: Schema, new: Schema, found: tuple[str, str, str]
+) -> None:
+    assert kinds(old, new) == [found]
+
+
+def test_another_way_to_write_a_schema_is_no_difference() -> None:
+    for one, other in (
+        ({"enum": ["a", "b"]}, {"anyOf": [{"const": "a"}, {"const": "b"}]}),
+        (NULLABLE, {"type": ["null", "string"]}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": "object", "required": ["a", "b"]}, {"type": "object", "required": ["b", "a"]}),
+    ):
+        assert kinds(one, other) == kinds(other, one) == []

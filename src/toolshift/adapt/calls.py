@@ -19,6 +19,7 @@ _EDGES: Mapping[str, tuple[Any, ...]] = {
     "number": (1.5, 0, -1, 10**9),
     "integer": (0, -1, 10**9),
     "array": ([],),
+    "object": ({"sample": [None]},),
 }
 """Values that limits refuse; tried last, for a plain call is the better example."""
 
@@ -151,9 +152,11 @@ def _values(param: Param) -> Iterator[Any]:
             kinds = bare.get("type")
             for kind in kinds if isinstance(kinds, list) else [kinds]:
                 yield sample({**bare, "type": kind} if kind else bare)
-    items = schema.get("items")
+    items, further = schema.get("items"), schema.get("additionalProperties")
     if isinstance(items, Mapping):
         yield from ([sample(part)] for part in items.get("anyOf") or [])
+    if isinstance(further, Mapping):
+        yield {"sample": sample(further)}
     yield from _EDGES.get(str(schema.get("type")), ())
 
 

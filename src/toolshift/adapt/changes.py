@@ -20,8 +20,18 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.schemas import SEVERITIES, Difference, Severity, members, told
-from toolshift.interop.schema import flattened, inner_changes
+from toolshift.adapt.instructions import texts_of
+from toolshift.adapt.schemas import (
+    SAID,
+    SEVERITIES,
+    Difference,
+    Severity,
+    asked,
+    differences,
+    members,
+    told,
+)
+from toolshift.interop.schema import flattened, inlined, inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import pairs_of, settle_tools
@@ -70,7 +80,10 @@ KINDS: Mapping[str, str] = {
 """Every kind of change, with what it is."""
 
 _TOLD = ("name", "description", "inputSchema", "annotations", "outputSchema", "title")
-_WHOLE = ("anyOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas")
+_APART = frozenset(
+    ("type", "properties", "required", "additionalProperties", "$defs", "definitions", *SAID)
+)
+"""Keywords of the arguments' schema that are compared one by one, or that ask nothing."""
 
 
 class ToolChange(msgspec.Struct, frozen=True):
@@ -168,7 +181,8 @@ def _changes(
         if source.raw == target.raw:
             continue
         unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
-        for one in _differences(source, target, answers.params.get(old, {}), unsure):
+        found = list(_differences(source, target, answers.params.get(old, {}), unsure))
+        for one in found or _unnamed(source, target):
             certain = sure and one.sure
             yield ToolChange(
                 one.kind, old, new, one.severity, one.where, one.before, one.after, certain
@@ -204,11 +218,12 @@ def _differences(
         kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
         key = "additionalProperties"
         yield Difference(kind, "", {key: refuses}, {key: not refuses}, hard)  # type: ignore[arg-type]
-    for key in _WHOLE:
-        if was.get(key) != now.get(key):
-            yield Difference(
-                "schema_changed", "", {key: was.get(key)}, {key: now.get(key)}, "maybe"
-            )
+    further = (_further(one) for one in (was, now))
+    yield from differences("*", *further)
+    for key in dict.fromkeys([*was, *now]):
+        first, second = ({key: one.get(key)} for one in (was, now))
+        if key not in _APART and inlined(first, old.inputs) != inlined(second, new.inputs):
+            yield Difference("schema_changed", "", first, second, "maybe")
     yield from _hints(old.raw.get("annotations"), new.raw.get("annotations"))
     yield from _results(old.outputs, new.outputs)
     if old.raw.get("title") != new.raw.get("title"):
@@ -219,6 +234,25 @@ def _differences(
             yield Difference(
                 "other_changed", "", {key: old.raw.get(key)}, {key: new.raw.get(key)}, "harmless"
             )
+
+
+def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What arguments that are not declared may be, as far as a schema says so."""
+    said = schema.get("additionalProperties")
+    return said if isinstance(said, Mapping) else {}
+
+
+def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
+    """One difference where a tool differs in nothing that is named, but in what is read or asked.
+
+    Such as an example or a title inside of its schema, or the order of its choices. Another way to
+    write the same schema is none.
+    """
+    was, now = ({**one.raw, "name": "", "inputSchema": one.inputs} for one in (old, new))
+    same = [*texts_of(was)] == [*texts_of(now)]
+    if not same or asked(inlined(old.inputs, old.inputs)) != asked(inlined(new.inputs, new.inputs)):
+        first, second = ({"inputSchema": one.inputs} for one in (old, new))
+        yield Difference("other_changed", "", first, second, "harmless")
 
 
 def _hints(old: Any, new: Any) -> Iterator[Difference]:

@@ -14,7 +14,7 @@ hashes, whatever the order of the tools. A lock is JSON and no TOML, for a schem
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -298,4 +298,21 @@ def verify(
         return Drift((), {}, len(recorded))
     found = changes_between(lock.documents, tools)
     examples = counter_examples(lock.documents, tools, recorded)
-    return Drift(found, examples, len(recorded))
+    return Drift((*found, *_proven(found, examples, was, now)), examples, len(recorded))
+
+
+def _proven(
+    found: Iterable[ToolChange],
+    examples: Mapping[str, BrokenCall],
+    was: Mapping[str, Any],
+    now: Mapping[str, Any],
+) -> Iterator[ToolChange]:
+    """A breaking change for each tool of which a call is refused, and whose changes do not say so.
+
+    Schemas can say more than is compared by name; a call that is refused is proof.
+    """
+    broken = {change.old for change in found if change.severity == "breaking"}
+    for name, each in examples.items():
+        if name not in broken:
+            first, second = (side.get(name, {}).get("inputSchema") for side in (was, now))
+            yield ToolChange("schema_changed", name, name, "breaking", each.where, first, second)

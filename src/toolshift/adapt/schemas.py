@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-import msgspec
-
-from toolshift.core.tool import Param
+from toolshift.core.tool import JSON, Param
 from toolshift.interop.schema import JSONSchema, kind_of
+from toolshift.interop.tools import SORTED
 from toolshift.shifts.release.match import alike_params, pair, words
 
 Severity = Literal["harmless", "maybe", "breaking"]
@@ -26,8 +25,7 @@ _ALL = frozenset(("string", "number", "integer", "boolean", "object", "array", "
 _LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _EXACT = ("pattern", "multipleOf", "uniqueItems", "format")
-_SAID = ("description", "title", "default", "examples", "$schema", "deprecated", "$comment")
-_READ = (*_LEAST, *_MOST, *_EXACT, *_SAID, "type", "enum", "const", "properties", "required")
+SAID = ("description", "title", "default", "examples", "$schema", "deprecated", "$comment")
 _SAFE = 2**53 - 1
 """Libraries write this as the limit of every integer; it limits nothing."""
 _DEEPEST = 8
@@ -168,8 +166,10 @@ def differences(
     yield from found
     yield from _defaults(where, old, new)
     yield from told(where, old.get("description"), new.get("description"))
-    if not found and _rest(old) != _rest(new):
-        yield Difference("schema_changed", where, _rest(old), _rest(new), "maybe")
+    if all(one.kind.startswith(("description_", "default_")) for one in found):
+        was, now = asked(old), asked(new)
+        if was != now:
+            yield Difference("schema_changed", where, *_unlike(was, now), "maybe")
 
 
 # -- types and choices -----------------------------------------------------------------------------
@@ -311,9 +311,10 @@ def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
             hard = "maybe"  # a format is a note that validators need not check
         first, second = (None if one is None else {key: one} for one in (before, after))
         yield Difference(f"limit_{how}", where, first, second, hard)
-    if _closed(now) != _closed(was) and _has_members(was, now):
+    if _closed(now) != _closed(was) and _both("object", old, new):
         how = "tightened" if _closed(now) else "loosened"
-        hard = "maybe" if _closed(now) else "harmless"
+        free = not _has_members(was, now)  # so any member was right before
+        hard = "harmless" if _closed(was) else "breaking" if free else "maybe"
         key = "additionalProperties"
         first, second = ({key: not _closed(one)} for one in (was, now))
         yield Difference(f"limit_{how}", where, first, second, hard)
@@ -343,10 +344,13 @@ def _inside(
     where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int
 ) -> Iterator[Difference]:
     was, now = _items(old), _items(new)
-    if was is not None and now is not None:
-        yield from differences(f"{where}[]", was, now, depth + 1)
+    if (was is not None or now is not None) and _both("array", old, new):
+        yield from differences(f"{where}[]", was or {}, now or {}, depth + 1)
+    was, now = _further(old), _further(new)
+    if was is not None and now is not None and _both("object", old, new):
+        yield from differences(f"{where}.*", was, now, depth + 1)
     mine, theirs = _members(old), _members(new)
-    if mine and theirs:
+    if (mine or theirs) and _both("object", old, new):
         gone = {name: one for name, one in mine.items() if name not in theirs}
         come = {name: one for name, one in theirs.items() if name not in mine}
         guesses = pair(gone, come, alike_params)
@@ -354,6 +358,17 @@ def _inside(
         doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
         closed = any(map(_closed, _alternatives(new)))
         yield from members(where, mine, theirs, moved, closed, doubtful)
+
+
+def _both(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether both schemas speak of this type; one that takes everything does not."""
+    return all(kind in kinds and not kinds >= _ALL for kinds in (_kinds(old), _kinds(new)))
+
+
+def _further(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What members that are not declared may be; None where they are refused."""
+    said = _core(schema).get("additionalProperties", True)
+    return None if said is False else said if isinstance(said, Mapping) else {}
 
 
 def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
@@ -378,16 +393,73 @@ def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
     return found
 
 
-def _rest(schema: Any) -> Any:
-    """What is left of a schema without all that is compared by name; compared as a whole."""
-    if isinstance(schema, list):
-        return [_rest(one) for one in schema]
+# -- what is compared as a whole -------------------------------------------------------------------
+
+
+def asked(schema: Any) -> dict[bytes, Any]:
+    """What a schema asks of a value, in one form, so that two can be compared.
+
+    Texts and defaults are left out. `["string", "null"]` and `anyOf` of the two are the same, and
+    so are `const` and a choice of one.
+
+    Args:
+        schema: on its own.
+
+    Returns:
+        Its alternatives, by their JSON.
+    """
     if not isinstance(schema, Mapping):
-        return schema
-    dropped = (*_READ, "items", "additionalProperties", "propertyNames", "anyOf", "oneOf")
-    rest = {key: msgspec.to_builtins(value) for key, value in schema.items() if key not in dropped}
-    several = _alternatives(schema)
-    if len(several) > 1:
-        rest["anyOf"] = [one for one in map(_rest, several) if one]
-        rest = {key: value for key, value in rest.items() if value}
-    return rest
+        return {JSON.encode(schema): schema}
+    outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+    parts = [part if part is schema else {**outer, **part} for part in _alternatives(schema)]
+    found = [one for part in parts for one in _one_by_one(part)]
+    return {SORTED.encode(one): one for one in sorted(found, key=SORTED.encode)}
+
+
+def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One alternative as several of which each has one type, or is one choice."""
+    listed, kind = _listed(part), part.get("type")
+    if listed is not None:
+        return [{"type": "null"} if one is None else {"enum": [one]} for one in listed]
+    kinds = kind if isinstance(kind, list) else [kind] if kind else []
+    kinds = kinds or (["object"] if "properties" in part else [])
+    whole = {
+        key: _asked_by(key, value)
+        for key, value in part.items()
+        if key not in (*SAID, "type") and not _asks_nothing(key, value)
+    }
+    return [{**whole, "type": each} for each in kinds] or [whole]
+
+
+def _asks_nothing(key: str, value: Any) -> bool:
+    """Whether a keyword with this value takes everything."""
+    if key in ("additionalProperties", "items", "propertyNames") and value in (True, {}):
+        return True
+    if key in ("properties", "required"):
+        return not value
+    return _limit({key: value}, key) is None
+
+
+def _asked_by(key: str, value: Any) -> Any:
+    if key == "required" and isinstance(value, list):
+        return sorted(map(str, value))
+    if key in ("properties", "patternProperties") and isinstance(value, Mapping):
+        return {name: list(asked(one).values()) for name, one in value.items()}
+    if isinstance(value, Mapping):
+        return list(asked(value).values())
+    if isinstance(value, list):
+        return [list(asked(one).values()) if isinstance(one, Mapping) else one for one in value]
+    return value
+
+
+def _unlike(was: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> tuple[Any, Any]:
+    """What only one of two schemas asks; of a single alternative the keywords that differ."""
+    gone = [one for key, one in was.items() if key not in now]
+    come = [one for key, one in now.items() if key not in was]
+    if len(gone) != 1 or len(come) != 1 or not all(isinstance(one, dict) for one in (*gone, *come)):
+        return gone or None, come or None
+    (first,), (second,) = gone, come
+    return (
+        {key: value for key, value in first.items() if second.get(key) != value},
+        {key: value for key, value in second.items() if first.get(key) != value},
+    )
