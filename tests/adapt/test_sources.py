@@ -51,3 +51,16 @@ def test_a_run_shows_its_tools_and_calls(tmp_path: Path) -> None:
     calls = calls_of(str(run))
     assert calls
     assert {call.tool for call in calls} <= set(names)
+
+
+def test_lists_of_other_apis_keep_their_schemas(tmp_path: Path) -> None:
+    """OpenAI's Responses and Anthropic's messages have no `function` around a tool."""
+    rest = {key: value for key, value in FIND.items() if key != "inputSchema"}
+    for raw in (
+        {"type": "function", **rest, "parameters": FIND["inputSchema"]},
+        {"type": "custom", **rest, "input_schema": FIND["inputSchema"]},
+    ):
+        assert read_source(write(tmp_path / "tools.json", [raw])).tools == [FIND]
+        said = {"messages": [{"role": "user", "content": "Hi."}], "tools": [raw]}
+        (tool,) = read_source(write(tmp_path / "said.jsonl", said)).tools
+        assert tool["inputSchema"] == FIND["inputSchema"]

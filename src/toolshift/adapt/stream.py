@@ -38,6 +38,8 @@ REFUSE = "refuse"
 _TOOL_METHODS = ("tools/call",)
 _REFUSED = ("refusal", "content_filter")
 _SERVER = (2, "SPAN_KIND_SERVER", "SpanKind.SERVER")
+_SCHEMAS = ("parameters", "inputSchema", "input_schema")
+"""Where OpenAI, MCP and Anthropic have the schema of a tool's arguments."""
 _FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
 
 
@@ -246,8 +248,8 @@ def _as_listed(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A tool as OpenAI has it, as an MCP server lists it."""
     inner = raw.get("function")
     function = inner if isinstance(inner, Mapping) else raw
-    schema = function.get("parameters", function.get("inputSchema"))
-    kept = {k: v for k, v in function.items() if k not in ("parameters", "inputSchema", "type")}
+    schema = next((function[key] for key in _SCHEMAS if key in function), None)
+    kept = {k: v for k, v in function.items() if k not in (*_SCHEMAS, "type")}
     return {**kept, "inputSchema": schema if isinstance(schema, Mapping) else {"type": "object"}}
 
 

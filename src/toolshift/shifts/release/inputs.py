@@ -1,6 +1,6 @@
 """One side of a change: a list of tools, from a file or from a live server.
 
-    read_side("tools.json")                    MCP tools, OpenAI tools or OpenAPI 3; JSON or YAML
+    read_side("tools.json")                    of MCP, OpenAI, Anthropic; OpenAPI 3; JSON, YAML
     read_side("mcp:npx -y my-server@1.2")      a server over standard input and output
     read_side("https://example.com/mcp")       a server over streamable HTTP
 
@@ -180,7 +180,16 @@ def _from_file(path: Path) -> Side:
         )
     if listed and all("function" in one for one in listed):
         return side_of("openai", path.name, list(map(_from_openai, _functions(listed))))
-    return side_of("mcp", path.name, listed)
+    return side_of("mcp", path.name, list(map(_with_inputs, listed)))
+
+
+def _with_inputs(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool as MCP lists it; Anthropic and OpenAI's Responses have its schema elsewhere."""
+    key = next((key for key in ("input_schema", "parameters") if key in tool), "")
+    if not key or "inputSchema" in tool:
+        return dict(tool)
+    rest = {name: value for name, value in tool.items() if name not in (key, "type")}
+    return {**rest, "inputSchema": tool[key] or {"type": "object"}}
 
 
 def _is_lock(document: Any) -> bool:
