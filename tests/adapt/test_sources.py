@@ -53,6 +53,11 @@ def test_a_run_shows_its_tools_and_calls(tmp_path: Path) -> None:
     assert {call.tool for call in calls} <= set(names)
 
 
+def test_a_tool_that_a_server_lists_no_more_is_gone(tmp_path: Path) -> None:
+    trace = write(tmp_path / "t.jsonl", {"listed": [FIND, SAVE]}, {"listed": [FIND]})
+    assert read_source(trace).tools == [FIND]
+
+
 def test_lists_of_other_apis_keep_their_schemas(tmp_path: Path) -> None:
     """OpenAI's Responses and Anthropic's messages have no `function` around a tool."""
     rest = {key: value for key, value in FIND.items() if key != "inputSchema"}

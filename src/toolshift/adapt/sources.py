@@ -129,12 +129,17 @@ def events_in(path: Path) -> Iterator[Event]:
 
 
 def _of_stream(path: Path) -> Side:
-    """The tools that a stream shows: of each name the one that was shown last."""
+    """The tools that a stream shows: of each name the one that was shown last.
+
+    A conversation may show some of the tools; the list of an MCP server is all that it has.
+    """
     found: dict[str, dict[str, Any]] = {}
     kind: Kind = "mcp"
     for event in events_in(path):
         if isinstance(event, Shown):
             kind = event.kind
+            if kind == "mcp":
+                found.clear()
             found.update((str(tool.get("name")), tool) for tool in event.tools)
     if not found:
         raise UsageError(
