@@ -69,3 +69,12 @@ def test_lists_of_other_apis_keep_their_schemas(tmp_path: Path) -> None:
         said = {"messages": [{"role": "user", "content": "Hi."}], "tools": [raw]}
         (tool,) = read_source(write(tmp_path / "said.jsonl", said)).tools
         assert tool["inputSchema"] == FIND["inputSchema"]
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
+    """As editors and shells of Windows write it."""
+    call = {"tool": "find_page", "arguments": {"query": "q"}}
+    for name, row in (("t.jsonl", call), ("t.json", [call])):
+        path = Path(write(tmp_path / name, row))
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+        assert calls_of(str(path)) == [RecordedCall("find_page", {"query": "q"})]

@@ -8,6 +8,7 @@ calls_of("trace.jsonl")                 the calls in any of these
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -197,7 +198,8 @@ def calls_of(text: str) -> list[RecordedCall]:
             if isinstance(event, Called) and event.arguments is not None
         ]
     try:
-        listed = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
+        raw = path.read_bytes().removeprefix(BOM_UTF8)
+        listed = msgspec.json.decode(raw, type=list[dict[str, Any]])
         return as_calls(listed)
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None

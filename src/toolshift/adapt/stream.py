@@ -23,6 +23,7 @@ kept: whether client spans were seen.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -101,6 +102,7 @@ class Reader:
         Raises:
             RowFault: where it is no JSON object, or of no form that is known.
         """
+        line = line.removeprefix(BOM_UTF8)
         if not line.strip():
             return []
         try:
