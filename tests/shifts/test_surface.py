@@ -183,3 +183,11 @@ def test_an_empty_surface_changes_nothing(name):
 
 def vars_of(tool: Tool):
     return {name: getattr(tool, name) for name in tool.__slots__}
+
+
+def test_a_name_is_found_in_text_that_has_no_spaces():
+    surface = Surface(names={"get_hours": "fn_1"}, params={"get_hours": {"place": "venue"}})
+    said = surface.say_params(surface.speak("请先调用get_hours，参数place='A'。"), "get_hours")
+    assert said == "请先调用fn_1，参数venue='A'。"
+    assert surface.speak("éget_hours get_hours2") == "éget_hours get_hours2"
+    assert Surface(names={"查询": "fn_2"}).speak("请查询一下 查询") == "请查询一下 fn_2"

@@ -8,7 +8,7 @@ are rewritten with them, so that nothing shown speaks of a name that does not wo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -213,17 +213,30 @@ def _param(param: Param, name: str, text: str | None, speak: Any) -> Param:
 def _quoted(names: tuple[str, ...]) -> re.Pattern[str]:
     """Finds names of parameters where they are quoted or given a value."""
     any_ = "|".join(map(re.escape, names))
-    return re.compile(rf"(?<=[`'\"])(?:{any_})(?=[`'\"])|(?<!\w)(?:{any_})(?==)")
+    given = [rf"(?<![{signs}])(?:{some})(?==)" for signs, some in _by_script(names)]
+    return re.compile("|".join([rf"(?<=[`'\"])(?:{any_})(?=[`'\"])", *given]))
+
+
+def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Signs that make another word of a name beside them, and a pattern of the names it is so for.
+
+    Chinese or Japanese text stands right beside a name in Latin letters, and is no part of it.
+    """
+    latin, others = [], []
+    for name in names:
+        (latin if name.isascii() else others).append(re.escape(name))
+    for signs, some in ((r"A-Za-z0-9_\u00c0-\u024f\u1e00-\u1eff", latin), (r"\w", others)):
+        if some:
+            yield signs, "|".join(some)
 
 
 def _mentions(names: Names, plain: bool) -> re.Pattern[str]:
     """Finds names as whole words; those that are plain words only in quotes, unless `plain`."""
     known = sorted(names, key=len, reverse=True)
     words = [n for n in known if not plain and n.isalpha() and n.islower()]
-    odd = "|".join(re.escape(name) for name in known if name not in words)
     either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []
-    if odd:
-        either.append(rf"(?<![\w-])(?:{odd})(?![\w-])")
+    for signs, some in _by_script(name for name in known if name not in words):
+        either.append(rf"(?<![{signs}-])(?:{some})(?![{signs}-])")
     return re.compile("|".join(either))
 
 
