@@ -449,3 +449,59 @@ def test_a_recipe_is_checked_before_the_work() -> None:
 def test_a_format_that_cannot_say_it_is_told() -> None:
     with pytest.raises(RowFault, match="xlam holds one question"):
         made(openai(1), to="xlam")
+
+
+def added_to(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tools of a row with distractors in it."""
+    (each,) = made(row, shifts=("distractors",), severities=(1,)).rows
+    listed: list[dict[str, Any]] = json.loads(each["tools"])
+    return listed
+
+
+def test_a_distractor_is_written_as_the_other_tools_are() -> None:
+    """How it is wrapped, and which words it has for types, would tell it apart."""
+    row = openai(3)
+    bare = json.dumps([tool["function"] for tool in row["tools"]])
+    assert not any("function" in tool for tool in added_to({**row, "tools": bare}))
+    flat = json.dumps([{"type": "function", **tool["function"]} for tool in row["tools"]])
+    assert all(tool["type"] == "function" for tool in added_to({**row, "tools": flat}))
+    asked = {"query": "Go.", "tools": bare, "answers": "[]"}
+    calls = [call["function"] for said in row["messages"] for call in said.get("tool_calls", ())]
+    said = [{"name": one["name"], "arguments": json.loads(one["arguments"])} for one in calls]
+    for tool in added_to({**asked, "answers": json.dumps(said)}):
+        assert tool["parameters"]["type"] == "object"
+
+
+def test_a_distractor_speaks_the_types_of_the_list() -> None:
+    of_int = {"type": "dict", "properties": {"n": {"type": "int"}}, "required": ["n"]}
+    raws = [{"name": "f", "description": "F.", "parameters": of_int, "required": None}]
+    said = [{"from": "user", "value": "Go."}, {"from": "assistant", "value": "[f(n=1)]"}]
+    row = {"system": f"Use these: {json.dumps(raws)}", "conversations": said}
+    (each,) = made(row, shifts=("distractors",), severities=(1,)).rows
+    listed = json.loads(each["system"].removeprefix("Use these: "))
+    assert len(listed) == 2
+    for tool in listed:
+        assert tool["parameters"]["type"] == "dict"
+        assert tool["required"] is None
+        kinds = [one["type"] for one in tool["parameters"]["properties"].values()]
+        assert "integer" not in kinds
+
+
+@pytest.mark.parametrize("key", ["inputSchema", "input_schema"])
+def test_a_schema_may_stand_where_others_have_it(key: str) -> None:
+    """As lists of MCP and of Anthropic do."""
+    row = openai(3)
+    functions = [tool["function"] for tool in row["tools"]]
+    row["tools"] = [
+        {"name": tool["name"], "description": tool["description"], key: tool["parameters"]}
+        for tool in functions
+    ]
+    for shifts in (("parameter_rename:3",), ("schema_noise:3",)):
+        (each,) = made(row, shifts=shifts).rows
+        assert [tool.keys() for tool in each["tools"]] == [tool.keys() for tool in row["tools"]]
+        now = [tool[key]["properties"].keys() for tool in each["tools"]]
+        assert now != [tool["parameters"]["properties"].keys() for tool in functions]
+        check(OPENAI.read(each))
+    broken = json.loads(json.dumps(row).replace('"required"', '"maxProperties": 0, "required"'))
+    with pytest.raises(RowFault):
+        made(broken)

@@ -392,6 +392,8 @@ def arguments_of(value: Any, name: str) -> dict[str, Any]:
 def function_of(raw: Any, place: int) -> dict[str, Any]:
     """A tool as an OpenAI function; bare or wrapped in `{"type": "function", ...}`.
 
+    The schema of its arguments may stand where MCP or Anthropic have it.
+
     Args:
         raw: as the row has it.
         place: of the tool in its list, for the message.
@@ -405,7 +407,20 @@ def function_of(raw: Any, place: int) -> dict[str, Any]:
     inner = raw.get("function", raw) if isinstance(raw, Mapping) else None
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
         raise RowFault(f"tool {place} has no name")
-    return dict(inner)
+    function = dict(inner)
+    key = _schema_key(function)
+    if key != PARAMETERS and key:
+        function[PARAMETERS] = function.pop(key)
+    return function
+
+
+PARAMETERS = "parameters"
+_SCHEMA_KEYS = (PARAMETERS, "inputSchema", "input_schema")
+"""Where OpenAI, MCP and Anthropic have the schema of a tool's arguments."""
+
+
+def _schema_key(function: Mapping[str, Any]) -> str:
+    return next((key for key in _SCHEMA_KEYS if key in function), "")
 
 
 def read_tools(listed: Any) -> tuple[ToolShown, ...]:
@@ -437,10 +452,21 @@ def _properties(function: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def rewrapped(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
-    """A tool as an OpenAI tool, in the wrapping that it came in; `raws` is empty for none."""
-    if tool.source is None or not raws:
+    """A tool as an OpenAI tool, in the wrapping that it came in; `raws` is empty for none.
+
+    One that was added is written as the first of the list is, so that this does not tell it apart.
+    """
+    if not raws:
         return {"type": "function", "function": tool.function}
-    raw = raws[tool.source]
-    if "function" not in raw:
-        return {**raw, **tool.function}
-    return {**raw, "function": {**raw["function"], **tool.function}}
+    raw = raws[tool.source or 0]
+    inner = raw.get("function", raw)
+    function, key = dict(tool.function), _schema_key(inner)
+    if key and key != PARAMETERS and PARAMETERS in function:
+        function[key] = function.pop(PARAMETERS)
+    if tool.source is not None:
+        return (
+            {**raw, "function": {**inner, **function}} if inner is not raw else {**raw, **function}
+        )
+    if inner is not raw:
+        return {"type": "function", "function": function}
+    return {"type": raw["type"], **function} if "type" in raw else function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 TYPES = {
@@ -27,6 +27,8 @@ TYPES = {
     "none": "null",
     "null": "null",
 }
+_DATA = ("default", "enum", "const", "examples", "required")
+"""Keys of a schema under which no schemas stand."""
 _SPOKEN = {
     "string": "str",
     "integer": "int",
@@ -64,8 +66,48 @@ def as_json_schema(node: Any) -> Any:
             out[key] = {name: as_json_schema(one) for name, one in value.items()}
         elif key == "required" and not isinstance(value, list):
             continue
-        elif key in ("default", "enum", "const", "examples", "required"):
+        elif key in _DATA:
             out[key] = value
         else:
             out[key] = as_json_schema(value)
     return out
+
+
+def in_words(node: Any, like: Any) -> Any:
+    """A JSON Schema with the words for its types that other schemas use.
+
+    Args:
+        node: the schema, or what holds it.
+        like: the others.
+
+    Returns:
+        The same, with `int` for `integer` where the others speak so.
+    """
+    words = {json_type(said): said for said in _types_in(like)}
+    if words.get("object") == "dict":
+        words = {"integer": "int", "number": "float", **words}
+    return _said_in(node, words)
+
+
+def _types_in(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(node.get("type"), str):
+            yield node["type"]
+        node = list(node.values())
+    for one in node if isinstance(node, list) else ():
+        yield from _types_in(one)
+
+
+def _said_in(node: Any, words: Mapping[str, str]) -> Any:
+    if isinstance(node, list):
+        return [_said_in(one, words) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {
+        key: words.get(value, value)
+        if key == "type" and isinstance(value, str)
+        else value
+        if key in _DATA
+        else _said_in(value, words)
+        for key, value in node.items()
+    }

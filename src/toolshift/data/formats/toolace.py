@@ -21,7 +21,7 @@ from toolshift.data.conversation import (
     in_order,
     joined,
 )
-from toolshift.data.formats.schemas import as_json_schema
+from toolshift.data.formats.schemas import as_json_schema, in_words
 from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
@@ -135,8 +135,10 @@ def _tool(raw: Any, place: int) -> ToolShown:
 
 
 def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
-    if tool.source is None or not raws:
+    if not raws:
         return tool.function
+    if tool.source is None:
+        return _added(tool.function, raws)
     raw = raws[tool.source]
     key = "arguments" if "arguments" in raw and "parameters" not in raw else "parameters"
     before = raw.get(key) or {}
@@ -152,6 +154,15 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
         after = {**after, "required": schema.get("required") or []}
     head = {"name": tool.function["name"], "description": tool.function.get("description", "")}
     return {**raw, **head, key: after}
+
+
+def _added(function: Mapping[str, Any], raws: list[Any]) -> dict[str, Any]:
+    """A function that was added, as the others are written, so that this does not tell it apart."""
+    like = raws[0]
+    told = {**in_words(function, raws), **{key: None for key in like if like[key] is None}}
+    if "arguments" in like and "parameters" not in like and "parameters" in told:
+        told["arguments"] = told.pop("parameters")
+    return told
 
 
 # -- calls -----------------------------------------------------------------------------------------

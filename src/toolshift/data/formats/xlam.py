@@ -15,6 +15,7 @@ from toolshift.data.conversation import (
     arguments_of,
     decoded,
     encoded,
+    rewrapped,
 )
 from toolshift.data.formats.schemas import as_json_schema, json_type, spoken_type
 
@@ -134,6 +135,9 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
     raw = raws[tool.source] if tool.source is not None and raws else {}
     inner = raw.get("function", raw)
     before = inner.get("parameters") or {}
+    like = raws[0] if raws and not raw else {}
+    if _is_schema(like.get("function", like).get("parameters") or {}):
+        return rewrapped(tool, raws)  # one that was added is written as the others are
     schema = tool.function.get("parameters") or {}
     properties = schema.get("properties") or {}
     parameters: Any
