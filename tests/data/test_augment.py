@@ -505,3 +505,20 @@ def test_a_schema_may_stand_where_others_have_it(key: str) -> None:
     broken = json.loads(json.dumps(row).replace('"required"', '"maxProperties": 0, "required"'))
     with pytest.raises(RowFault):
         made(broken)
+
+
+def test_arguments_in_a_string_stay_in_a_string() -> None:
+    """Of a row that is shifted as of one that is not, or a model learns both."""
+    said = {"name": "find", "arguments": json.dumps({"query": "tea"})}
+    row = {
+        "conversations": [
+            {"from": "human", "value": "Find tea."},
+            {"from": "function_call", "value": json.dumps(said)},
+            {"from": "observation", "value": "tea"},
+        ],
+        "tools": [{"name": "find", "description": "Finds things in the shop.", "parameters": {}}],
+    }
+    (each,) = made(row, shifts=("identity_erasure:3",)).rows
+    call = json.loads(each["conversations"][1]["value"])
+    assert call["name"] != "find"
+    assert json.loads(call["arguments"]) == {"query": "tea"}

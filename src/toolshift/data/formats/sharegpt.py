@@ -82,6 +82,13 @@ def _call(said: Any, place: int) -> Call:
     return Call(said["name"], arguments_of(said.get("arguments"), said["name"]))
 
 
+def _in_text(value: str) -> bool:
+    """Whether the arguments of these calls are JSON in a string, as some data has them."""
+    found = decoded(value, "a call")
+    calls = found if isinstance(found, list) else [found]
+    return any(isinstance(one.get("arguments"), str) for one in calls)
+
+
 def _turns(message: Message, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     speakers = {"user": "human", "assistant": "gpt", "tool": "observation"}
     turns = []
@@ -90,8 +97,12 @@ def _turns(message: Message, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
         speaker = speakers.get(message.role, message.role)
         turns.append(written_turn(message, message.text, own, speaker))
     if message.calls:
-        said = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
         own = raw if raw.get("from") == _CALLING else {}
+        in_text = bool(own) and _in_text(own["value"])
+        said = [
+            {"name": call.name, "arguments": encoded(call.arguments) if in_text else call.arguments}
+            for call in message.calls
+        ]
         value = encoded(said[0] if len(said) == 1 else said)
         turns.append(written_turn(message, value, own, _CALLING))
     return turns
