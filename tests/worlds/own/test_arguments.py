@@ -237,3 +237,18 @@ def test_tools_and_checks_may_be_asynchronous(stock: OwnWorld) -> None:
         assert played(scene).passed
     scene = make_scene(stock, "task", SEND)
     assert not called(scene, ("send", {"sku": "K-2"}), answer="P-1").passed
+
+
+def test_a_default_inside_of_an_object_that_may_be_null_is_one() -> None:
+    """`options: Options | None = None`, as Python's annotations become."""
+    options = {"type": "object", "properties": {"limit": {"type": "integer", "default": 10}}}
+    null = {"type": "null"}
+    for schema in (
+        {"anyOf": [options, null]},
+        {"oneOf": [null, options]},
+        {"anyOf": [{"type": "array", "items": options}, null]},
+    ):
+        tool = Tool("find", "", (Param("options", "options", schema, False),), ())
+        given = {"limit": 10} if "items" not in str(schema) else [{"limit": 10}]
+        empty: Any = {} if isinstance(given, dict) else [{}]
+        assert without_defaults(tool, {"options": given}) == {"options": empty}

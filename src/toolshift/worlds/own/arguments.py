@@ -37,6 +37,7 @@ def plain_value(value: Any, schema: Any) -> Any:
     """A value of this JSON Schema without what says the same as leaving it out."""
     if not isinstance(schema, Mapping):
         return value
+    schema = _not_null(schema)
     if isinstance(value, list):
         return [plain_value(each, schema.get("items")) for each in value]
     declared = schema.get("properties")
@@ -50,6 +51,13 @@ def plain_value(value: Any, schema: Any) -> Any:
         for key, each in inner.items()
         if key in needed or not _is_default(each, declared.get(key))
     }
+
+
+def _not_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one schema beside null, as Python's `X | None` becomes; else the schema itself."""
+    listed = schema.get("anyOf", schema.get("oneOf"))
+    parts = [one for one in listed if one != {"type": "null"}] if isinstance(listed, list) else []
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], Mapping) else schema
 
 
 def _is_default(value: Any, schema: Any) -> bool:
