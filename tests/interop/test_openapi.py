@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
+import jsonschema_rs
+import pytest
+
+from toolshift.core.errors import UsageError
 from toolshift.interop.openapi import read_openapi
 from toolshift.interop.schema import inner_changes
+from toolshift.worlds.own.openapi import HttpTools
 
 LINE = {"type": "object", "properties": {"sku": {"type": "string"}}}
 PARTS: dict[str, Any] = {
@@ -49,3 +55,53 @@ def test_a_change_inside_a_part_of_a_body_is_seen() -> None:
     old = {"type": "array", "items": {"allOf": [LINE]}}
     new = {"type": "array", "items": {"properties": {"code": {"type": "string"}}}}
     assert inner_changes(old, new, "lines") == ["- lines[].sku", "+ lines[].code"]
+
+
+def posting(content: dict[str, Any], version: str = "3.0.3") -> dict[str, Any]:
+    """One operation with a body of these kinds."""
+    operation = {"operationId": "post", "requestBody": {"content": content}}
+    return {"openapi": version, "paths": {"/p": {"post": operation}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [
+        ("application/x-www-form-urlencoded", b"amount=5&note=a+b"),
+        ("multipart/form-data", b'name="amount"\r\n\r\n5\r\n'),
+    ],
+)
+def test_the_fields_of_a_form_are_parameters_and_are_sent_as_such(kind: str, sent: bytes) -> None:
+    fields = {"amount": {"type": "integer"}, "note": {"type": "string"}}
+    schema = {"type": "object", "properties": fields, "required": ["amount"]}
+    (operation,) = read_openapi(posting({kind: {"schema": schema}}))
+    assert operation.shown["inputSchema"] == {**schema, "properties": fields}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["content-type"].startswith(kind)
+        return httpx.Response(200, json={"got": sent in request.read()})
+
+    client = httpx.Client(base_url="http://here", transport=httpx.MockTransport(answer))
+    tools = HttpTools(client, {"post": operation}, "http://here")
+    assert tools.call("post", {"amount": 5, "note": "a b"}).data == {"got": True}
+
+
+def test_null_and_limits_are_read_as_openapi_3_0_writes_them() -> None:
+    fields = {
+        "note": {"type": "string", "nullable": True},
+        "kind": {"type": "string", "enum": ["a"], "nullable": True},
+        "line": {"allOf": [LINE], "nullable": True},
+        "more": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+        "nullable": {"type": "boolean", "nullable": False},
+    }
+    schema = {"type": "object", "properties": fields}
+    (operation,) = read_openapi(posting({"application/json": {"schema": schema}}))
+    takes = jsonschema_rs.validator_for(operation.shown["inputSchema"]).is_valid
+    assert takes({"note": None, "kind": None, "line": None, "more": 0.1, "nullable": True})
+    assert not any(map(takes, ({"more": 0}, {"nullable": None}, {"kind": "b"})))
+
+
+def test_two_operations_of_one_name_are_refused() -> None:
+    """One of them would be lost."""
+    paths = {path: {"get": {"responses": {}}} for path in ("/users/{id}", "/users/id")}
+    with pytest.raises(UsageError, match=r"GET /users/\{id\} and GET /users/id would both be"):
+        read_openapi({"openapi": "3.1.0", "paths": paths})

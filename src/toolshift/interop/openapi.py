@@ -11,13 +11,16 @@ from toolshift.core.errors import UsageError
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
 
 METHODS = ("get", "put", "post", "delete", "patch")
-BODY = "body"
+BODY, FORM, PARTS = "body", "form", "parts"
+_FORMS = {"application/x-www-form-urlencoded": FORM, "multipart/form-data": PARTS}
+_DATA = ("enum", "const", "default", "example", "examples", "required", "$ref")
 
 
 @dataclass(frozen=True)
 class Operation:
     """How a tool is called: `places` says for each argument whether it is path, query, header,
-    a property of the body ("body") or the whole of it ("whole"), and its name there.
+    a property of a JSON body ("body") or the whole of it ("whole"), or a field of a form ("form",
+    or "parts" where it is sent as multipart), and its name there.
     """
 
     method: str
@@ -36,16 +39,57 @@ def read_openapi(document: object) -> list[Operation]:
         In the order of the document.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: where it is none or nested too deeply, and where two operations would be tools
+            of one name.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
         raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
     if not str(document.get("openapi", "")).startswith("3."):
         raise UsageError("it is no OpenAPI 3 document: `openapi` is not 3.x")
+    if str(document["openapi"]).startswith("3.0"):
+        try:
+            document = _as_json_schema(document, {})
+        except RecursionError:
+            raise UsageError("the OpenAPI document is nested too deeply") from None
     found = list(_operations(document))
     if not found:
         raise UsageError("the OpenAPI document has no operation")
+    known: dict[str, str] = {}
+    for each in found:
+        name, place = each.shown["name"], f"{each.method.upper()} {each.path}"
+        if known.setdefault(name, place) != place:
+            raise UsageError(
+                f"{known[name]} and {place} would both be a tool named {name}: give each an "
+                "`operationId` of its own"
+            )
     return found
+
+
+def _as_json_schema(node: Any, known: dict[int, Any]) -> Any:
+    """What holds schemas of OpenAPI 3.0, with JSON Schemas: null is a type, a limit is a number.
+
+    `known` has what was made of each part, for YAML can have one part in many places.
+    """
+    if not isinstance(node, Mapping | list):
+        return node
+    if id(node) not in known:
+        known[id(node)] = _converted(node, known)
+    return known[id(node)]
+
+
+def _converted(node: Mapping[str, Any] | list[Any], known: dict[int, Any]) -> Any:
+    if isinstance(node, list):
+        return [_as_json_schema(one, known) for one in node]
+    out = {k: one if k in _DATA else _as_json_schema(one, known) for k, one in node.items()}
+    for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(out.get(key), bool) and out.pop(key) and bound in out:
+            out[key] = out.pop(bound)
+    if not isinstance(out.get("nullable"), bool) or not out.pop("nullable"):
+        return out
+    if not isinstance(out.get("type"), str):
+        return {"anyOf": [out, {"type": "null"}]}
+    choices = {"enum": [*out["enum"], None]} if isinstance(out.get("enum"), list) else {}
+    return {**out, "type": [out["type"], "null"], **choices}
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[Operation]:
@@ -86,12 +130,12 @@ def _operation(
         needed = bool(param.get("required")) or param["in"] == "path"
         add(param["name"], param["in"], param.get("schema"), param.get("description"), needed)
     body = _resolved(said.get("requestBody"), document)
-    schema = _json_schema(body)
+    schema, place = _body(body)
     if schema is not None:
         declared, needs = properties_of(inlined(schema, document))
         for key, inner in declared.items():
-            add(key, BODY, inner, None, key in needs)
-        if not declared:
+            add(key, place, inner, None, key in needs)
+        if not declared and place == BODY:
             add(BODY, "whole", schema, None, bool(body.get("required")))
     told = "\n".join(str(text) for key in ("summary", "description") if (text := said.get(key)))
     shown: dict[str, Any] = {
@@ -117,6 +161,18 @@ def _parameters(
     named = [each for each in params if isinstance(each.get("name"), str)]
     places = [each for each in named if each.get("in") in ("path", "query", "header")]
     return list({(each["in"], each["name"]): each for each in places}.values())
+
+
+def _body(body: Mapping[str, Any]) -> tuple[Any, str]:
+    """The schema of a body, and how its members are sent; JSON is taken where there is a choice."""
+    schema, content = _json_schema(body), body.get("content")
+    if schema is not None:
+        return schema, BODY
+    for kind, media in content.items() if isinstance(content, Mapping) else ():
+        place = _FORMS.get(str(kind).partition(";")[0].strip())
+        if place and isinstance(media, Mapping):
+            return media.get("schema") or {}, place
+    return None, ""
 
 
 def _json_schema(body: Mapping[str, Any]) -> Any:

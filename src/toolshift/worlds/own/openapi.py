@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from toolshift.core.documents import read_yaml
 from toolshift.core.errors import UsageError
-from toolshift.core.tool import Result, error
-from toolshift.interop.openapi import BODY, Operation, read_openapi
+from toolshift.core.tool import JSON, Result, error
+from toolshift.interop.openapi import BODY, FORM, PARTS, Operation, read_openapi
 from toolshift.worlds.own.file import WorldFile
 from toolshift.worlds.own.sources import result_of, texts_of
 
@@ -81,6 +81,7 @@ class HttpTools:
         operation = self.operations[name]
         path = operation.path
         sent: dict[str, dict[str, Any]] = {"query": {}, "header": {}, BODY: {}, "whole": {}}
+        sent |= {FORM: {}, PARTS: {}}
         for key, value in arguments.items():
             place, own = operation.places[key]
             if place == "path":
@@ -95,6 +96,8 @@ class HttpTools:
             params=sent["query"],
             headers={key: str(value) for key, value in sent["header"].items()},
             **({"json": body} if body is not None else {}),
+            **({"data": sent[FORM]} if sent[FORM] else {}),
+            **({"files": _parts(sent[PARTS])} if sent[PARTS] else {}),
         )
         data = _content(answer)
         if answer.is_error:
@@ -130,6 +133,12 @@ class HttpTools:
     def close(self) -> None:
         """Closes the client."""
         self.client.close()
+
+
+def _parts(fields: Mapping[str, Any]) -> dict[str, tuple[None, str]]:
+    """The fields of a multipart form, as httpx takes them: none of them is a file."""
+    texts = {k: v if isinstance(v, str) else JSON.encode(v).decode() for k, v in fields.items()}
+    return {key: (None, text) for key, text in texts.items()}
 
 
 def _content(answer: Any) -> Any:
