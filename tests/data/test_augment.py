@@ -417,6 +417,15 @@ def test_the_card_is_one_of_hugging_face(source: Path) -> None:
     assert card.content.count("## Example") == 3
 
 
+def test_each_output_has_a_card_of_its_own(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps(openai(0)) + "\n")
+    names = {"mine.v1.jsonl": "mine.v1.README.md", "mine.v2.jsonl.gz": "mine.v2.README.md"}
+    for out, card in names.items():
+        job = Job(source, tmp_path / out, Recipe(alpha=0))
+        assert write_card(job, augment_file(job), "").name == card
+
+
 def test_of_a_file_that_cannot_be_read_nothing_is_left(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text("[1]\n{broken\n")

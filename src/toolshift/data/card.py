@@ -15,7 +15,7 @@ LONGEST = 1200
 
 def write_card(job: Job, tally: Tally, command: str) -> Path:
     """Writes the card beside the output, and returns its path."""
-    path = job.out.with_name(f"{job.out.name.partition('.')[0]}.README.md")
+    path = job.out.with_name(f"{Path(job.out.name.removesuffix('.gz')).stem}.README.md")
     path.write_text(card(job, tally, command), encoding="utf-8")
     return path
 
