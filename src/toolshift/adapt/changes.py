@@ -218,8 +218,7 @@ def _differences(
         kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
         key = "additionalProperties"
         yield Difference(kind, "", {key: refuses}, {key: not refuses}, hard)  # type: ignore[arg-type]
-    further = (_further(one) for one in (was, now))
-    yield from differences("*", *further)
+    yield from differences("*", _further(was), _further(now))
     for key in dict.fromkeys([*was, *now]):
         first, second = ({key: one.get(key)} for one in (was, now))
         if key not in _APART and inlined(first, old.inputs) != inlined(second, new.inputs):

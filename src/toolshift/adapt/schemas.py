@@ -346,9 +346,9 @@ def _inside(
     was, now = _items(old), _items(new)
     if (was is not None or now is not None) and _both("array", old, new):
         yield from differences(f"{where}[]", was or {}, now or {}, depth + 1)
-    was, now = _further(old), _further(new)
-    if was is not None and now is not None and _both("object", old, new):
-        yield from differences(f"{where}.*", was, now, depth + 1)
+    first, second = _further(old), _further(new)
+    if first is not None and second is not None and _both("object", old, new):
+        yield from differences(f"{where}.*", first, second, depth + 1)
     mine, theirs = _members(old), _members(new)
     if (mine or theirs) and _both("object", old, new):
         gone = {name: one for name, one in mine.items() if name not in theirs}

@@ -222,7 +222,8 @@ def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
     Chinese or Japanese text stands right beside a name in Latin letters, and is no part of it.
     """
-    latin, others = [], []
+    latin: list[str] = []
+    others: list[str] = []
     for name in names:
         (latin if name.isascii() else others).append(re.escape(name))
     for signs, some in ((r"A-Za-z0-9_\u00c0-\u024f\u1e00-\u1eff", latin), (r"\w", others)):
