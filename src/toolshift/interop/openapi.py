@@ -46,12 +46,13 @@ def read_openapi(document: object) -> list[Operation]:
         raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
     if not str(document.get("openapi", "")).startswith("3."):
         raise UsageError("it is no OpenAPI 3 document: `openapi` is not 3.x")
+    whole: Mapping[str, Any] = document
     if str(document["openapi"]).startswith("3.0"):
         try:
-            document = _as_json_schema(document, {})
+            whole = _as_json_schema(document, {})
         except RecursionError:
             raise UsageError("the OpenAPI document is nested too deeply") from None
-    found = list(_operations(document))
+    found = list(_operations(whole))
     if not found:
         raise UsageError("the OpenAPI document has no operation")
     known: dict[str, str] = {}

@@ -307,10 +307,10 @@ def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
     """Reads what a model wrote; no text makes it fail.
 
     Thoughts (`<think>...</think>`) are left out. Read as calls, in this order: what stands in
-    `<tool_call>` tags or behind another template's mark of calls, malformed or not; a JSON object, alone or in a fence, with a name and
-    arguments; lines that are well-formed calls, the lines beside them being the text; one message
-    that opens like a call but is malformed, which becomes a `MalformedCall`. Anything else is
-    prose.
+    `<tool_call>` tags or behind another template's mark of calls, malformed or not; a JSON object,
+    alone or in a fence, with a name and arguments; lines that are well-formed calls, the lines
+    beside them being the text; one message that opens like a call but is malformed, which becomes a
+    `MalformedCall`. Anything else is prose.
     With the layout `spaced-texts` the space before a text is taken off.
     """
     reply = _read(text)
@@ -348,8 +348,8 @@ def _read(text: str) -> Reply:
 def _tagged_calls(body: str) -> tuple[Call, ...]:
     """What stands behind a mark of calls and has a bracket, so that it is no mere word."""
     calls: list[Call] = []
-    for piece in map(str.strip, _TAGGED.findall(body)):
-        piece = _NAME_FIRST.sub(r'{"name": "\1", "arguments": \2}', piece)
+    for said in map(str.strip, _TAGGED.findall(body)):
+        piece = _NAME_FIRST.sub(r'{"name": "\1", "arguments": \2}', said)
         line = _well_formed(piece)
         if line or re.search(r"[{(<]", piece):
             named = _NAMED.search(piece)
