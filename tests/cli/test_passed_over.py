@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from running import Run, write_agent
 
+from toolshift.core.command_line import PLUGINS
+
 ONE = ("--agent", "oracle", "--tasks", "1", "--kind", "listing", "--no-placebo", "--shift", "clean")
 WRONG = [
     ("run", *ONE, "--judge-url", "http://x/v1", "add --judge chat:MODEL"),
@@ -39,8 +41,9 @@ WRONG = [
 
 @pytest.mark.parametrize("words", WRONG, ids=lambda words: " ".join(words[:-1])[-60:])
 def test_it_is_refused_with_what_to_do(
-    toolshift: Run, tmp_path: Path, words: tuple[str, ...]
+    toolshift: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
+    monkeypatch.setenv(PLUGINS, "")  # so that no other test loads what is named here
     write_agent(tmp_path)
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "runs").mkdir()

@@ -527,6 +527,9 @@ def test_a_plan_runs_end_to_end_in_slices_and_is_not_run_twice(
     assert "measured in the world medical" in text
     assert "--world" not in text.rpartition("```console")[2], "the plan says so"
     code, _, err = toolshift(*words, "--world", "poi", "--only-page")
+    assert (code, "name another folder with --out" in err) == (2, True), "no page is lost"
+    words = (*words, "--out", tmp_path / "in-poi")
+    code, _, err = toolshift(*words, "--world", "poi", "--only-page")
     assert (code, "no finished stage of this plan" in err) == (2, True), "what is asked for holds"
     assert "later.toml" in text.rpartition("```console")[2]
     made = {

@@ -59,7 +59,7 @@ _TAGGED = re.compile(
     re.DOTALL,
 )
 """The marks by which the templates of Qwen and Hermes, Mistral and Llama set calls apart."""
-_NAME_FIRST = re.compile(r"([\w.-]+)\[ARGS\](\{.*)", re.DOTALL)
+_NAME_FIRST = re.compile(r"\A([\w.-]+)\[ARGS\](\{.*)", re.DOTALL)
 """A call of newer templates of Mistral."""
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
 _WORD = re.compile(r"[^\W_]+")

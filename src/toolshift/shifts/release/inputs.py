@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.command_line import command
 from toolshift.core.documents import read_json, read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
@@ -171,8 +172,8 @@ def _from_file(path: Path) -> Side:
     listed = document.get("tools") if isinstance(document, Mapping) else document
     if _is_lock(document):
         raise UsageError(
-            f"{path} is a lock: `toolshift verify {path} SOURCE` compares it. Here name the tools "
-            "themselves: a list, an OpenAPI 3 document or a server"
+            f"{path} is a lock: `{command('verify', path, 'SOURCE')}` compares it. Here name the "
+            "tools themselves: a list, an OpenAPI 3 document or a server"
         )
     if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
         raise UsageError(
