@@ -18,7 +18,7 @@ setup: .venv/.ready
 # The kinds of task that the small models have learned, and one or two shifts of each tier.
 DEMO := --kind listing --kind hours --kind route --kind visit --tasks 9 \
 	--shift identity_erasure:3 --shift redirect:2 --shift merged_tools:2 \
-	--shift no_such_entity:2 --shift no_such_entity_lookalike:2
+	--shift no_such_entity:2 --shift no_such_entity_lookalike:2 --max-repeats 6
 
 DEMO_OUT ?= runs/demo
 
