@@ -279,6 +279,7 @@ def test_what_is_extended_is_a_plan_that_is_fixed_and_extends_nothing(
         ("doses =", "factor = nan\ndoses =", "graph: factor must be above 0"),
         ("doses =", "passes = 0\ndoses =", "graph: passes must be at least 1"),
         ("doses =", "rounds = 2\ndoses =", "graph: rounds are of dagger, and sft has none"),
+        ("doses =", "settings = { seed = 7 }\ndoses =", "graph: settings: its seeds are counted"),
         ("doses =", 'method = "dagger"\ndoses =', "graph: dagger takes at least 1 round"),
         (
             'arms = ["static", "graph"]',

@@ -493,6 +493,8 @@ def _check_numbers(planned: PlannedArm, where: str) -> None:
         raise UsageError(f"{where}: dagger takes at least 1 round, and doses or alpha and shifts")
     if planned.method != "dagger" and planned.rounds:
         raise UsageError(f"{where}: rounds are of dagger, and {planned.method} has none")
+    if "seed" in planned.settings:
+        raise UsageError(f"{where}: settings: its seeds are counted from 0: leave seed out")
 
 
 def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
