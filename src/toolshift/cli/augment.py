@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, executor, taking
+from toolshift.cli.options import PATH, as_json, in_processes, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
@@ -63,14 +63,7 @@ class AugmentOptions:
 @click.option("--format", "format_", default="", help="Of the rows (default: recognised).")
 @click.option("--to", default="", help="Format to write (default: that of each row).")
 @click.option("--strict", is_flag=True, help="Stop at the first row that cannot be read.")
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes; the bytes are the same.",
-)
-@executor
+@in_processes
 @click.option("--preview", is_flag=True, help="Print ten before and after; write nothing.")
 @as_json
 @taking(AugmentOptions)

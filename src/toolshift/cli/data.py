@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, executor, options, taking
+from toolshift.cli.options import PATH, as_json, in_processes, options, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
@@ -189,14 +189,7 @@ def warn(text: str) -> None:
 )
 @click.option("--layout", help="How --turns writes them. Default: description-first.")
 @mix
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes; the bytes are the same.",
-)
-@executor
+@in_processes
 @as_json
 @taking(DataOptions)
 def data(options: DataOptions) -> None:

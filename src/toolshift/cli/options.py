@@ -305,6 +305,18 @@ executor = click.option(
     help="Where workers are: processes here, or a cluster of Ray, all CPUs of which are used where "
     "--workers is 1 (docs/large.md).",
 )
+in_processes = options(
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Processes; the bytes are the same.",
+    ),
+    executor,
+)
+"""The options of commands that make data."""
+
 model = options(
     click.option("--base-url", help="chat: the address before /chat/completions."),
     click.option(

@@ -387,7 +387,7 @@ def _keep_other_plan(out: Path, plan: PlanFile, scale: str, no_page: bool) -> No
     """Refuses a folder that holds the page of another plan or study, where one is to be written.
 
     Raises:
-        UsageError: where it does, or it cannot be told.
+        UsageError: where it does, or its files cannot be read.
     """
     if no_page:
         return

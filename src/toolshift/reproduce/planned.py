@@ -392,7 +392,7 @@ def _check(plan: PlanFile, file: Path) -> None:
 
 
 def _check_measured(plan: PlanFile, file: Path) -> None:
-    """How much there is of everything, what is held out, and endpoints that can be told apart."""
+    """How much there is of everything, what is held out, and endpoints of different names."""
     for name, value in (("tasks", plan.tasks), ("trajectories", plan.trajectories)):
         if value < 1:
             raise UsageError(f"{file}: {name} must be at least 1, not {value}")
