@@ -222,7 +222,7 @@ def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
         ("over_refusal", "over_refusals", "rl: settings: .*over_refusals"),
         ("updates = 2", 'model = "gemma"\nupdates = 2', "unknown .*'gemma'"),
         ("updates = 2", 'world = "mars"\nupdates = 2', "unknown world 'mars'"),
-        ('"plan.toml"', '"plans.toml"', "no plan in .*plans.toml"),
+        ('"plan.toml"', '"plans.toml"', r"extends: there is no plan .*plans\.toml"),
         ('"plan.toml"', "3", "extends"),
         ('"plan.toml"', '"later.toml"', "extends a plan itself"),
         ("updates = 2", "updates = 2\ntrained = 'x'", "trained is not written in a plan"),

@@ -200,7 +200,9 @@ def _completed(said: dict[str, Any], file: Path) -> dict[str, Any]:
     if not isinstance(said.get("extends"), str):
         return said
     first = file.parent / said["extends"]
-    if first.is_file() and "extends" in read_toml(read_bytes(first), str(first)):
+    if not first.is_file():
+        raise UsageError(f"{file}: extends: there is no plan {first}")
+    if "extends" in read_toml(read_bytes(first), str(first)):
         raise UsageError(f"{file}: extends {first}, which extends a plan itself: name that one")
     plan = read_plan(first)
     check_fixed(plan, first)
