@@ -7,6 +7,7 @@ standard input and output, its exit code.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -33,6 +34,7 @@ from toolshift.episode.episode import Episode
 
 TIMEOUT = 300.0
 """Seconds that a program has for one episode."""
+_READ = ("answer", "refusal", "question", "prose")
 PLACEHOLDERS = ("mcp_url", "control_url", "task", "system")
 _SECRET = re.compile("key|token|auth|secret|passw|credential", re.IGNORECASE)
 _CAN_PASS = frozenset((408, 429, 502, 503, 504))
@@ -181,7 +183,7 @@ class UrlAgent:
                 answer = self._post(visit)
                 heard = None if answer is None else _take(visit, answer)
                 if heard is None and episode.asked == asked:
-                    visit.crash("it replied without an answer, and had not finished")
+                    visit.crash(f"it replied without an answer, and had not finished{_has(answer)}")
 
     def _post(self, visit: _Visit) -> Any:
         """Posts the user's message; returns the reply, None where it has ended the episode."""
@@ -304,7 +306,7 @@ def _conclude(visit: _Visit, process: Process, before: int) -> None:
 def _take(visit: _Visit, answer: Any) -> ActResult | None:
     """Does what a posted reply says; None where it says nothing, or nothing that can be read."""
     seat = visit.seat
-    told = answer if isinstance(answer, dict) else {}
+    told = _with_text(answer) if isinstance(answer, dict) else {}
     texts = {name: visit.strike(value) for name, value in told.items() if isinstance(value, str)}
     text = {name: value for name, value in texts.items() if value} or texts  # "" is left out
     if "question" in text:
@@ -318,6 +320,22 @@ def _take(visit: _Visit, answer: Any) -> ActResult | None:
     if "answer" in text:
         return seat.answer(text["answer"])
     return visit.say(text["prose"]) if "prose" in text else None
+
+
+def _with_text(told: dict[str, Any]) -> dict[str, Any]:
+    """A reply whose answer is a text: a number, a truth value or data is written as JSON."""
+    value = told.get("answer")
+    if value is None or isinstance(value, str):
+        return told
+    return {**told, "answer": json.dumps(value, ensure_ascii=False)}
+
+
+def _has(answer: Any) -> str:
+    """What a reply has instead of what is read, for the agent's author."""
+    if answer in (None, {}):
+        return ""
+    keys = ", ".join(map(str, answer)) if isinstance(answer, dict) else type(answer).__name__
+    return f": its reply has {keys[:200]}; what is read is {', '.join(_READ)}"
 
 
 def _decoded(visit: _Visit, response: httpx.Response) -> Any:
