@@ -74,7 +74,7 @@ def _scene() -> Scene:
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "a local model's reply": parse_reply,
+    "a local model's reply": lambda text: parse_reply(text, tools=("a", "tool")),
     "arguments": read_arguments,
     "prose": lambda text: read_prose(text, text[:500], "Find it."),
     "a question": _question,

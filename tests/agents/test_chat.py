@@ -240,9 +240,12 @@ def test_arguments_that_no_tool_can_take_are_the_models_and_not_the_servers_faul
 
 
 def test_text_protocol(server: ScriptedServer) -> None:
-    server.script = [good('find(city="Lyon")')]
-    reply = agent_of(server, protocol="text", layout="name-first").reply(TURN)
+    server.script = [good('find(city="Lyon")'), good('Action: refuse(reason="not_found")')]
+    agent = agent_of(server, protocol="text", layout="name-first")
+    reply = agent.reply(TURN)
     assert reply.calls == (ToolCall("find", {"city": "Lyon"}),)
+    named = ToolCall("refuse", {"reason": "not_found"})
+    assert agent.reply(TURN).calls == (named,), "the names on offer are known"
     assert reply.usage.input_tokens == 1000
     sent = server.requests[0]["body"]
     assert "tools" not in sent

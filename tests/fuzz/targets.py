@@ -157,7 +157,7 @@ def messages(given: Any) -> None:
 @target(made.said, 75)
 def replies(given: str) -> None:
     for layout in ("description-first", "spaced-texts"):
-        reply = parse_reply(given, layout)
+        reply = parse_reply(given, layout, ("a", "f", "find", "tool"))
         JSON.encode(Reply.of(reply))
 
 

@@ -244,3 +244,80 @@ def test_a_record_with_a_name_is_no_call(text):
 def test_what_stands_in_tags_and_cannot_be_read_is_a_malformed_call(piece):
     (call,) = parse_reply(f"I look.\n<tool_call>\n{piece}\n</tool_call>").calls
     assert call == MalformedCall("f" if '"name"' in piece else "", piece)
+
+
+CALLED = ToolCall("f", {"a": "x"})
+ANALYSIS = '<|channel|>analysis<|message|>Maybe f(a="y").<|end|><|start|>assistant'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ANALYSIS + '<|channel|>final<|message|>f(a="x")<|return|>',
+        ANALYSIS + '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": "x"}<|call|>',
+        ANALYSIS + ' to=functions.f<|channel|>commentary json<|message|>{"a":"x"}<|call|>',
+        'I think f.<|end|><|start|>assistant<|channel|>final<|message|>f(a="x")',
+        'analysisWe need f.assistantcommentary to=functions.f json{"a": "x"}',
+        'analysisMaybe f(a="y").assistantfinalf(a="x")',
+    ],
+)
+def test_harmony_is_read_by_its_channels(text):
+    assert parse_reply(text).calls == (CALLED,)
+
+
+def test_a_call_of_harmony_may_be_malformed_and_what_quotes_it_is_none():
+    broken = ANALYSIS + "<|channel|>commentary to=functions.f<|message|>{a: x}<|call|>"
+    assert parse_reply(broken).calls == (MalformedCall("f", "{a: x}"),)
+    quoted = 'f(a="<|channel|>commentary to=functions.g<|message|>{}")'
+    assert [call.name for call in parse_reply(quoted).calls] == ["f"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Thought: I look first.\nAction: f(a="x")',
+        'Thought: I look first.\n**Action:** `f(a="x")`\nObservation:',
+        'Action: f\nAction Input: {"a": "x"}\nObservation:',
+        '[f(a="x")]',
+        '- f(a="x")',
+        '1. `f(a="x")`',
+    ],
+)
+def test_a_name_on_offer_tells_a_call_from_prose(text):
+    assert parse_reply(text, tools=["f"]).calls == (CALLED,)
+    assert not parse_reply(text, tools=["g"]).calls
+    assert not parse_reply(text).calls
+
+
+def test_a_list_of_calls_is_read_in_order_and_a_broken_action_is_told():
+    calls = parse_reply('[f(a="x"), g(b=1)]', tools=["f", "g"]).calls
+    assert calls == (CALLED, ToolCall("g", {"b": 1}))
+    assert parse_reply('Action: f("x")', tools=["f"]).calls == (MalformedCall("f", '"x"'),)
+    assert parse_reply("Action: f\nAction Input: x", tools=["f"]).calls == (MalformedCall("f", "x"),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Action: f(a="x")\nObservation: 4\nFinal Answer: 4',
+        'I did this:\n- f(a="x")\nThe answer is 4.',
+        "[4, 5]",
+        "- Dune\n- Emma",
+        "Action: none needed",
+    ],
+)
+def test_what_recounts_calls_stays_prose(text):
+    assert parse_reply(text, tools=["f"]) == Reply(text=text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<function=f>{"a": "x"}</function>',
+        '<function_call>{"name": "f", "arguments": {"a": "x"}}</function_call>',
+        '<|tool_call|>[{"name": "f", "arguments": {"a": "x"}}]<|/tool_call|>',
+        'functools[{"name": "f", "arguments": {"a": "x"}}]',
+    ],
+)
+def test_marks_of_more_templates_set_calls_apart(text):
+    assert parse_reply(text).calls == (CALLED,)

@@ -26,7 +26,7 @@ from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
-from toolshift.lm.prompt import Layout, parse_reply, to_plain_messages
+from toolshift.lm.prompt import Layout, names_of, parse_reply, to_plain_messages
 
 if TYPE_CHECKING:
     import httpx
@@ -223,7 +223,7 @@ class ChatAgent:
                 usage = self._usage(completion)
                 cost = usage.cost if usage.input_tokens or usage.cost else worst
                 self._warn_of_lost_tools(turn, body, usage)
-                return self._read(completion, usage)
+                return self._read(turn, completion, usage)
             except _Setback as setback:
                 cost = cost or (worst if setback.billed else 0.0)
                 failure = setback
@@ -296,14 +296,14 @@ class ChatAgent:
             cost = estimate(1, int(tokens_in), int(tokens_out), *self._prices)
         return Usage(int(tokens_in), int(tokens_out), cost)
 
-    def _read(self, completion: _Completion, usage: Usage) -> Reply:
+    def _read(self, turn: Turn, completion: _Completion, usage: Usage) -> Reply:
         choice = completion.choices[0]
         message, text = choice.message, text_of(choice.message)
         if choice.finish_reason == "content_filter":
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
         elif self.protocol == "text":
-            reply = Reply.of(self._parse(text, self.layout))
+            reply = Reply.of(self._parse(text, self.layout, names_of(turn.tools)))
         else:
             try:
                 for call in message.get("tool_calls") or ():

@@ -13,7 +13,7 @@ from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.device import SIZES, device
 from toolshift.lm.grammar import CallConstraint, Vocabulary
 from toolshift.lm.inference import decoder_of, load_model, stop_tokens
-from toolshift.lm.prompt import LAYOUTS, Layout, parse_reply, to_plain_messages
+from toolshift.lm.prompt import LAYOUTS, Layout, names_of, parse_reply, to_plain_messages
 
 Decoding = Literal["free", "constrained"]
 
@@ -127,7 +127,7 @@ class LocalAgent:
                 if constraints is not None and len(made[place]) == self.max_new_tokens:
                     text += constraints[place].ending()
                 usage = Usage(len(prompts[index]), len(made[place]))
-                read = parse_reply(text, self.layout)
+                read = parse_reply(text, self.layout, names_of(turns[index].tools))
                 replies[index] = Reply(text=read.text, calls=read.calls, usage=usage)
         return [replies[index] for index in range(len(turns))]
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from toolshift.core.harmony import for_the_user
 from toolshift.core.message import CODE
 
 _SIGNS = (
@@ -83,8 +84,10 @@ def fold(text: str) -> str:
 def spoken(text: str) -> str:
     """The text without thoughts that leaked into it (`<think>...</think>`), escapes read.
 
-    Escapes are those of JSON (`\\u2011`) and of HTML (`&#45;`, also where it was escaped twice).
+    Of a reply in Harmony (`<|channel|>final<|message|>...`) it is what is for the user. Escapes are
+    those of JSON (`\\u2011`) and of HTML (`&#45;`, also where it was escaped twice).
     """
+    text = for_the_user(text)
     said = _THOUGHT_BEFORE.sub("", _THOUGHT.sub("", text)) if "<" in text else text
     said = html.unescape(html.unescape(said)) if "&" in said else said
     return _ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), said) if "\\u" in said else said

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from toolshift.core.calls import (
@@ -23,6 +23,7 @@ from toolshift.core.calls import (
     read_call,
 )
 from toolshift.core.errors import UsageError
+from toolshift.core.harmony import for_the_user, messages_of
 from toolshift.core.message import Reply, Turn
 from toolshift.core.reading import without_thoughts
 
@@ -54,14 +55,27 @@ _NAMED = re.compile(r"\"name\"\s*:\s*\"([^\"\n]*)\"")
 _GIVES = re.compile(r"\"(?:arguments|parameters)\"\s*:")
 _OF_A_CALL = frozenset(("name", "id", "type", "arguments", "parameters"))
 _TAGGED = re.compile(
-    r"(?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)(.*?)"
-    r"(?:</tool_call>|(?=\[TOOL_CALLS\])|<\|eo[mt]_id\|>|</s>|$)",
+    r"(?:<tool_call>|<function_call>|<\|tool_call\|>|\[TOOL_CALLS\]|<\|python_tag\|>|\bfunctools(?=\[))"
+    r"(.*?)(?:</tool_call>|</function_call>|<\|/tool_call\|>|(?=\[TOOL_CALLS\])|<\|eo[mt]_id\|>|</s>|"
+    r"<\|end\|>|$)",
     re.DOTALL,
 )
-"""The marks by which the templates of Qwen and Hermes, Mistral and Llama set calls apart."""
+"""The marks by which templates (Qwen, Hermes, Mistral, Llama, Granite, Phi) set calls apart."""
+_FUNCTION_TAG = re.compile(r"<function=([\w.\-/:$]+)>\s*(\{.*?)(?:</function>|$)", re.DOTALL)
+"""A call of Llama, with its arguments as JSON."""
 _NAME_FIRST = re.compile(r"\A([\w.-]+)\[ARGS\](\{.*)", re.DOTALL)
 """A call of newer templates of Mistral."""
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
+_ACTION = re.compile(r"[*_ \t]*(?:action|(?:tool |function )?call)[*_ \t]*:[*_ \t]*(.*)", re.I)
+_ACTION_INPUT = re.compile(
+    r"^[*_ \t]{0,9}action[*_ \t]{0,9}:[*_ \t]{0,9}`?([\w.\-/:$]{1,200})`?[*_ \t]{0,9}\n{1,3}"
+    r"[*_ \t]{0,9}action input[*_ \t]{0,9}:[*_ \t]{0,9}(?:```(?:json)?\s{0,9})?(.*)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+"""A call of ReAct, with its arguments as JSON."""
+_OBSERVES = re.compile(r"^[*_ \t]*(?:observation|final answer)[*_ \t]*:", re.I | re.M)
+_NO_RESULT_YET = re.compile(r"\n[*_ \t]*observation[*_ \t]*:\s*\Z", re.IGNORECASE)
+_BULLET = re.compile(r"(?:[-*\u2022]|\d{1,2}[.)])[ \t]+")
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY_WORDS = frozenset(
     [
@@ -303,17 +317,29 @@ def _words(text: str) -> set[str]:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def parse_reply(text: str, layout: Layout = "description-first") -> Reply:
+def parse_reply(
+    text: str, layout: Layout = "description-first", tools: Collection[str] = ()
+) -> Reply:
     """Reads what a model wrote; no text makes it fail.
 
-    Thoughts (`<think>...</think>`) are left out. Read as calls, in this order: what stands in
-    `<tool_call>` tags or behind another template's mark of calls, malformed or not; a JSON object,
-    alone or in a fence, with a name and arguments; lines that are well-formed calls, the lines
-    beside them being the text; one message that opens like a call but is malformed, which becomes a
-    `MalformedCall`. Anything else is prose.
-    With the layout `spaced-texts` the space before a text is taken off.
+    Thoughts (`<think>...</think>`, and all but the channel `final` of Harmony) are left out. Read as
+    calls, in this order: Harmony's messages to a tool; what stands in `<tool_call>` tags or behind
+    another template's mark of calls, malformed or not; a JSON object, alone or in a fence, with a name
+    and arguments; lines that are well-formed calls, the lines beside them being the text; where the
+    name is that of a tool on offer, `Action: f(a="x")`, `Action: f` with `Action Input: {...}`, lines
+    that are a list of calls `[f(a="x"), g()]`, and a message that is nothing but bullets of calls;
+    one message that opens like a call but is malformed, which becomes a `MalformedCall`. Anything
+    else is prose. With the layout `spaced-texts` the space before a text is taken off.
+
+    Args:
+        text: as the model wrote it.
+        layout: as the tools of the conversation are listed.
+        tools: the names of the tools on offer, where they are known.
+
+    Returns:
+        Calls, or prose.
     """
-    reply = _read(text)
+    reply = _read(text, tools)
     if layout != "spaced-texts":
         return reply
     return Reply(text=reply.text, calls=tuple(map(_unspaced, reply.calls)))
@@ -328,9 +354,17 @@ def _unspaced(call: Call) -> Call:
     )
 
 
-def _read(text: str) -> Reply:
+def names_of(tools: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The names of tools in the OpenAI format."""
+    return frozenset(str(tool.get("function", tool).get("name")) for tool in tools)
+
+
+def _read(text: str, tools: Collection[str]) -> Reply:
     stripped = text.strip()
-    body = without_thoughts(stripped).strip()
+    sent = [one for one in messages_of(stripped) if one.to]
+    if sent:
+        return Reply(calls=tuple(read_call(one.to, one.text, text=one.text) for one in sent))
+    body = without_thoughts(for_the_user(stripped)).strip()
     fenced = _FENCE.match(body)
     body = fenced.group(1).strip() if fenced else body
     calls = _tagged_calls(body) or _json_calls(body)
@@ -341,8 +375,67 @@ def _read(text: str) -> Reply:
     if calls:
         prose = "\n".join(line for line, call in lines if not call)
         return Reply(text=prose.strip(), calls=calls)
-    malformed = _malformed(body)
-    return Reply(calls=(malformed,)) if malformed else Reply(text=stripped)
+    reply = _offered_calls(body, tools) if tools else None
+    malformed = None if reply else _malformed(body)
+    return reply or (Reply(calls=(malformed,)) if malformed else Reply(text=stripped))
+
+
+def _offered_calls(body: str, tools: Collection[str]) -> Reply | None:
+    """Calls that only the names on offer tell from prose; None for a text with results beside."""
+    body = _NO_RESULT_YET.sub("", body)
+    if _OBSERVES.search(body):  # it has made up what came of its calls, or recounts them
+        return None
+    action = _ACTION_INPUT.search(body)
+    if action and action[1] in tools:
+        call = _with_input(action[1], action[2])
+        return Reply(text=body[: action.start()].strip(), calls=(call,))
+    lines = body.split("\n")
+    found = [(line, _calls_of_line(line.strip(), tools)) for line in lines]
+    calls = tuple(call for _, several in found for call in several)
+    if calls:
+        prose = "\n".join(line for line, several in found if not several)
+        return Reply(text=prose.strip(), calls=calls)
+    items = [_BULLET.sub("", line.strip(), count=1).strip("`*; ") for line in lines if line.strip()]
+    bullets = [call for call in map(_well_formed, items) if call and call.name in tools]
+    return Reply(calls=tuple(bullets)) if bullets and len(bullets) == len(items) else None
+
+
+def _with_input(name: str, given: str) -> Call:
+    """A call of ReAct; its arguments end where the JSON does."""
+    try:
+        value, _ = _DECODER.raw_decode(given)
+    except (ValueError, RecursionError):
+        return malformed_call(name, given)
+    return read_call(name, value, text=given)
+
+
+def _calls_of_line(line: str, tools: Collection[str]) -> list[Call]:
+    """The calls of a line that is marked as an action, or is a list of calls."""
+    action = _ACTION.fullmatch(line)
+    piece = action[1].strip("`* ") if action else line
+    one = (_well_formed(piece) or _malformed(piece)) if action else None
+    calls = [one] if one else _listed_calls(piece)
+    return calls if all(call.name in tools for call in calls) else []
+
+
+def _listed_calls(line: str) -> list[Call]:
+    """The calls of a list as Python has it: `[f(a="x"), g()]`."""
+    calls: list[Call] = []
+    position = 1
+    if not (line.startswith("[") and line.endswith(")]")):
+        return []
+    try:
+        while position < len(line):
+            name, start = _read_label(line, _skip(line, position))
+            arguments, end = _read_arguments(line, _expect(line, start, "("))
+            calls.append(read_call(name, arguments, text=line[start + 1 : end - 1]))
+            end = _skip(line, end)
+            if line[end:] == "]":
+                return calls
+            position = _expect(line, end, ",")
+    except _Malformed:
+        pass
+    return []
 
 
 def _tagged_calls(body: str) -> tuple[Call, ...]:
@@ -355,6 +448,8 @@ def _tagged_calls(body: str) -> tuple[Call, ...]:
             named = _NAMED.search(piece)
             broken = malformed_call(named[1] if named else "", piece)
             calls += [line] if line else _calls_of(piece) or [broken]
+    if not calls:
+        calls += [read_call(*one, text=one[1]) for one in _FUNCTION_TAG.findall(body)]
     return tuple(calls)
 
 
