@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.asked_role import is_of_another_role
 from toolshift.core.assertion import Verdict, sentence, verdict
 from toolshift.core.formats import leaves
 from toolshift.core.former import asks_what_was, is_former
@@ -377,8 +378,10 @@ def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Ver
 def _verdict(text: str, span: tuple[int, int], is_state: bool, asked: Asked) -> Verdict:
     """What a text says of a place; what was so before is open, unless that was asked for."""
     found = verdict(text, *span, is_state)
-    was = found == "said" and is_former(text, *span, is_state)
-    return "open" if was and not asks_what_was(asked.request) else found
+    if found != "said":
+        return found
+    was = is_former(text, *span, is_state) and not asks_what_was(asked.request)
+    return "open" if was or is_of_another_role(text, *span, asked.request) else "said"
 
 
 def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
