@@ -13,6 +13,7 @@ import msgspec
 
 from toolshift.core.asked_role import is_of_another_role
 from toolshift.core.assertion import Verdict, sentence, verdict
+from toolshift.core.correction import is_corrected
 from toolshift.core.formats import leaves
 from toolshift.core.former import asks_what_was, is_former
 from toolshift.core.quantity import Asked, is_other_quantity, is_overruled
@@ -368,7 +369,7 @@ def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Ver
     found = _verdict(text, (start, end), text[start:end].islower() or wanted.islower(), asked)
     if found != "said":
         return found
-    if _is_choice(text, start, end):
+    if _is_choice(text, start, end) or is_corrected(text, start, end):
         return "open"
     if _is_bare_list(text, start, end, wanted or text[start:end]):
         return "open"
@@ -500,7 +501,8 @@ def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterato
         if found == "denied" and value.readings == {0.0} and _is_none(text, value):
             found = "said"
         vague = found == "said" and (
-            _is_vague(text, values, place)
+            is_corrected(text, value.start, value.end, value)
+            or _is_vague(text, values, place)
             or (value.kind == "number" and _is_of_another(text, value, wanted, asked, unit))
         )
         yield "open" if vague else found
@@ -554,10 +556,13 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
         return True
     near = values[max(0, place - _MAX_PLACES) : place + _MAX_PLACES]
     rivals = [other for other in near if not other.same(value)]
-    return any(
-        _is_rival(text, value, other) and not is_former(text, other.start, other.end, False)
-        for other in rivals
-    )
+    return any(_is_rival(text, value, other) and not _is_gone(text, other) for other in rivals)
+
+
+def _is_gone(text: str, other: Value) -> bool:
+    """Whether a value is no longer so, or was taken back."""
+    span = other.start, other.end
+    return is_former(text, *span, False) or is_corrected(text, *span, other)
 
 
 def _is_rival(text: str, value: Value, other: Value) -> bool:
