@@ -64,18 +64,48 @@ _NONE_BUT = re.compile(
     r"\b(?:but|except(?: for)?|other than|besides|apart from|than)\b[^,;]*$",
     _I,
 )
-_BUT = re.compile(r"\banything but\W+(?:[\w'-]+\W+){0,2}$", _I)
+_BUT = re.compile(r"\b(?:anything|everything|everyone|everybody|all|every [\w-]+) but\W+(?:[\w'-]+\W+){0,2}$", _I)
 _SUPPOSED = re.compile(
-    r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|provided|in case|as soon as|"
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|(?:was|were) supposed to|assum(?:e|ing)|provided|in case|as soon as|"
     r"perhaps|maybe|possibly|presumably|allegedly|guess(?:ing)?|wish|hope|pretend|otherwise|"
     r"(?:may|might|could|would|should|must)(?: well| also| not)? (?:be|have|cost)|almost|nearly|"
     r"not quite|"
-    r"(?:(?<=^)|(?<=[,;] ))\s*had (?:it|the|they|this|that|your|he|she))\b"
+    r"(?:(?<=^)|(?<=[,;] ))\s*had (?:it|the|they|this|that|your|he|she)|"
+    r"(?<!will )(?<!'ll )(?<!you )(?<!the )(?<!most )(?<!very )(?<!quite )(?:most |very |quite )?"
+    r"(?:probably|likely(?! to\b)))\b"
     r"(?:\W+[\w'-]+){0,8}\W*$",
     _I,
 )
+_UNSURE = re.compile(
+    r"\bnot (?:\w+ )?(?:sure|certain|positive)(?: about (?:it|this|that))?,? but\b(?:\W+[\w'-]+){0,8}\W*$",
+    _I,
+)
+_UNTICKED = re.compile(r"(?:\[ ?\]|\u2610)\s?$")
+"""The box of a list of tasks, left open."""
+_QUOTES_QUESTION = re.compile(
+    r"^\W*(?:(?:so|since|as),? )?you (?:have |had |were )?"
+    r"(?:ask(?:ed|ing)|want(?:ed)? to know|(?:in|en)quired)\b(?:\W+[\w'-]+){0,8}\W*$",
+    _I,
+)
+"""What the user asked stands here: "You asked about 4 copies"."""
+_QUOTES_CLAIM = re.compile(
+    r"^\W*you (?:said|mentioned|wrote|stated|claimed|expected|thought|assumed|told me)\b"
+    r"(?:\W+[\w'-]+){0,8}\W*$",
+    _I,
+)
+_DIFFERS = re.compile(r"[^.!?]{0,60}\b(?:but|however|actually|though|in fact)\b", _I)
+"""What makes a thing that the user said another one: "You said 5, but there are 4"."""
+_HEDGED = re.compile(
+    r"[\"')\]]*(?: [^\W\d_]+){0,2}[ ,;(-]{1,4}(?:(?:most )?(?:probably|maybe|perhaps|possibly|presumably|"
+    r"likely)|i (?:guess|suppose|assume)|if i (?:remember|recall)(?: correctly| right(?:ly)?)?|"
+    r"give or take|unverified|unconfirmed|not (?:verified|confirmed)|"
+    r"but i(?:'m| am) not (?:\w+ )?(?:sure|certain))\W*$",
+    _I,
+)
+"""A hedge that closes the sentence: "4 copies, probably"."""
 _TO_COME = re.compile(
-    r"(?:\b(?:will|shall|to|should|would|must|can|could|may|might|ought|needs?|has|have|awaits?|"
+    r"(?:\b(?:will|shall|(?<!appear )(?<!appears )(?<!seem )(?<!seems )(?<!turns out )(?<!turned out )"
+    r"(?<!found )(?<!known )(?<!shown )to|should|would|must|can|could|may|might|ought|needs?|has|have|awaits?|"
     r"awaiting)"
     r"|'ll)\s+(?:\w+\s+)?(?:be|get|become|have been|being)\s+(?:\w+ly\s+|soon\s+|now\s+|then\s+)?$|"
     r"\b(?:being|until|once|when|after|before|till|gets?|getting|partly|partially|half|formerly|"
@@ -84,6 +114,7 @@ _TO_COME = re.compile(
 )
 _WRONG = r"(?:not|false|wrong|incorrect|untrue|mistaken|outdated|a (?:mistake|lie|guess))"
 _DISOWNED = re.compile(
+    r"[\"')\]]*,? which (?:is|was) (?:\w+ly )?(?:false|wrong|incorrect|untrue|mistaken)\b|"
     rf"[\"')\]]*\s*(?:(?:is|was|are|were|looks|seems)(?:n't|\s+(?:\w+ly\s+)?{_WRONG})\b|"
     r"(?:,|-+|[:=])\s*(?:false|no|never|not|null|none|\u274c|\u2717)(?=\W*(?:$|[,;}\n]|but\b)))",
     _I,
@@ -123,15 +154,22 @@ def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
     before = _IDIOMS.sub(lambda m: " " * len(m[0]), text[max(first, start - _REACH) : start])
     after = text[end:last]
     clause = _clause(before)
-    if _DISOWNED.match(after):
+    if _DISOWNED.match(after) or _UNTICKED.search(before):
         return "denied"
     if _BUT.search(before) or (_DENIED.search(clause) and not _NONE_BUT.search(clause)):
         return "denied"
-    if _asks(text, after, last) or _MIGHT.match(after):
+    if _asks(text, after, last) or _MIGHT.match(after) or _HEDGED.match(after):
         return "open"
-    if _SUPPOSED.search(before[_last_cut(before) :]):
+    part = before[_last_cut(before) :]
+    if _SUPPOSED.search(part) or _UNSURE.search(before) or _is_quoted(part, after):
         return "open"
     return "open" if is_state and _TO_COME.search(clause) else "said"
+
+
+def _is_quoted(part: str, after: str) -> bool:
+    """Whether the words of the user are given back, and not an answer."""
+    claimed = _QUOTES_CLAIM.match(part) and _DIFFERS.match(after)
+    return bool(_QUOTES_QUESTION.match(part) or claimed)
 
 
 def sentence(text: str, start: int, end: int) -> tuple[int, int]:
