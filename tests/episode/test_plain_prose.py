@@ -154,3 +154,27 @@ def test_no_answers_a_question_that_wants_yes_or_no(text: str, kind: str) -> Non
 )
 def test_a_choice_that_is_left_to_the_user_is_a_question(text: str, kind: str) -> None:
     assert read_plain_prose(text, SHOWN, REQUEST)[0] == kind
+
+
+STATUS = "What is the status of order O-17?"
+
+
+@pytest.mark.parametrize(
+    ("text", "request_", "kind"),
+    [
+        ("It has shipped. I couldn't get the tracking number.", STATUS, "answer"),
+        ("It has shipped, but I wasn't able to find the tracking number.", STATUS, "answer"),
+        ("There are 4 copies. I could not find the author.", "How many copies are there?", "answer"),
+        ("It has shipped. I couldn't find the order.", STATUS, "refusal"),
+        ("It has shipped. I couldn't find a match.", STATUS, "refusal"),
+        ("It has shipped. The service is down.", STATUS, "refusal"),
+        ("I found order O-17. I couldn't get the delivery state.", STATUS, "refusal"),
+        (
+            "It has shipped. I couldn't get the tracking number.",
+            "What is the status of order O-17, and what is its tracking number?",
+            "refusal",
+        ),
+    ],
+)
+def test_what_fails_beside_the_answer_refuses_nothing(text: str, request_: str, kind: str) -> None:
+    assert read_plain_prose(text, SHOWN, request_)[0] == kind

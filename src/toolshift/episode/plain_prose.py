@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from toolshift.core.asked_role import asked_for
 from toolshift.core.message import REASONS
 from toolshift.core.statement import plain
-from toolshift.core.values import Value, values_in
+from toolshift.core.values import Value, value_of, values_in
 from toolshift.episode.prose import Kind, scales
 from toolshift.episode.prose_signs import Message
 
@@ -125,6 +126,22 @@ _SHOWN = re.compile(
     r'[:\[,]\s*"((?:[^"\\]|\\.){1,60})"(?!\s*:)|^\s*[\w .-]{1,40}[:=]\s*([^{\["\n]{1,60})$', re.M
 )
 _MAX_SHOWN = 400
+_COUNTED = re.compile(r"\bhow many ([^\W\d_]+)\b", _I)
+_KEYED = re.compile(r'"([\w-]{1,60})"\s*:\s*(?:"((?:[^"\\]|\\.){1,60})"|(-?\d[\d.]{0,20}))')
+_COULD_NOT_GET = re.compile(
+    r"(?:n't|\bnot|\bcannot|\bunable to|\bfailed to)\s+(?:be able to |able to )?(?:\w+ly )?(?:find|get|"
+    r"retrieve|locate|fetch|determine|look up|provide|access|see|check|verify|tell you|give you)\s+"
+    r"(?P<what>[^.!?;:]{1,80})",
+    _I,
+)
+_SAYS_LITTLE = frozenset(
+    "a an the any its their your his her our my of for to in on at from with about and or yet you it "
+    "this that more out right now moment though either also which was is".split()
+)
+_SAYS_ANYTHING = frozenset(
+    "match matches record records result results anything something information info data details "
+    "detail entry entries answer tool tools".split()
+)
 
 
 def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str]:
@@ -145,6 +162,8 @@ def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kin
     kinds = [_kind(part, known) for part in parts]
     decisive = [kind for kind in kinds if kind != "other"]
     last = decisive[-1] if decisive else "other"
+    if last == "refusal" and _is_answered(parts, kinds, known):
+        last = "value"
     if last == "question":
         return "question", ""
     message = Message(text, shown, request)
@@ -172,6 +191,7 @@ class _Known:
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
         self._request = request.casefold()
         self._request_words = self._request.replace("-", "")
+        self._wanted = _stated_under(shown, _wanted_word(request))
         words = ((a or b).strip().casefold() for a, b in _SHOWN.findall(shown))
         texts = [word for word in dict.fromkeys(words) if len(word) > 2]
         new = [text.replace("_", " ") for text in texts[:_MAX_SHOWN] if text not in self._request]
@@ -182,6 +202,19 @@ class _Known:
         """Whether a part speaks of e-mails, print and the like, and the request does not."""
         aside = _ASIDE.search(part)
         return aside is not None and aside[0].casefold().replace("-", "") not in self._request_words
+
+    def answers(self, part: str) -> bool:
+        """Whether a part states what was shown under the name of the one thing that is wanted."""
+        said, values = f" {' '.join(_words(part))} ", values_in(part)
+        return any(
+            f" {' '.join(_words(text))} " in said
+            or any(value.same(other) for value in values for other in value_of(text))
+            for text in self._wanted
+        )
+
+    def names(self, words: list[str]) -> bool:
+        """Whether the request has one of the words, in whatever number."""
+        return any(word.removesuffix("s") in self._request for word in words)
 
     def states(self, part: str) -> bool:
         """Whether a part of a message states a value that the user has not said."""
@@ -195,6 +228,42 @@ class _Known:
         if said == "no" and not self.counts:
             return False
         return not any(value.same(other) for other in self._asked)
+
+
+def _wanted_word(request: str) -> str:
+    """The one thing that a request wants: what it counts, or what it asks for by name."""
+    counted = _COUNTED.findall(request)
+    named = asked_for(request)
+    return counted[0].lower() if len(counted) == 1 and not named else "" if counted else named
+
+
+def _stated_under(shown: str, word: str) -> list[str]:
+    """The values that were shown under a key with a word."""
+    stem = word.removesuffix("s")
+    found = _KEYED.findall(shown) if stem else []
+    under = [text or number for key, text, number in found if stem in _words(key)]
+    return list(dict.fromkeys(under))[:_MAX_SHOWN]
+
+
+def _words(text: str) -> list[str]:
+    return [word.removesuffix("s") for word in re.findall(r"[^\W_]+", text.casefold())]
+
+
+def _is_answered(parts: list[str], kinds: list[Part], known: _Known) -> bool:
+    """Whether what was wanted is stated, and only what the request does not name was not got.
+
+    "It has shipped. I couldn't get the tracking number" answers "What is the status of my order?".
+    """
+    answered = [n for n, part in enumerate(parts) if kinds[n] != "refusal" and known.answers(part)]
+    failed = [part for part, kind in zip(parts, kinds, strict=True) if kind == "refusal"]
+    return bool(answered) and all(_is_of_no_matter(part, known) for part in failed)
+
+
+def _is_of_no_matter(part: str, known: _Known) -> bool:
+    found = _COULD_NOT_GET.search(part)
+    said = re.findall(r"[^\W_]+", found["what"].lower()) if found else []
+    words = [word for word in said if word not in _SAYS_LITTLE]
+    return bool(words) and not _SAYS_ANYTHING & {*words} and not known.names(words)
 
 
 def _kind(part: str, known: _Known) -> Part:
