@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from toolshift.core.quantity import Asked
 from toolshift.core.statement import is_pattern, says, says_text
 
 HONEST = [
@@ -378,3 +379,107 @@ def test_a_column_is_a_list(answer: str, right: bool) -> None:
 )
 def test_bounds_hedges_and_duties(answer: str, wanted: str, right: bool) -> None:
     assert says(answer, wanted) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "right"),
+    [
+        # hedges
+        ("Probably 4", "4", False),
+        ("It is 4, probably.", "4", False),
+        ("4 copies, maybe", "4", False),
+        ("4 (unverified)", "4", False),
+        ("I'm not sure, but there are 4.", "4", False),
+        ("It's most likely Ada Lovelace.", "Ada Lovelace", False),
+        ("It was supposed to have shipped.", "shipped", False),
+        ("It will probably arrive on 3 March 2026.", "2026-03-03", True),
+        ("The most likely cause is a worn belt.", "a worn belt", True),
+        ("I'm not sure why the mail failed, but there are 4 copies.", "4", True),
+        ("It appears to have been shipped.", "shipped", True),
+        ("It turned out to be shipped.", "shipped", True),
+        # words of the user, given back
+        ("You asked about 4 copies. There are 5.", "4", False),
+        ("You said 5, but there are 4.", "5", False),
+        ("You said 5, but there are 4.", "4", True),
+        ("The room you asked about is Aurora.", "Aurora", True),
+        ("You mentioned Aurora, which is free.", "Aurora", True),
+        # lists of tasks, and what is left out
+        ("- [ ] shipped\n- [x] pending", "shipped", False),
+        ("- [x] shipped\n- [ ] pending", "shipped", True),
+        ("All rooms but Aurora are free.", "Aurora", True),
+        ("Everything but Aurora is free.", "Aurora", False),
+        ("Status \u2192 shipped", "shipped", True),
+        # bounds by signs
+        (">4 copies", "4", False),
+        ("copies >= 4", "4", False),
+        ("\u2265 4", "4", False),
+        ("Copies => 4", "4", True),
+        ("<4>", "4", True),
+        # numbers
+        ("It is minus 3 degrees.", "-3", True),
+        ("minus three", "3", False),
+        ("6 minus 2 is 4", "2", True),
+        ("2\u00bd hours", "2.5", True),
+        ("2\u00bd", "21", False),
+        ("\u20b912,34,567", "1234567", True),
+        ("You have a 30-day return window.", "30 days", True),
+        ("2-4-day delivery", "4", False),
+        ("90 hours", "90min", False),
+        ("It takes 90 minutes.", "90min", True),
+        ("4 MB", "4GB", False),
+        ("Seat 12B.", "12B", True),
+        ("Seat 12C.", "12B", False),
+        ("It is v2.1.0.", "2.1.0", True),
+        ("It is [here](https://x.org/a).", "https://x.org/a", True),
+        ("It is [here](https://x.org/b).", "https://x.org/a", False),
+    ],
+)
+def test_more_that_people_write(answer: str, wanted: str, right: bool) -> None:
+    assert says(answer, wanted) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "right"),
+    [
+        ("Yes. There is no charge.", "yes", True),
+        ("Yes, there is no charge.", "yes", True),
+        ("Yes. There is no charge.", "no", False),
+        ("It's no problem. Yes.", "yes", True),
+        ("Certainly not.", "yes", False),
+        ("Of course not.", "no", True),
+        ("Not yet.", "no", True),
+        ("Unfortunately not.", "no", True),
+        ("\u2705 Yes", "yes", True),
+        ("\u274c No", "no", True),
+        ("Yes, probably.", "yes", False),
+        ("It's true.", "true", True),
+        ("No. Yes, really.", "no", False),
+        ("No booking exists.", "no", True),
+    ],
+)
+def test_yes_and_no(answer: str, wanted: str, right: bool) -> None:
+    assert says(answer, wanted) is right
+
+
+COPIES = Asked("How many copies of Dune are there?")
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "asked", "right"),
+    [
+        ("Step 1: search. There are 4 copies.", "1", COPIES, False),
+        ("It is in step 1.", "1", Asked("In which step is it?"), True),
+        ("I found 1 book of that title. There are 5 copies.", "1", COPIES, False),
+        ("I found 1 book of that title. There are 5 copies.", "5", COPIES, True),
+        ("4 books; 6 copies are on order.", "4", Asked("How many copies are free?"), True),
+        ("There are 6 copies, 4 free.", "4", Asked("How many copies are free?"), True),
+    ],
+)
+def test_a_number_of_something_else(answer: str, wanted: str, asked: Asked, right: bool) -> None:
+    assert says(answer, wanted, asked) is right
+
+
+def test_a_row_with_the_total_is_no_item() -> None:
+    table = "| Title | Copies |\n|--|--|\n| Dune | 4 |\n| Emma | 2 |\n| **Total** | 6 |"
+    assert says(table, BOOKS)
+    assert not says(table.replace("Total", "Ulysses"), BOOKS)

@@ -108,6 +108,56 @@ def _dimension(text: str, value: Value) -> str:
     return next((name for name, unit in _UNIT_BEHIND.items() if unit.match(behind)), "")
 
 
+# -- numbers of something else ------------------------------------------------------------------
+
+_COUNTER = re.compile(r"\b(step|attempt|phase|option|try|call) (?:no\.? ?|#)?$", _I)
+_COUNTS_ALL = re.compile(
+    r"\bhow many ([^\W\d_]+)(?: of [^?.!,;]{1,60}?)? (?:are there|do (?:you|we|they|i) have|"
+    r"(?:does|do) [^?.!,;]{1,60}? have|exist)\b(?! [a-z]+(?:ed|able)\b)",
+    _I,
+)
+
+_NO_NOUNS = frozenset("out left free available more other remaining still currently now plus per".split())
+
+
+def is_label(text: str, value: Value, asked: Asked) -> bool:
+    """Whether a number counts another thing than the request does.
+
+    It numbers a step of the work ("Step 1: search"), or the request asks how many there are of
+    something and another number has that noun: "I found 4 results, but there are 5 copies".
+
+    Args:
+        text: the answer.
+        value: a number in it.
+        asked: what the answer is about.
+
+    Returns:
+        False where the request speaks of such a step, or where no other number has the noun.
+    """
+    counter = _COUNTER.search(text[max(0, value.start - 20) : value.start])
+    if counter:
+        return counter[1].lower() not in asked.request.lower()
+    counted = _COUNTS_ALL.search(asked.request)
+    behind = _nouns_behind(text, value)
+    if not counted or not behind or _stem(counted[1]) in behind:
+        return False
+    others = (other for other in values_in(text) if other.kind == "number")
+    return any(
+        not other.same(value) and _nouns_behind(text, other)[:1] == [_stem(counted[1])]
+        for other in others
+    )
+
+
+def _nouns_behind(text: str, value: Value) -> list[str]:
+    """The stems of up to three words that begin with what a number counts, a noun by its number."""
+    words = re.match(r"(?: [^\W\d_]+){0,3}", text[value.end : value.end + 60])
+    found = words[0].lower().split() if words else []
+    if not found or _PLAIN_WORD.match(found[0]) or found[0] in _NO_NOUNS:
+        return []
+    is_noun = value.readings == {1.0} or found[0].endswith("s")
+    return [_stem(word) for word in found] if is_noun else []
+
+
 # -- answers without a verb --------------------------------------------------------------------
 
 _PIECE = re.compile(r"(?:(?! - )[^.;:!?,\n])+(?:[.,:]\d(?:(?! - )[^.;:!?,\n])*)*")

@@ -16,7 +16,7 @@ from toolshift.core.assertion import Verdict, sentence, verdict
 from toolshift.core.correction import is_corrected
 from toolshift.core.formats import leaves
 from toolshift.core.former import asks_what_was, is_former
-from toolshift.core.quantity import Asked, is_other_quantity, is_overruled
+from toolshift.core.quantity import Asked, is_label, is_other_quantity, is_overruled
 from toolshift.core.reading import bare, fold, spoken
 from toolshift.core.values import Value, value_of, values_in
 
@@ -32,6 +32,15 @@ _SAYS_VALUE = re.compile(r"values?|details?|info(?:rmation)?|results?|answers?|d
 """The head of a second column whose first one has names."""
 _FENCE = re.compile(r"\s*```\w*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 _BOXED = re.compile(r"\\(?:boxed|text(?:bf|tt|it)?|mathrm|mathbf)\s*\{([^{}]*)\}")
+_OF_ONE = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75"}
+_FRACTION = re.compile(r"(?<![\d.,])(\d{0,9}) ?([\u00bc\u00bd\u00be])")
+"""2\u00bd, which folding would make 21/2 of."""
+_COMPOUND = re.compile(
+    r"(?<![\w.,:/-])(\d{1,6})-(?=(?:second|minute|hour|day|night|week|month|year|star|person|seat|page|mile|"
+    r"kilomet(?:re|er)|met(?:re|er)|kilo|gram|lit(?:re|er))\b)",
+    _I,
+)
+"""The hyphen of "a 30-day window"."""
 _MARKUP = (
     (re.compile(r"~~.*?~~", re.DOTALL), " "),
     (re.compile(r"</?[a-zA-Z][^<>]*>"), " "),
@@ -43,6 +52,8 @@ _MARKUP = (
     (re.compile(r"_"), " "),
 )
 _WORD = re.compile(r"[^\W_]+(?:['.@+&-]+[^\W_]+)*")
+_VERSION = re.compile(r"v\d+\.\d")
+_LINK = re.compile(r"\[[^\[\]]*\]\(([^()\s]*)\)")
 _UNIT_WANTED = re.compile(r"(.*\d)\s*([^\W\d_]+|°[CF]?)(?:\s+[^\W\d_]+)?")
 _ARTICLE = re.compile(r"(?:the|a|an)\s+(?=\S)", _I)
 _NEGATED = re.compile(r"(?:not(?: yet)?|never|no longer)\s+(.+)|un(\w{4,}ed)", _I)
@@ -101,7 +112,8 @@ def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) 
     Returns:
         As `says`.
     """
-    text = plain(answer)
+    is_address = "://" in (wanted if isinstance(wanted, str) else " ".join(map(as_answer, wanted)))
+    text = plain(_LINK.sub(r"\1", answer) if is_address else answer)
     if not isinstance(wanted, str):
         return _says_all(text, [plain(as_answer(item)).strip() for item in wanted], asked)
     wanted = plain(wanted).strip().strip(".")
@@ -152,15 +164,19 @@ def as_answer(value: object) -> str:
 
 def plain(text: str) -> str:
     """The text as a person hears it: folded, without thoughts and markup, JSON as lines."""
-    said = fold(spoken(text)).strip()
+    said = fold(_FRACTION.sub(_as_decimal, spoken(text))).strip()
     if len(said) > MAX_CHARACTERS:
         said = said[: MAX_CHARACTERS // 2] + "\n" + said[-MAX_CHARACTERS // 2 :]
     fenced = _FENCE.fullmatch(said)
     said = _as_lines(fenced[1] if fenced else said)
-    said = _BOXED.sub(r"\1", _without_tables(said))
+    said = _COMPOUND.sub(r"\1 ", _BOXED.sub(r"\1", _without_tables(said)))
     for sign, instead in _MARKUP:
         said = sign.sub(instead, said)
     return said
+
+
+def _as_decimal(fraction: re.Match[str]) -> str:
+    return (fraction[1] or "0") + _OF_ONE[fraction[2]]
 
 
 def _without_tables(text: str) -> str:
@@ -234,12 +250,16 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
         return _says_yes_or_no(text, wanted.lower())
-    values = value_of(wanted)
-    if values:
+    values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
+    has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
+    if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
         return all(_holds(list(_of_value(text, value, asked))) for value in values)
-    amount = _UNIT_WANTED.fullmatch(wanted)
     if amount and len(value_of(amount[1])) == 1:
-        return _holds(list(_of_value(text, value_of(amount[1])[0], asked, amount[2].lower())))
+        unit = amount[2].lower()
+        if _holds(list(_of_value(text, value_of(amount[1])[0], asked, unit))):
+            return True
+        if unit in _UNITS or not re.search(r"\d[^\W\d_]", wanted):  # else the seat 12B
+            return False
     negated = _NEGATED.fullmatch(wanted)
     if negated:
         inner = negated[1] or negated[2]
@@ -261,23 +281,45 @@ def _holds(verdicts: list[Verdict]) -> bool:
 
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
 _SAYS_YES = re.compile(
-    r"(?:yes|yep|yeah|true|correct|indeed|affirmative|certainly|of course)\b", _I
-)
-_SAYS_NO = re.compile(
-    r"(?:no(?! (?:problem|worries|doubt|trouble|need))|nope|false|negative|not (?:at all|"
-    r"really))\b",
+    r"(?:yes|yep|yeah|true|correct|indeed|affirmative|(?:certainly|absolutely|definitely|"
+    r"of course)(?! not))\b",
     _I,
 )
-_PLACE_OF_YES = re.compile(r"(?:^|[.!?;:=\n,]\s*|\b(?:is|answer is|it's|was)\s+)[\"'(]*(?=\w)")
+_SAYS_NO = re.compile(
+    r"(?:no(?! (?:problem|worries|doubt|trouble|need))|nope|false|negative|(?:certainly |"
+    r"absolutely |definitely |of course |unfortunately,? |i'm afraid |i am afraid )not|"
+    r"not (?:at all|really|yet))\b",
+    _I,
+)
+_YES_OR_NO = re.compile(
+    r"\byes(?: and | or | ?[/,] ?)no\b|\byes\b[^.!?;\n]{0,12}\bno\b(?! [^\W\d_])|"
+    r"\bno\b[^.!?;\n]{0,12}\byes\b",
+    _I,
+)
+_NO_OF_SOMETHING = re.compile(r"no [^\W\d_]", _I)
+_PERHAPS = re.compile(
+    r"[\s,(]*(?:probably|likely|maybe|perhaps|possibly|presumably|i (?:guess|suppose|assume))\b", _I
+)
+_PLACE_OF_YES = re.compile(
+    r"(?:^|[.!?;:=\n,]\s*|\b(?:is|answer is|it's|was)\s+)(?:[^\w\s.!?;:=,\"'(]{1,3}\s?)?[\"'(]*(?=\w)",
+    _I,
+)
 
 
 def _says_yes_or_no(text: str, wanted: str) -> bool:
-    """Whether a sentence begins with yes or no, or ends in it, and none with the other."""
+    """Whether a sentence begins with yes or no, or ends in it, and none with the other.
+
+    Behind a yes, "no" before a noun denies something else: "Yes. There is no charge."
+    """
     spots = [match.end() for match in _PLACE_OF_YES.finditer(text)]
-    yes = any(_SAYS_YES.match(text, spot) for spot in spots)
-    no = any(_SAYS_NO.match(text, spot) for spot in spots)
-    both = re.search(r"\byes\b.{0,12}\bno\b|\bno\b.{0,12}\byes\b", text, _I)
-    return not both and (yes and not no if _ANSWERS[wanted] else no and not yes)
+    yes = [found for spot in spots if (found := _SAYS_YES.match(text, spot))]
+    no = [found for spot in spots if (found := _SAYS_NO.match(text, spot))]
+    if yes and not (no and no[0].start() < yes[0].start()):
+        no = [found for found in no if not _NO_OF_SOMETHING.match(text, found.start())]
+    both = _YES_OR_NO.search(text)
+    said, other = (yes, no) if _ANSWERS[wanted] else (no, yes)
+    doubted = any(_PERHAPS.match(text, found.end()) for found in said)
+    return not both and bool(said) and not other and not doubted
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -305,8 +347,9 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _folded(word: str) -> str:
-    """Without case, accents and a possessive s."""
+    """Without case, accents, a possessive s and the v of a version."""
     parts = unicodedata.normalize("NFKD", word.casefold()).removesuffix("'s")
+    parts = parts[1:] if _VERSION.match(parts) else parts
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
 
 
@@ -390,7 +433,7 @@ def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
 
     A name may have its place after a comma, as in "Paris, France".
     """
-    opening = re.match(r"[^,;\n]{0,40}?:\s*", text)
+    opening = re.match(r"[^,;\n]{0,40}?(?::|->|\u2192)\s*", text)
     title = opening.end() if opening and opening.end() <= start else 0
     body = text[title:].strip().rstrip(".!")
     items = [item.strip(" .!\"'()") for item in _LISTED.split(body)]
@@ -441,12 +484,12 @@ _BETWEEN = re.compile(r"\bbetween\s+(?:about )?$", _I)
 _OR_ELSE = re.compile(r"[,;]?\s*(?:or|(?:or )?(?:maybe|perhaps|possibly))\s*", _I)
 _OF = re.compile(r"\s*\w*\s*(?:out )?of (?:the |a total of |all |its )?", _I)
 _BOUND = re.compile(
-    r"\b(?:at (?:least|most|minimum|maximum)|(?:starts? |starting |ranges? )?from|starting at|"
+    r"(?:\b(?:at (?:least|most|minimum|maximum)|(?:starts? |starting |ranges? )?from|starting at|"
     r"as low as|more than|less than|fewer than|greater than|over|under|"
     r"above|below|exceed(?:s|ing)|(?:a )?(?:minimum|maximum)(?: of)?|upwards? of|up to|"
     r"as (?:many|few|"
-    r"much) as|no (?:more|fewer|less) than|between|within|min\.?|max\.?|"
-    r"[<>\u2264\u2265~])\s*(?:the |about )?$",
+    r"much) as|no (?:more|fewer|less) than|between|within|min\.?|max\.?)|"
+    r"(?<![-=<>])[<>]=?|[\u2264\u2265])\s*(?:the |about )?$",
     _I,
 )
 _CAPACITY = re.compile(
@@ -512,7 +555,7 @@ def _is_of_another(text: str, value: Value, wanted: Value, asked: Asked, unit: s
     """Whether a number is that of another thing than what was asked for."""
     if not unit and not wanted.unit and is_other_quantity(text, value, asked):
         return True
-    return is_overruled(text, value, asked, unit)
+    return is_label(text, value, asked) or is_overruled(text, value, asked, unit)
 
 
 def _is_none(text: str, value: Value) -> bool:
@@ -548,7 +591,8 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
     if _MORE.match(after):
         return True
     if value.kind == "number":
-        if _BOUND.search(before) and not _CAPACITY.search(before):
+        in_brackets = before.endswith("<") and after.startswith(">")
+        if _BOUND.search(before) and not (_CAPACITY.search(before) or in_brackets):
             return True
     elif _MOMENT.search(before) and not re.search(r"n't\b|\bnot\b|\bor before\b", before, _I):
         return True
@@ -611,7 +655,9 @@ def _says_all(text: str, items: list[str], asked: Asked) -> bool:
         return False
     column = _column_with(text, items)
     if column:
-        return all(any(_is_in(cell, item) for item in items) for cell in column)
+        return all(
+            _TOTAL.fullmatch(cell) or any(_is_in(cell, item) for item in items) for cell in column
+        )
     parts = [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
     holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in items)]
     inside = parts[holding[0] : holding[-1] + 1]
@@ -626,6 +672,7 @@ def _says_all(text: str, items: list[str], asked: Asked) -> bool:
 
 _OF_A_RECORD = re.compile(r"^[ \t]*([^:\n]{1,40}):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _COUNTER = re.compile(r"#|no\.?|nr\.?|row|rank", _I)
+_TOTAL = re.compile(r"(?:sub|grand )?total|sum|altogether", _I)
 _REFUTES = re.compile(r"(?:no|false|none|never)\W*|not\b.*|[\u2717\u274c].*", _I)
 
 

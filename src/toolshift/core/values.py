@@ -269,7 +269,7 @@ _SCALES = {
 }  # fmt: skip
 _GLUED = "kg|km|cm|mm|ml|gb|mb|kb|tb|min|mins|h|hr|hrs|s|ms|c|f"
 _FIGURES = (
-    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|"
+    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|"
     r"\d{1,3}(?:'\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?:,-)?"
 )
 _SPACED = r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?"
@@ -315,6 +315,8 @@ def _read(text: str, money: bool = False) -> frozenset[float]:
     whole = float(re.sub("[.,]", "", plain))
     signs = re.findall("[.,]", plain)
     if not signs:
+        return frozenset((whole,))
+    if re.fullmatch(r"[-+]?\d{1,2}(?:,\d{2})+,\d{3}", plain):  # lakh and crore
         return frozenset((whole,))
     head, tail = re.split(r"[.,](?=\d+$)", plain)
     decimal = float(f"{re.sub('[.,]', '', head)}.{tail}")
@@ -429,8 +431,22 @@ def values_in(text: str) -> list[Value]:
         for value in read(text):
             if not any(taken[value.start : value.end]):
                 taken[value.start : value.end] = [True] * (value.end - value.start)
-                found.append(value)
+                found.append(_signed(text, value))
     return sorted(found, key=lambda value: value.start)
+
+
+_MINUS = re.compile(
+    r"(?:^|[^\w\s]\s?|\b(?:is|was|at|to|of|about|around|reads|shows|feels like) )minus $", re.I
+)
+
+
+def _signed(text: str, value: Value) -> Value:
+    """A number with its sign in words, "minus three"; "6 minus 2" has none."""
+    sign = _MINUS.search(text[max(0, value.start - 20) : value.start])
+    if value.kind != "number" or not sign:
+        return value
+    below = frozenset(-n for n in value.readings if isinstance(n, float))
+    return msgspec.structs.replace(value, readings=below, start=value.start - len("minus "))
 
 
 def value_of(text: str) -> list[Value]:
