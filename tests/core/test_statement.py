@@ -424,6 +424,7 @@ def test_bounds_hedges_and_duties(answer: str, wanted: str, right: bool) -> None
         ("\u20b912,34,567", "1234567", True),
         ("You have a 30-day return window.", "30 days", True),
         ("2-4-day delivery", "4", False),
+        ("There is no information.", "0", False),
         ("90 hours", "90min", False),
         ("It takes 90 minutes.", "90min", True),
         ("4 MB", "4GB", False),

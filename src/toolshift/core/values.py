@@ -345,7 +345,7 @@ _SINGLE = re.compile(r"\b(?:a|one|just a|only a) (?:single|solitary)\b|\bjust on
 _DOZEN = re.compile(r"\b(?P<half>half )?a (?P<half2>half[ -])?dozen\b", re.IGNORECASE)
 _NONE = re.compile(
     r"\b(?:none|nothing|nil|zero)\b|\bno (?!(?:problem|worries|doubt|longer|one|later|earlier|more|"
-    r"less|fewer|such|trouble|idea|need|matter|further)\b)(?=[a-z])",
+    r"less|fewer|such|trouble|idea|need|matter|further|information|data|details|evidence|access|way)\b)(?=[a-z])",
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(

@@ -22,7 +22,7 @@ Part = Literal["question", "refusal", "value", "other"]
 
 _I = re.IGNORECASE
 _PART = re.compile(
-    r"(?<=[.!?;])(?<!\b[A-Za-z]\.)[\"')]*\s+|\n+|[,;]?\s(?:but|however|though|although)\s|:\s",
+    r"(?<=[.!?;])(?<!\b[A-Za-z]\.)[\"')]*\s+|\n+|[,;]?\s(?:but|however|though|although)\s|(?<!error)(?<!status)(?<!code):\s",
     _I,
 )
 _OFFER = re.compile(
@@ -38,7 +38,7 @@ _ASKS = re.compile(
     r"^(?:[^,]{1,40},)?\W*(?:please|kindly)\s+(?:provide|tell|give|specify|confirm|share|send|advise|clarify|"
     r"choose|"
     r"state|say)\b|\blet me know (?:which|what|who|when|where|whether|the|your)\b|"
-    r"\bi(?:'ll| will| would)? (?:need|require)s? (?:to know|more|the|your|a)\b|"
+    r"\bi(?:'ll|'d| will| would)? (?:need|require)s? (?:to know|more|the|your|a)\b|"
     r"\b(?:could|can|would|will) you (?:please )?(?:tell|give|provide|confirm|specify|share|"
     r"clarify)\b",
     _I,
@@ -66,7 +66,7 @@ _CANNOT = re.compile(
     r"\b(?:do|does|did)(?: not|n't) (?:seem to |appear to )?(?:exist|have (?:any |a |"
     r"an )?(?:record|access|"
     r"information|enough|tool|way|order|entry)|know|appear|match|find|recogni[sz]e)|"
-    r"\bno such\b|\bnot found\b|\bnot_found\b|\bno (?:record|match|matches|result|results|trace|"
+    r"\bno (?:such|information|data|details)\b|\bnot found\b|\bnot_found\b|\bno (?:record|match|matches|result|results|trace|"
     r"entry|entries)\b|"
     r"\bthere(?:'s| is| are) (?:no|not any)\b(?!.*\b" + _NO_END + r"\b).*\b(?:with|by|named|"
     r"called|matching|"
@@ -128,15 +128,17 @@ _SHOWN = re.compile(
 _MAX_SHOWN = 400
 _COUNTED = re.compile(r"\bhow many ([^\W\d_]+)\b", _I)
 _KEYED = re.compile(r'"([\w-]{1,60})"\s*:\s*(?:"((?:[^"\\]|\\.){1,60})"|(-?\d[\d.]{0,20}))')
-_COULD_NOT_GET = re.compile(
-    r"(?:n't|\bnot|\bcannot|\bunable to|\bfailed to)\s+(?:be able to |able to )?(?:\w+ly )?(?:find|get|"
-    r"retrieve|locate|fetch|determine|look up|provide|access|see|check|verify|tell you|give you)\s+"
-    r"(?P<what>[^.!?;:]{1,80})",
+_COULD_NOT = re.compile(
+    r"(?:n't|\bnot|\bcannot|\bunable to|\bfailed to)\s+(?:be able to |able to )?(?:\w+ly )?"
+    r"(?:(?:find|get|retrieve|locate|fetch|determine|look up|provide|access|see|check|verify|(?:tell|"
+    r"give)(?: you)?|say)|(?P<act>reserve|book|renew|cancel|order|change|update|send|print|refund|return|ship|"
+    r"track|notify|download|translate))\s+(?P<what>[^.!?;:]{1,80})",
     _I,
 )
 _SAYS_LITTLE = frozenset(
     "a an the any its their your his her our my of for to in on at from with about and or yet you it "
-    "this that more out right now moment though either also which was is".split()
+    "this that more out right now moment though either also which was is are they them one where who "
+    "whose how when".split()
 )
 _SAYS_ANYTHING = frozenset(
     "match matches record records result results anything something information info data details "
@@ -250,18 +252,22 @@ def _words(text: str) -> list[str]:
 
 
 def _is_answered(parts: list[str], kinds: list[Part], known: _Known) -> bool:
-    """Whether what was wanted is stated, and only what the request does not name was not got.
+    """Whether what was wanted is stated, and only what the request does not name was not done.
 
     "It has shipped. I couldn't get the tracking number" answers "What is the status of my order?".
     """
-    answered = [n for n, part in enumerate(parts) if kinds[n] != "refusal" and known.answers(part)]
     failed = [part for part, kind in zip(parts, kinds, strict=True) if kind == "refusal"]
-    return bool(answered) and all(_is_of_no_matter(part, known) for part in failed)
+    found = [_COULD_NOT.search(part) for part in failed]
+    told = [part for part, kind in zip(parts, kinds, strict=True) if kind != "refusal"]
+    told += [part[: one.start()] for part, one in zip(failed, found, strict=True) if one]
+    return any(map(known.answers, told)) and all(
+        one is not None and _is_beside(one, known) for one in found
+    )
 
 
-def _is_of_no_matter(part: str, known: _Known) -> bool:
-    found = _COULD_NOT_GET.search(part)
-    said = re.findall(r"[^\W_]+", found["what"].lower()) if found else []
+def _is_beside(failed: re.Match[str], known: _Known) -> bool:
+    """Whether the request names nothing of what could not be done."""
+    said = re.findall(r"[^\W_]+", f"{failed['act'] or ''} {failed['what']}".lower())
     words = [word for word in said if word not in _SAYS_LITTLE]
     return bool(words) and not _SAYS_ANYTHING & {*words} and not known.names(words)
 
