@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from toolshift.episode.episode import read_ending
 from toolshift.episode.plain_prose import read_plain_prose
+from toolshift.episode.prose import FAILED, ProseReading
 
 SHOWN = '{"title":"Dune","copies":4,"status":"shipped","due":"2026-03-03","room":"Aurora"}'
 REQUEST = "How is order O-17 of mara@example.com, and how many copies of it are there?"
@@ -165,6 +169,10 @@ STATUS = "What is the status of order O-17?"
         ("It has shipped. I couldn't get the tracking number.", STATUS, "answer"),
         ("It has shipped, but I wasn't able to find the tracking number.", STATUS, "answer"),
         ("There are 4 copies. I could not find the author.", "How many copies are there?", "answer"),
+        ("There are 4 copies. I can't reserve one for you.", "How many copies are there?", "answer"),
+        ("There are 4 copies (I could not check the author).", "How many copies are there?", "answer"),
+        ("There are 4 copies. I can't reserve one.", "How many copies? Reserve one.", "refusal"),
+        ("There are 4 copies. I could not do this.", "How many copies are there?", "refusal"),
         ("It has shipped. I couldn't find the order.", STATUS, "refusal"),
         ("It has shipped. I couldn't find a match.", STATUS, "refusal"),
         ("It has shipped. The service is down.", STATUS, "refusal"),
@@ -178,3 +186,29 @@ STATUS = "What is the status of order O-17?"
 )
 def test_what_fails_beside_the_answer_refuses_nothing(text: str, request_: str, kind: str) -> None:
     assert read_plain_prose(text, SHOWN, request_)[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("There is no information about Dune.", "refusal"),
+        ("The server returned an error: 500.", "refusal"),
+        ("Error: 404", "refusal"),
+        ("I'd need the title.", "question"),
+        ("There are no copies.", "answer"),
+    ],
+)
+def test_errors_and_lacks_are_no_values(text: str, kind: str) -> None:
+    assert read_plain_prose(text, SHOWN, "How many copies are there?")[0] == kind
+
+
+def test_where_a_judge_fails_the_rule_for_plain_values_counts() -> None:
+    scene = SimpleNamespace(clean=SimpleNamespace(asks=[SimpleNamespace(pattern="", expected="4")]))
+    judge = SimpleNamespace(
+        name="chat:tiny",
+        settings={},
+        read=lambda *_: ProseReading("refusal", "not_found", f"chat:tiny{FAILED}"),
+    )
+    text = "I could not send you the confirmation, but there are four copies."
+    reading = read_ending(scene, text, SHOWN, REQUEST, judge)  # type: ignore[arg-type]
+    assert reading == ProseReading("answer", "", "chat:tiny failed")

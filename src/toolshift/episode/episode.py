@@ -43,7 +43,7 @@ from toolshift.core.user import Ask, leaves_out
 from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
 from toolshift.episode.plain_prose import read_plain_prose
-from toolshift.episode.prose import ProseReader, ProseReading, read_prose
+from toolshift.episode.prose import FAILED, ProseReader, ProseReading, read_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 
@@ -423,9 +423,7 @@ class Episode:
     def _take_prose(self, text: str) -> None:
         shown = "\n".join(step.text for step in self.steps if step.kind == "call")
         heard = heard_in(self.steps, self.ask_now)
-        by_rule = _by_signs if has_codes(self.scene) else _by_parts
-        read = self._judge.read if self._judge else by_rule
-        reading = read(text, shown, heard)
+        reading = read_ending(self.scene, text, shown, heard, self._judge)
         if reading.kind == "question":
             self.ask(text, prose=True)
         elif reading.kind == "refusal":
@@ -464,6 +462,29 @@ def _names(tools: Iterable[Tool]) -> set[str]:
 def _spoken(call: Call) -> dict[str, Any] | str:
     """The arguments of a call as a trace keeps them."""
     return call.text if isinstance(call, MalformedCall) else call.arguments
+
+
+def read_ending(
+    scene: Scene, text: str, shown: str, request: str, judge: ProseReader | None = None
+) -> ProseReading:
+    """Reads a message in prose by the rule of its scene, or by a judge.
+
+    Args:
+        scene: whose answers are codes, or plain values.
+        text: the message.
+        shown: the results that the agent has seen.
+        request: what the user said.
+        judge: reads in place of the rule; where it fails, the rule counts.
+
+    Returns:
+        The reading, with the name of the judge that was asked.
+    """
+    reading = judge.read(text, shown, request) if judge else None
+    if reading and not reading.judge.endswith(FAILED):
+        return reading
+    by_rule = _by_signs if has_codes(scene) else _by_parts
+    own = by_rule(text, shown, request)
+    return msgspec.structs.replace(own, judge=reading.judge) if reading else own
 
 
 def _by_signs(text: str, shown: str, request: str) -> ProseReading:

@@ -12,7 +12,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.scene import Scene
 from toolshift.core.shift import split_version
-from toolshift.episode.episode import End, heard_in
+from toolshift.episode.episode import End, heard_in, read_ending
 from toolshift.episode.grade import Grade, regrade
 from toolshift.episode.prose import ProseReader
 from toolshift.measure import statistics as st
@@ -172,7 +172,7 @@ def reread(scene: Scene, record: Record, judge: ProseReader) -> Record:
     *before, last = record.steps
     asked = sum(step.kind == "answer" for step in before)
     shown = "\n".join(step.text for step in before if step.kind == "call")
-    reading = judge.read(last.said, shown, heard_in(before, scene.asks[asked]))
+    reading = read_ending(scene, last.said, shown, heard_in(before, scene.asks[asked]), judge)
     end: End = "refused" if reading.kind == "refusal" else "answered"
     if reading.kind == "question" or (end == "answered" and asked + 1 < len(scene.asks)):
         return record
