@@ -246,6 +246,9 @@ def test_text_protocol(server: ScriptedServer) -> None:
     assert reply.calls == (ToolCall("find", {"city": "Lyon"}),)
     named = ToolCall("refuse", {"reason": "not_found"})
     assert agent.reply(TURN).calls == (named,), "the names on offer are known"
+    parsed = [{"function": {"name": "find", "arguments": '{"city": "Lyon"}'}}]
+    server.script = [good(None, tool_calls=parsed)]
+    assert agent.reply(TURN).calls == reply.calls, "the server has read it already"
     assert reply.usage.input_tokens == 1000
     sent = server.requests[0]["body"]
     assert "tools" not in sent
@@ -296,6 +299,13 @@ def test_tools_lost_by_the_chat_template_are_noticed(server: ScriptedServer) -> 
     server.script = [good(usage={"prompt_tokens": 30, "completion_tokens": 5})]
     with pytest.warns(UserWarning, match="chat template"):
         agent_of(server).reply(TURN)
+
+
+def test_a_call_that_the_server_left_in_the_text_is_noticed(server: ScriptedServer) -> None:
+    left = '<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>'
+    server.script = [good(left)]
+    with pytest.warns(UserWarning, match="handed on as text"):
+        assert agent_of(server).reply(TURN).text == left
 
 
 # --- money ---------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from toolshift.agents.kind import AgentKind
 from toolshift.core.calls import ToolCall, is_json
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn, Usage, text_of
-from toolshift.lm.prompt import Layout, names_of, parse_reply, to_plain_messages
+from toolshift.lm.prompt import Layout, has_marked_call, names_of, parse_reply, to_plain_messages
 
 if TYPE_CHECKING:
     import httpx
@@ -302,7 +302,7 @@ class ChatAgent:
         if choice.finish_reason == "content_filter":
             withheld = "the endpoint withheld the reply (content_filter)"
             reply = Reply.of(Reply(text=text, failure=withheld))
-        elif self.protocol == "text":
+        elif self.protocol == "text" and not message.get("tool_calls"):  # some servers read them
             reply = Reply.of(self._parse(text, self.layout, names_of(turn.tools)))
         else:
             try:
@@ -312,6 +312,7 @@ class ChatAgent:
             except (AttributeError, KeyError, TypeError) as odd:
                 said = self._strike(f"tool calls of an unknown form: {odd!r}")[:300]
                 raise _Setback(said, billed=True) from None
+            self._warn_of_unread_calls(turn, reply)
         whole = reply.calls and all(isinstance(call, ToolCall) for call in reply.calls)
         if choice.finish_reason == "length" and not whole and not reply.failure:
             why = "the reply was cut off at the token limit; raise --max-tokens"
@@ -325,6 +326,15 @@ class ChatAgent:
                 f"{self.model} read far fewer tokens than the tools need: its chat template seems "
                 "to leave them out. Use protocol='text', or a template that shows tools.",
                 stacklevel=3,
+            )
+
+    def _warn_of_unread_calls(self, turn: Turn, reply: Reply) -> None:
+        if turn.tools and not reply.calls and has_marked_call(reply.text):
+            warnings.warn(
+                f"{self.model} wrote a tool call that the server at {self._place} handed on as text, "
+                "so it counts as an answer. Start the server with the parser of this model's tool "
+                "calls, or use protocol='text'.",
+                stacklevel=4,
             )
 
 

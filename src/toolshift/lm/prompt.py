@@ -354,6 +354,18 @@ def _unspaced(call: Call) -> Call:
     )
 
 
+def has_marked_call(text: str) -> bool:
+    """Whether a text has a call behind a template's mark, which a server should have read.
+
+    Args:
+        text: the content of a message.
+
+    Returns:
+        False for calls that no mark sets apart, as a line `f(a="x")`.
+    """
+    return any(one.to for one in messages_of(text)) or bool(_tagged_calls(without_thoughts(text)))
+
+
 def names_of(tools: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """The names of tools in the OpenAI format."""
     return frozenset(str(tool.get("function", tool).get("name")) for tool in tools)
