@@ -226,6 +226,7 @@ def test_a_thought_alone_is_prose_and_a_tag_among_values_stays():
     [
         '{"name": "Salted Sparrow", "city": "Kelmaar"}',
         '[{"name": "Dune", "copies": 4}]',
+        '{"name": "Dune"}\n{"name": "Emma"}',
         'Here it is:\n```json\n{"name": "Dune"}\n```',
     ],
 )
@@ -281,6 +282,11 @@ def test_a_call_of_harmony_may_be_malformed_and_what_quotes_it_is_none():
         '[f(a="x")]',
         '- f(a="x")',
         '1. `f(a="x")`',
+        '{"tool": "f", "args": {"a": "x"}}',
+        '{"action": "f", "action_input": {"a": "x"}}',
+        '{"type": "tool_use", "name": "f", "input": {"a": "x"}}',
+        '{"tool_calls": [{"function": {"name": "f", "arguments": "{\\"a\\": \\"x\\"}"}}]}',
+        'One moment.\n```json\n{"f": {"a": "x"}}\n```',
     ],
 )
 def test_a_name_on_offer_tells_a_call_from_prose(text):
@@ -304,6 +310,8 @@ def test_a_list_of_calls_is_read_in_order_and_a_broken_action_is_told():
         "[4, 5]",
         "- Dune\n- Emma",
         "Action: none needed",
+        '{"f": 4, "g": 5}',
+        '[{"title": "Dune"}, {"title": "Emma"}]',
     ],
 )
 def test_what_recounts_calls_stays_prose(text):
@@ -321,3 +329,16 @@ def test_what_recounts_calls_stays_prose(text):
 )
 def test_marks_of_more_templates_set_calls_apart(text):
     assert parse_reply(text).calls == (CALLED,)
+
+
+def test_calls_over_several_lines_and_one_a_line() -> None:
+    assert parse_reply('f(\n  a="x",\n)') == Reply(calls=(MalformedCall("f", '\n  a="x",\n'),))
+    assert parse_reply('f(\n  a="x"\n)').calls == (CALLED,)
+    line = '{"name": "f", "arguments": {"a": "x"}}'
+    assert parse_reply(f"{line}\n{line}").calls == (CALLED, CALLED)
+
+
+def test_what_claude_writes_is_a_malformed_call_that_it_hears_of() -> None:
+    piece = '<invoke name="f"><parameter name="a">x</parameter></invoke>'
+    (call,) = parse_reply(f"<function_calls>{piece}</function_calls>").calls
+    assert call == MalformedCall("", piece)

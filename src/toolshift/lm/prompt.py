@@ -55,18 +55,20 @@ _NAMED = re.compile(r"\"name\"\s*:\s*\"([^\"\n]*)\"")
 _GIVES = re.compile(r"\"(?:arguments|parameters)\"\s*:")
 _OF_A_CALL = frozenset(("name", "id", "type", "arguments", "parameters"))
 _TAGGED = re.compile(
-    r"(?:<tool_call>|<function_call>|<\|tool_call\|>|\[TOOL_CALLS\]|<\|python_tag\|>|\bfunctools(?=\[))"
-    r"(.*?)(?:</tool_call>|</function_call>|<\|/tool_call\|>|(?=\[TOOL_CALLS\])|<\|eo[mt]_id\|>|</s>|"
+    r"(?:<tool_call>|<function_calls?>|<\|tool_call\|>|\[TOOL_CALLS\]|<\|python_tag\|>|\bfunctools(?=\[)|"
+    r"<\|tool_calls_section_begin\|>|<\uff5ctool\u2581calls\u2581begin\uff5c>)"
+    r"(.*?)(?:</tool_call>|</function_calls?>|<\|/tool_call\|>|(?=\[TOOL_CALLS\])|<\|eo[mt]_id\|>|</s>|"
     r"<\|end\|>|$)",
     re.DOTALL,
 )
-"""The marks by which templates (Qwen, Hermes, Mistral, Llama, Granite, Phi) set calls apart."""
+"""The marks by which templates (Qwen, Hermes, Mistral, Llama, Granite, Phi, Kimi, DeepSeek) and Claude set
+calls apart."""
 _FUNCTION_TAG = re.compile(r"<function=([\w.\-/:$]+)>\s*(\{.*?)(?:</function>|$)", re.DOTALL)
 """A call of Llama, with its arguments as JSON."""
 _NAME_FIRST = re.compile(r"\A([\w.-]+)\[ARGS\](\{.*)", re.DOTALL)
 """A call of newer templates of Mistral."""
 _OPENING = re.compile(r"(\w[\w.\-/:$]*)\((.*)", re.DOTALL)
-_ACTION = re.compile(r"[*_ \t]*(?:action|(?:tool |function )?call)[*_ \t]*:[*_ \t]*(.*)", re.I)
+_ACTION = re.compile(r"[*_ \t]*(?:action|tool|(?:tool |function )?call)[*_ \t]*:[*_ \t]*(.*)", re.I)
 _ACTION_INPUT = re.compile(
     r"^[*_ \t]{0,9}action[*_ \t]{0,9}:[*_ \t]{0,9}`?([\w.\-/:$]{1,200})`?[*_ \t]{0,9}\n{1,3}"
     r"[*_ \t]{0,9}action input[*_ \t]{0,9}:[*_ \t]{0,9}(?:```(?:json)?\s{0,9})?(.*)",
@@ -75,6 +77,11 @@ _ACTION_INPUT = re.compile(
 """A call of ReAct, with its arguments as JSON."""
 _OBSERVES = re.compile(r"^[*_ \t]*(?:observation|final answer)[*_ \t]*:", re.I | re.M)
 _NO_RESULT_YET = re.compile(r"\n[*_ \t]*observation[*_ \t]*:\s*\Z", re.IGNORECASE)
+_NAME_KEYS = ("name", "tool", "tool_name", "action")
+_VALUE_KEYS = (
+    "arguments", "parameters", "args", "input", "action_input", "tool_input", "tool_arguments", "params",
+)  # fmt: skip
+_AROUND = ("tool_calls", "function_call", "tool_call")
 _BULLET = re.compile(r"(?:[-*\u2022]|\d{1,2}[.)])[ \t]+")
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY_WORDS = frozenset(
@@ -388,6 +395,9 @@ def _read(text: str, tools: Collection[str]) -> Reply:
         prose = "\n".join(line for line, call in lines if not call)
         return Reply(text=prose.strip(), calls=calls)
     reply = _offered_calls(body, tools) if tools else None
+    over_lines = _well_formed(body)
+    if over_lines and not reply:
+        return Reply(calls=(over_lines,))
     malformed = None if reply else _malformed(body)
     return reply or (Reply(calls=(malformed,)) if malformed else Reply(text=stripped))
 
@@ -401,6 +411,9 @@ def _offered_calls(body: str, tools: Collection[str]) -> Reply | None:
     if action and action[1] in tools:
         call = _with_input(action[1], action[2])
         return Reply(text=body[: action.start()].strip(), calls=(call,))
+    calls = _offered_json(body, tools)
+    if calls:
+        return Reply(calls=calls)
     lines = body.split("\n")
     found = [(line, _calls_of_line(line.strip(), tools)) for line in lines]
     calls = tuple(call for _, several in found for call in several)
@@ -410,6 +423,35 @@ def _offered_calls(body: str, tools: Collection[str]) -> Reply | None:
     items = [_BULLET.sub("", line.strip(), count=1).strip("`*; ") for line in lines if line.strip()]
     bullets = [call for call in map(_well_formed, items) if call and call.name in tools]
     return Reply(calls=tuple(bullets)) if bullets and len(bullets) == len(items) else None
+
+
+def _offered_json(body: str, tools: Collection[str]) -> tuple[Call, ...]:
+    """Calls in JSON under other keys, alone or in a fence among prose."""
+    pieces = [body] if body.startswith(("{", "[")) else _FENCED_JSON.findall(body)
+    calls: list[Call] = []
+    for piece in pieces:
+        try:
+            data = json.loads(piece)
+        except (ValueError, RecursionError):
+            continue
+        data = next((data[key] for key in _AROUND if key in data), data)
+        read = [_under_other_keys(one, tools) for one in (data if isinstance(data, list) else [data])]
+        calls += [call for call in read if call] if all(read) else []
+    return tuple(calls)
+
+
+def _under_other_keys(item: Any, tools: Collection[str]) -> Call | None:
+    """A call of a tool on offer: `{"tool": "f", "args": {...}}`, `{"f": {...}}`; None for others."""
+    item = item.get("function", item) if isinstance(item, dict) else None
+    if not isinstance(item, dict):
+        return None
+    name = next((item[key] for key in _NAME_KEYS if isinstance(item.get(key), str)), "")
+    given = next((item[key] for key in _VALUE_KEYS if key in item), None)
+    if len(item) == 1 and not name:
+        ((name, given),) = item.items()
+    if name not in tools or not isinstance(given, dict | str):
+        return None
+    return read_call(name, given, text=given if isinstance(given, str) else "")
 
 
 def _with_input(name: str, given: str) -> Call:
@@ -468,7 +510,10 @@ def _tagged_calls(body: str) -> tuple[Call, ...]:
 def _json_calls(body: str) -> tuple[Call, ...]:
     """Calls spelled as JSON objects, a habit of many chat models; in fences too, among prose."""
     if body.startswith(("{", "[")):
-        return tuple(_calls_of(body))
+        lines = [line for line in body.split("\n") if line.strip()]
+        each = [_calls_of(line) for line in lines] if all(map(_GIVES.search, lines)) else []
+        several = len(each) > 1 and all(each)  # one a line
+        return tuple(call for calls in each for call in calls) if several else tuple(_calls_of(body))
     fenced = (piece for piece in _FENCED_JSON.findall(body) if _GIVES.search(piece))
     return tuple(call for piece in fenced for call in _calls_of(piece))
 
@@ -562,6 +607,6 @@ def _expect(line: str, position: int, mark: str) -> int:
 
 
 def _skip(line: str, position: int) -> int:
-    while line[position : position + 1] == " ":
+    while line[position : position + 1] in (" ", "\n", "\t"):
         position += 1
     return position
