@@ -15,7 +15,7 @@ _I = re.IGNORECASE
 _REACH = 300
 """How far back in its sentence something can touch a place, in characters."""
 _SENTENCE_END = re.compile(
-    r"(?<!\b[A-Za-z])(?<!\b(?:Dr|Mr|Ms|St|vs|cf))(?<!\bMrs)(?<!\bProf)(?<!\bapprox)"
+    r"(?<!\b[A-Za-z])(?<!\b(?:Dr|Mr|Ms|St|vs|cf))(?<!\bMrs)(?<!\bProf)(?<!\bapprox)(?<!\bmax)"
     r"[.!](?=[\s\"')\]]|$)|[?;](?=\W|$)|\n"
 )
 _CUT = re.compile(
@@ -99,7 +99,8 @@ _HEDGED = re.compile(
     r"[\"')\]]*(?: [^\W\d_]+){0,2}[ ,;(-]{1,4}(?:(?:most )?(?:probably|maybe|perhaps|possibly|presumably|"
     r"likely)|i (?:guess|suppose|assume)|if i (?:remember|recall)(?: correctly| right(?:ly)?)?|"
     r"give or take|unverified|unconfirmed|not (?:verified|confirmed)|"
-    r"but i(?:'m| am) not (?:\w+ )?(?:sure|certain))\W*$",
+    r"but i(?:'m| am) not (?:\w+ )?(?:sure|certain))\W*$|"
+    r"[^.!?;]{0,30}?,? (?:but|though|although) (?:it|that|they) (?:may|might|could)(?: well| also)? be\b(?! that)",
     _I,
 )
 """A hedge that closes the sentence: "4 copies, probably"."""
@@ -116,7 +117,7 @@ _WRONG = r"(?:not|false|wrong|incorrect|untrue|mistaken|outdated|a (?:mistake|li
 _DISOWNED = re.compile(
     r"[\"')\]]*,? which (?:is|was) (?:\w+ly )?(?:false|wrong|incorrect|untrue|mistaken)\b|"
     rf"[\"')\]]*\s*(?:(?:is|was|are|were|looks|seems)(?:n't|\s+(?:\w+ly\s+)?{_WRONG})\b|"
-    r"(?:,|-+|[:=])\s*(?:false|no|never|not|null|none|\u274c|\u2717)(?=\W*(?:$|[,;}\n]|but\b)))",
+    r"(?:,|-+|[:=])\s*(?:false|no|never|not|null|none|pending|n/a|tbd|\u274c|\u2717)(?=\W*(?:$|[,;}\n]|but\b)))",
     _I,
 )
 _OFFER = re.compile(

@@ -78,12 +78,21 @@ _NO_LONGER = tuple(
         r",?\s+(?:until|till) (?:last|recently|the|that|then|this|it|\d{4})\b",
         rf",?\s+(?:before|at the time|once|{_ONCE})(?=\W*(?:$|[,;)]|\b(?:but|and|now)\b)|"
         r"\s(?:that|then|the (?:change|update|correction|move))\b)",
+        r"[,;]?\s+(?:but |and )?now (?:only |just |at )?(?=(?-i:[\d\u20ac$\u00a3A-Z]))",
         # another value is given for now: a figure or a name
         r"[^,;]{0,20}[,;]?\s+(?:but |and |yet |though )?(?=.*\b(?-i:\d|[A-Z]))"
         rf"(?:{_NOW} {_IT_IS}|{_IT_IS}.{{0,60}}\b{_NOW}\b)",
     )
 )
 """What follows something that "was", where it is so no longer."""
+_WAS_IN_BRACKETS = re.compile(r"[(\[]\s*was:?\s*$", _I)
+_MOVED_ON = re.compile(
+    r"[\"')]*,? (?:but|and) (?:(?:it|this|that) )?(?:was|has (?:since )?been|got) (?:since |then |later )?"
+    r"(?:renewed|extended|postponed|moved|changed|rescheduled|updated|raised|lowered|reduced|increased|"
+    r"corrected) (?:until|till|to)\b",
+    _I,
+)
+"""What follows something that "was": "it was due on 3 March but was renewed until 10 March"."""
 _ASKED_FOR = re.compile(
     rf"\b(?:{_OVER}|{_AGED}|{_ONCE}|last (?:year|month|week|season)|before|used to|once|ago|"
     r"history)\b|\breplac|\bsupersed|\bchang",
@@ -120,11 +129,15 @@ def is_former(text: str, start: int, end: int, is_state: bool) -> bool:
     before, after = text[max(first, start - _REACH) : start], text[end : min(last, end + _REACH)]
     if text[last : last + 1] == ";":  # "it was X until May; now it is Y"
         after += text[last : min(sentence(text, last + 1, last + 1)[1], end + _REACH)]
+    if _WAS_IN_BRACKETS.search(before):  # "25 EUR (was 30 EUR)"
+        return True
     cuts = (cut.end() for cut in _PRESENT.finditer(before.rstrip(" :(")))
     clause = before[max(cuts, default=0) :]
     if any(form.search(clause) for form in _BEFORE) or any(form.match(after) for form in _AFTER):
         return True
     if _FROM.search(clause) and _TO.match(after):
+        return True
+    if not is_state and _MOVED_ON.match(after) and re.search(rf"\b{_WAS}\b", clause, _I):
         return True
     was = not is_state and _JUST_WAS.search(clause)
     return bool(was) and any(form.match(after) for form in _NO_LONGER)

@@ -56,7 +56,11 @@ _VERSION = re.compile(r"v\d+\.\d")
 _LINK = re.compile(r"\[[^\[\]]*\]\(([^()\s]*)\)")
 _UNIT_WANTED = re.compile(r"(.*\d)\s*([^\W\d_]+|°[CF]?)(?:\s+[^\W\d_]+)?")
 _ARTICLE = re.compile(r"(?:the|a|an)\s+(?=\S)", _I)
-_NEGATED = re.compile(r"(?:not(?: yet)?|never|no longer)\s+(.+)|un(\w{4,}ed)", _I)
+_NEGATED = re.compile(
+    r"(?:not(?: yet)?|never|no longer)\s+(.+)|(?:un(?=\w{4,}ed)|(?:un|in)(?=(?:active|available|valid|complete|"
+    r"correct|eligible|paid|read|used|known|sold|sent|safe|reachable|accessible|sufficient)$))(\w+)",
+    _I,
+)
 _COURTESY = re.compile(
     r"(?:thanks?(?: you)?|cheers|sure|ok(?:ay)?|yes|please|regards|done|hello|hi|dear \w+|sir|"
     r"madam|"
@@ -507,9 +511,19 @@ _MOMENT = re.compile(
 )
 _MORE = re.compile(
     r"\s*(?:[\w-]+\s+)?(?:\+(?!\d)|or (?:more|less|fewer|above|over|so|higher|lower|later|earlier|"
-    r"thereabouts|after|before)\b|and (?:up|above|more|over|later|counting)\b|plus\b|-?ish\b)",
+    r"thereabouts|after|before)\b|and (?:up|above|more|over|later|counting)\b|plus\b(?!\s+\w)|-?ish\b)",
     _I,
 )
+_LIMIT = re.compile(
+    r"\s*(?:[^\W\d_]+\s+)?(?:at (?:the )?(?:(?P<least>least|minimum)|most|maximum)\b|max(?:imum)?\b|(?P<min>minimum)\b)",
+    _I,
+)
+_HOLDS = re.compile(
+    r"\b(?:seats?|holds?|fits?|accommodates?|takes?|capacity|room|space|borrow|host|allow\w*)\b", _I
+)
+_OPERAND_BEFORE = re.compile(r"\b(?:minus|plus|times)\s+(?:an? |the )?$", _I)
+_OPERATOR = re.compile(r"\s*(?:[^\W\d_]+ )?(?:minus|plus|times)\b", _I)
+_MAKES = re.compile(r"=|\b(?:gives|equals|makes|comes to|leaves)\b", _I)
 _PART_BEFORE = re.compile(
     r"(?<![\w.])\d{1,2}(?:st|nd|rd|th)?\s*(?:-|to|and|or|/|&|,)\s*(?:the )?$", _I
 )
@@ -588,7 +602,10 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
     value = values[place]
     first, last = sentence(text, value.start, value.end)
     before, after = text[first : value.start], text[value.end : last]
-    if _MORE.match(after):
+    limit = _LIMIT.match(after)
+    if _MORE.match(after) or (limit and (limit["least"] or limit["min"] or not _HOLDS.search(before))):
+        return True
+    if _MAKES.search(after) and (_OPERAND_BEFORE.search(before) or _OPERATOR.match(after)):
         return True
     if value.kind == "number":
         in_brackets = before.endswith("<") and after.startswith(">")
