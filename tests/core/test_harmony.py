@@ -25,7 +25,8 @@ def test_the_final_channel_is_what_is_said(text: str) -> None:
 
 
 def test_messages_have_a_channel_a_recipient_and_a_text() -> None:
-    text = THOUGHT + '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>'
+    called = '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>'
+    text = THOUGHT + called
     assert messages_of(text) == [
         Message("analysis", "", "Borealis?"),
         Message("commentary", "f", '{"a": 1}'),

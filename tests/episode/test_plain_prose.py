@@ -161,6 +161,7 @@ def test_a_choice_that_is_left_to_the_user_is_a_question(text: str, kind: str) -
 
 
 STATUS = "What is the status of order O-17?"
+COPIES = "How many copies are there?"
 
 
 @pytest.mark.parametrize(
@@ -168,11 +169,11 @@ STATUS = "What is the status of order O-17?"
     [
         ("It has shipped. I couldn't get the tracking number.", STATUS, "answer"),
         ("It has shipped, but I wasn't able to find the tracking number.", STATUS, "answer"),
-        ("There are 4 copies. I could not find the author.", "How many copies are there?", "answer"),
-        ("There are 4 copies. I can't reserve one for you.", "How many copies are there?", "answer"),
-        ("There are 4 copies (I could not check the author).", "How many copies are there?", "answer"),
+        ("There are 4 copies. I could not find the author.", COPIES, "answer"),
+        ("There are 4 copies. I can't reserve one for you.", COPIES, "answer"),
+        ("There are 4 copies (I could not check the author).", COPIES, "answer"),
         ("There are 4 copies. I can't reserve one.", "How many copies? Reserve one.", "refusal"),
-        ("There are 4 copies. I could not do this.", "How many copies are there?", "refusal"),
+        ("There are 4 copies. I could not do this.", COPIES, "refusal"),
         ("It has shipped. I couldn't find the order.", STATUS, "refusal"),
         ("It has shipped. I couldn't find a match.", STATUS, "refusal"),
         ("It has shipped. The service is down.", STATUS, "refusal"),

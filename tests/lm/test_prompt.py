@@ -255,7 +255,7 @@ ANALYSIS = '<|channel|>analysis<|message|>Maybe f(a="y").<|end|><|start|>assista
     "text",
     [
         ANALYSIS + '<|channel|>final<|message|>f(a="x")<|return|>',
-        ANALYSIS + '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": "x"}<|call|>',
+        ANALYSIS + '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":"x"}',
         ANALYSIS + ' to=functions.f<|channel|>commentary json<|message|>{"a":"x"}<|call|>',
         'I think f.<|end|><|start|>assistant<|channel|>final<|message|>f(a="x")',
         'analysisWe need f.assistantcommentary to=functions.f json{"a": "x"}',
@@ -299,7 +299,7 @@ def test_a_list_of_calls_is_read_in_order_and_a_broken_action_is_told():
     calls = parse_reply('[f(a="x"), g(b=1)]', tools=["f", "g"]).calls
     assert calls == (CALLED, ToolCall("g", {"b": 1}))
     assert parse_reply('Action: f("x")', tools=["f"]).calls == (MalformedCall("f", '"x"'),)
-    assert parse_reply("Action: f\nAction Input: x", tools=["f"]).calls == (MalformedCall("f", "x"),)
+    assert parse_reply("Action: f\nAction Input: x", tools="f").calls == (MalformedCall("f", "x"),)
 
 
 @pytest.mark.parametrize(

@@ -331,9 +331,9 @@ class ChatAgent:
     def _warn_of_unread_calls(self, turn: Turn, reply: Reply) -> None:
         if turn.tools and not reply.calls and has_marked_call(reply.text):
             warnings.warn(
-                f"{self.model} wrote a tool call that the server at {self._place} handed on as text, "
-                "so it counts as an answer. Start the server with the parser of this model's tool "
-                "calls, or use protocol='text'.",
+                f"{self.model} wrote a tool call that the server at {self._place} handed on as "
+                "text, so it counts as an answer. Start the server with the parser of this model's "
+                "tool calls, or use protocol='text'.",
                 stacklevel=4,
             )
 

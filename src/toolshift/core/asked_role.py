@@ -19,13 +19,18 @@ _MORE = re.compile(r"\b(?:and|or|also|both|each|all)\b|[,;]|\?.*\?", _I | re.DOT
 _PLACE = re.compile(r" (?:of|for|in|at|on|to|from|with|by|that|which|who|and|or|right|now)\b.*", _I)
 _CLAUSE = re.compile(r"[;\n]+|[.!?](?=\s|$)|,?\s(?:and|but|while|whereas)\s|,\s")
 _IS_THE = re.compile(
-    r"(?P<name>.{1,60}?) (?P<verb>is|was) (?:the|our|its|their|your|an?) (?P<role>(?:[\w-]+ ){0,3}[\w-]+)", _I
-)
-_THE_IS = re.compile(
-    r"(?:the |our |its |their |your )?(?P<role>(?:[\w-]+ ){0,3}[\w-]+)(?: (?P<verb>is|was) |: ?)(?P<name>.{1,60})",
+    r"(?P<name>.{1,60}?) (?P<verb>is|was) (?:the|our|its|their|your|an?) "
+    r"(?P<role>(?:[\w-]+ ){0,3}[\w-]+)",
     _I,
 )
-_NO_NAME = frozenset("she he it they this that who which there here i we you".split())
+_THE_IS = re.compile(
+    r"(?:the |our |its |their |your )?(?P<role>(?:[\w-]+ ){0,3}[\w-]+)(?: (?P<verb>is|was) |: ?)"
+    r"(?P<name>.{1,60})",
+    _I,
+)
+_NO_NAME = frozenset(
+    ("she", "he", "it", "they", "this", "that", "who", "which", "there", "here", "i", "we", "you")
+)
 _LONGEST, _MOST = 160, 60
 """Longer clauses, and more of them, are not read."""
 

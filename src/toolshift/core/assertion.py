@@ -64,9 +64,12 @@ _NONE_BUT = re.compile(
     r"\b(?:but|except(?: for)?|other than|besides|apart from|than)\b[^,;]*$",
     _I,
 )
-_BUT = re.compile(r"\b(?:anything|everything|everyone|everybody|all|every [\w-]+) but\W+(?:[\w'-]+\W+){0,2}$", _I)
+_BUT = re.compile(
+    r"\b(?:anything|everything|everyone|everybody|all|every [\w-]+) but\W+(?:[\w'-]+\W+){0,2}$", _I
+)
 _SUPPOSED = re.compile(
-    r"\b(?:if|unless|whether|suppos(?:e|ing)|(?:was|were) supposed to|assum(?:e|ing)|provided|in case|as soon as|"
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|(?:was|were) supposed to|assum(?:e|ing)|provided|"
+    r"in case|as soon as|"
     r"perhaps|maybe|possibly|presumably|allegedly|guess(?:ing)?|wish|hope|pretend|otherwise|"
     r"(?:may|might|could|would|should|must)(?: well| also| not)? (?:be|have|cost)|almost|nearly|"
     r"not quite|"
@@ -77,7 +80,8 @@ _SUPPOSED = re.compile(
     _I,
 )
 _UNSURE = re.compile(
-    r"\bnot (?:\w+ )?(?:sure|certain|positive)(?: about (?:it|this|that))?,? but\b(?:\W+[\w'-]+){0,8}\W*$",
+    r"\bnot (?:\w+ )?(?:sure|certain|positive)(?: about (?:it|this|"
+    r"that))?,? but\b(?:\W+[\w'-]+){0,8}\W*$",
     _I,
 )
 _UNTICKED = re.compile(r"(?:\[ ?\]|\u2610)\s?$")
@@ -96,17 +100,21 @@ _QUOTES_CLAIM = re.compile(
 _DIFFERS = re.compile(r"[^.!?]{0,60}\b(?:but|however|actually|though|in fact)\b", _I)
 """What makes a thing that the user said another one: "You said 5, but there are 4"."""
 _HEDGED = re.compile(
-    r"[\"')\]]*(?: [^\W\d_]+){0,2}[ ,;(-]{1,4}(?:(?:most )?(?:probably|maybe|perhaps|possibly|presumably|"
+    r"[\"')\]]*(?: [^\W\d_]+){0,2}[ ,;(-]{1,4}(?:(?:most )?(?:probably|maybe|perhaps|possibly|"
+    r"presumably|"
     r"likely)|i (?:guess|suppose|assume)|if i (?:remember|recall)(?: correctly| right(?:ly)?)?|"
     r"give or take|unverified|unconfirmed|not (?:verified|confirmed)|"
     r"but i(?:'m| am) not (?:\w+ )?(?:sure|certain))\W*$|"
-    r"[^.!?;]{0,30}?,? (?:but|though|although) (?:it|that|they) (?:may|might|could)(?: well| also)? be\b(?! that)",
+    r"[^.!?;]{0,30}?,? (?:but|though|although) (?:it|that|they) (?:may|might|could)(?: well|"
+    r" also)? be\b(?! that)",
     _I,
 )
 """A hedge that closes the sentence: "4 copies, probably"."""
 _TO_COME = re.compile(
-    r"(?:\b(?:will|shall|(?<!appear )(?<!appears )(?<!seem )(?<!seems )(?<!turns out )(?<!turned out )"
-    r"(?<!found )(?<!known )(?<!shown )to|should|would|must|can|could|may|might|ought|needs?|has|have|awaits?|"
+    r"(?:\b(?:will|shall|"
+    r"(?<!appear )(?<!appears )(?<!seem )(?<!seems )(?<!turns out )(?<!turned out )"
+    r"(?<!found )(?<!known )(?<!shown )to|should|would|must|can|could|may|might|ought|needs?|has|"
+    r"have|awaits?|"
     r"awaiting)"
     r"|'ll)\s+(?:\w+\s+)?(?:be|get|become|have been|being)\s+(?:\w+ly\s+|soon\s+|now\s+|then\s+)?$|"
     r"\b(?:being|until|once|when|after|before|till|gets?|getting|partly|partially|half|formerly|"
@@ -117,7 +125,8 @@ _WRONG = r"(?:not|false|wrong|incorrect|untrue|mistaken|outdated|a (?:mistake|li
 _DISOWNED = re.compile(
     r"[\"')\]]*,? which (?:is|was) (?:\w+ly )?(?:false|wrong|incorrect|untrue|mistaken)\b|"
     rf"[\"')\]]*\s*(?:(?:is|was|are|were|looks|seems)(?:n't|\s+(?:\w+ly\s+)?{_WRONG})\b|"
-    r"(?:,|-+|[:=])\s*(?:false|no|never|not|null|none|pending|n/a|tbd|\u274c|\u2717)(?=\W*(?:$|[,;}\n]|but\b)))",
+    r"(?:,|-+|[:=])\s*(?:false|no|never|not|null|none|pending|n/a|tbd|\u274c|\u2717)(?=\W*(?:$|"
+    r"[,;}\n]|but\b)))",
     _I,
 )
 _OFFER = re.compile(

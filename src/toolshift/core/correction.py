@@ -1,4 +1,4 @@
-"""Whether a text takes back what it said: "It is 5. Sorry, I meant 4.", "Borealis, or rather Aurora".
+"""Whether a text takes back what it said: "It is 5. Sorry, I meant 4.", "Ada, or rather Alan".
 
 What follows the sign of a correction has to stand where the first one stood: alone, or in the same
 words. "There are 4 copies. Actually, 2 are on loan" takes nothing back.
@@ -15,7 +15,8 @@ _I = re.IGNORECASE
 _REACH = 200
 """How far behind a place its correction is looked for, in characters."""
 _STRONG = (
-    r"(?:no,? (?:wait|sorry)|wait,? no|scratch that|strike that|correction|i mean(?:t)?(?: to say)?|"
+    r"(?:no,? (?:wait|sorry)|wait,? no|scratch that|strike that|correction|"
+    r"i mean(?:t)?(?: to say)?|"
     r"make that|or rather|edit(?=:)|i misspoke|let me correct (?:that|this|myself))"
 )
 _SIGN = re.compile(
@@ -79,7 +80,8 @@ def _is_another_value(value: Value, rest: str, behind: str) -> bool:
 def _is_another_name(own: str, rest: str, strong: bool) -> bool:
     """Whether a text is another name and nothing else; a state only behind a clear sign."""
     words = rest.split()
-    if not 0 < len(words) <= len(own.split()) + 1 or _key(rest) in (_key(own), "it", "that", "this"):
+    same = _key(rest) in (_key(own), "it", "that", "this")
+    if same or not 0 < len(words) <= len(own.split()) + 1:
         return False
     return words[0][:1].isupper() if own[:1].isupper() else strong
 

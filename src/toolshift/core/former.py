@@ -87,8 +87,10 @@ _NO_LONGER = tuple(
 """What follows something that "was", where it is so no longer."""
 _WAS_IN_BRACKETS = re.compile(r"[(\[]\s*was:?\s*$", _I)
 _MOVED_ON = re.compile(
-    r"[\"')]*,? (?:but|and) (?:(?:it|this|that) )?(?:was|has (?:since )?been|got) (?:since |then |later )?"
-    r"(?:renewed|extended|postponed|moved|changed|rescheduled|updated|raised|lowered|reduced|increased|"
+    r"[\"')]*,? (?:but|and) (?:(?:it|this|that) )?(?:was|has (?:since )?been|got) (?:since |"
+    r"then |later )?"
+    r"(?:renewed|extended|postponed|moved|changed|rescheduled|updated|raised|lowered|reduced|"
+    r"increased|"
     r"corrected) (?:until|till|to)\b",
     _I,
 )

@@ -1,8 +1,9 @@
 """Messages in Harmony, the format of gpt-oss, where a server hands it on unread.
 
-A reply is a row of messages: `<|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final
-<|message|>...<|return|>`. What is for the user stands in the channel `final`; a call has a recipient,
-`to=functions.NAME`. Decoders that leave special tokens out make "analysis...assistantfinal..." of it.
+A reply is a row of messages, `<|channel|>analysis<|message|>...<|end|><|start|>assistant` and then
+`<|channel|>final<|message|>...<|return|>`. What is for the user stands in the channel `final`; a
+call has a recipient, `to=functions.NAME`. Decoders that leave special tokens out make
+"analysis...assistantfinal..." of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import re
 import msgspec
 
 _MESSAGE = re.compile(
-    r"(?:<\|start\|>([^<]{0,200}))?<\|channel\|>([^<]{0,200})(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+    r"(?:<\|start\|>([^<]{0,200}))?<\|channel\|>([^<]{0,200})(?:<\|constrain\|>[^<]{0,40})?<\|"
+    r"message\|>"
     r"(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.DOTALL,
 )

@@ -117,7 +117,9 @@ _COUNTS_ALL = re.compile(
     _I,
 )
 
-_NO_NOUNS = frozenset("out left free available more other remaining still currently now plus per".split())
+_NO_NOUNS = frozenset(
+    ("out", "left", "free", "available", "more", "other", "remaining", "still", "currently", "now")
+)
 
 
 def is_label(text: str, value: Value, asked: Asked) -> bool:

@@ -36,7 +36,8 @@ _OF_ONE = {"\u00bc": ".25", "\u00bd": ".5", "\u00be": ".75"}
 _FRACTION = re.compile(r"(?<![\d.,])(\d{0,9}) ?([\u00bc\u00bd\u00be])")
 """2\u00bd, which folding would make 21/2 of."""
 _COMPOUND = re.compile(
-    r"(?<![\w.,:/-])(\d{1,6})-(?=(?:second|minute|hour|day|night|week|month|year|star|person|seat|page|mile|"
+    r"(?<![\w.,:/-])(\d{1,6})-(?=(?:second|minute|hour|day|night|week|month|year|star|person|"
+    r"seat|page|mile|"
     r"kilomet(?:re|er)|met(?:re|er)|kilo|gram|lit(?:re|er))\b)",
     _I,
 )
@@ -57,8 +58,10 @@ _LINK = re.compile(r"\[[^\[\]]*\]\(([^()\s]*)\)")
 _UNIT_WANTED = re.compile(r"(.*\d)\s*([^\W\d_]+|°[CF]?)(?:\s+[^\W\d_]+)?")
 _ARTICLE = re.compile(r"(?:the|a|an)\s+(?=\S)", _I)
 _NEGATED = re.compile(
-    r"(?:not(?: yet)?|never|no longer)\s+(.+)|(?:un(?=\w{4,}ed)|(?:un|in)(?=(?:active|available|valid|complete|"
-    r"correct|eligible|paid|read|used|known|sold|sent|safe|reachable|accessible|sufficient)$))(\w+)",
+    r"(?:not(?: yet)?|never|no longer)\s+(.+)|(?:un(?=\w{4,}ed)|(?:un|in)(?=(?:active|available|"
+    r"valid|complete|"
+    r"correct|eligible|paid|read|used|known|sold|sent|safe|reachable|accessible|"
+    r"sufficient)$))(\w+)",
     _I,
 )
 _COURTESY = re.compile(
@@ -305,7 +308,8 @@ _PERHAPS = re.compile(
     r"[\s,(]*(?:probably|likely|maybe|perhaps|possibly|presumably|i (?:guess|suppose|assume))\b", _I
 )
 _PLACE_OF_YES = re.compile(
-    r"(?:^|[.!?;:=\n,]\s*|\b(?:is|answer is|it's|was)\s+)(?:[^\w\s.!?;:=,\"'(]{1,3}\s?)?[\"'(]*(?=\w)",
+    r"(?:^|[.!?;:=\n,]\s*|\b(?:is|answer is|it's|"
+    r"was)\s+)(?:[^\w\s.!?;:=,\"'(]{1,3}\s?)?[\"'(]*(?=\w)",
     _I,
 )
 
@@ -479,7 +483,8 @@ def _key(text: str) -> str:
 # -- values ------------------------------------------------------------------------------------
 
 _JOINED = re.compile(
-    r"\s*(?:[,/|&;-]*|\)\s*\(|[,;]?\s*(?:maybe|perhaps|possibly)|[,;]?\s*(?:or|and|to|through|thru|until|till|then|versus|vs)"
+    r"\s*(?:[,/|&;-]*|\)\s*\(|[,;]?\s*(?:maybe|perhaps|possibly)|[,;]?\s*(?:or|and|to|through|"
+    r"thru|until|till|then|versus|vs)"
     r"(?:\s+(?:maybe|perhaps|possibly|even|also|else|from|there|it|they|is|are|be|has|have))*)\s*",
     _I,
 )
@@ -511,11 +516,13 @@ _MOMENT = re.compile(
 )
 _MORE = re.compile(
     r"\s*(?:[\w-]+\s+)?(?:\+(?!\d)|or (?:more|less|fewer|above|over|so|higher|lower|later|earlier|"
-    r"thereabouts|after|before)\b|and (?:up|above|more|over|later|counting)\b|plus\b(?!\s+\w)|-?ish\b)",
+    r"thereabouts|after|before)\b|and (?:up|above|more|over|later|counting)\b|plus\b(?!\s+\w)|"
+    r"-?ish\b)",
     _I,
 )
 _LIMIT = re.compile(
-    r"\s*(?:[^\W\d_]+\s+)?(?:at (?:the )?(?:(?P<least>least|minimum)|most|maximum)\b|max(?:imum)?\b|(?P<min>minimum)\b)",
+    r"\s*(?:[^\W\d_]+\s+)?(?:at (?:the )?(?:(?P<least>least|minimum)|most|maximum)\b|"
+    r"max(?:imum)?\b|(?P<min>minimum)\b)",
     _I,
 )
 _HOLDS = re.compile(
@@ -603,7 +610,8 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
     first, last = sentence(text, value.start, value.end)
     before, after = text[first : value.start], text[value.end : last]
     limit = _LIMIT.match(after)
-    if _MORE.match(after) or (limit and (limit["least"] or limit["min"] or not _HOLDS.search(before))):
+    is_bound = limit and (limit["least"] or limit["min"] or not _HOLDS.search(before))
+    if is_bound or _MORE.match(after):
         return True
     if _MAKES.search(after) and (_OPERAND_BEFORE.search(before) or _OPERATOR.match(after)):
         return True

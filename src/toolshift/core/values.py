@@ -269,7 +269,8 @@ _SCALES = {
 }  # fmt: skip
 _GLUED = "kg|km|cm|mm|ml|gb|mb|kb|tb|min|mins|h|hr|hrs|s|ms|c|f"
 _FIGURES = (
-    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|"
+    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|"
+    r"\d{1,3}(?:\.\d{3}){2,}|"
     r"\d{1,3}(?:'\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?(?:,-)?"
 )
 _SPACED = r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?"
@@ -345,7 +346,8 @@ _SINGLE = re.compile(r"\b(?:a|one|just a|only a) (?:single|solitary)\b|\bjust on
 _DOZEN = re.compile(r"\b(?P<half>half )?a (?P<half2>half[ -])?dozen\b", re.IGNORECASE)
 _NONE = re.compile(
     r"\b(?:none|nothing|nil|zero)\b|\bno (?!(?:problem|worries|doubt|longer|one|later|earlier|more|"
-    r"less|fewer|such|trouble|idea|need|matter|further|information|data|details|evidence|access|way)\b)(?=[a-z])",
+    r"less|fewer|such|trouble|idea|need|matter|further|information|data|details|evidence|access|"
+    r"way)\b)(?=[a-z])",
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(

@@ -22,7 +22,8 @@ Part = Literal["question", "refusal", "value", "other"]
 
 _I = re.IGNORECASE
 _PART = re.compile(
-    r"(?<=[.!?;])(?<!\b[A-Za-z]\.)[\"')]*\s+|\n+|[,;]?\s(?:but|however|though|although)\s|(?<!error)(?<!status)(?<!code):\s",
+    r"(?<=[.!?;])(?<!\b[A-Za-z]\.)[\"')]*\s+|\n+|[,;]?\s(?:but|however|though|although)\s|"
+    r"(?<!error)(?<!status)(?<!code):\s",
     _I,
 )
 _OFFER = re.compile(
@@ -35,7 +36,8 @@ _OFFER = re.compile(
     _I,
 )
 _ASKS = re.compile(
-    r"^(?:[^,]{1,40},)?\W*(?:please|kindly)\s+(?:provide|tell|give|specify|confirm|share|send|advise|clarify|"
+    r"^(?:[^,]{1,40},)?\W*(?:please|kindly)\s+(?:provide|tell|give|specify|confirm|share|send|"
+    r"advise|clarify|"
     r"choose|"
     r"state|say)\b|\blet me know (?:which|what|who|when|where|whether|the|your)\b|"
     r"\bi(?:'ll|'d| will| would)? (?:need|require)s? (?:to know|more|the|your|a)\b|"
@@ -66,7 +68,8 @@ _CANNOT = re.compile(
     r"\b(?:do|does|did)(?: not|n't) (?:seem to |appear to )?(?:exist|have (?:any |a |"
     r"an )?(?:record|access|"
     r"information|enough|tool|way|order|entry)|know|appear|match|find|recogni[sz]e)|"
-    r"\bno (?:such|information|data|details)\b|\bnot found\b|\bnot_found\b|\bno (?:record|match|matches|result|results|trace|"
+    r"\bno (?:such|information|data|details)\b|\bnot found\b|\bnot_found\b|\bno (?:record|match|"
+    r"matches|result|results|trace|"
     r"entry|entries)\b|"
     r"\bthere(?:'s| is| are) (?:no|not any)\b(?!.*\b" + _NO_END + r"\b).*\b(?:with|by|named|"
     r"called|matching|"
@@ -130,20 +133,24 @@ _COUNTED = re.compile(r"\bhow many ([^\W\d_]+)\b", _I)
 _KEYED = re.compile(r'"([\w-]{1,60})"\s*:\s*(?:"((?:[^"\\]|\\.){1,60})"|(-?\d[\d.]{0,20}))')
 _COULD_NOT = re.compile(
     r"(?:n't|\bnot|\bcannot|\bunable to|\bfailed to)\s+(?:be able to |able to )?(?:\w+ly )?"
-    r"(?:(?:find|get|retrieve|locate|fetch|determine|look up|provide|access|see|check|verify|(?:tell|"
-    r"give)(?: you)?|say)|(?P<act>reserve|book|renew|cancel|order|change|update|send|print|refund|return|ship|"
+    r"(?:(?:find|get|retrieve|locate|fetch|determine|look up|provide|access|see|check|verify|"
+    r"(?:tell|"
+    r"give)(?: you)?|say)|(?P<act>reserve|book|renew|cancel|order|change|update|send|print|"
+    r"refund|return|ship|"
     r"track|notify|download|translate))\s+(?P<what>[^.!?;:]{1,80})",
     _I,
 )
-_SAYS_LITTLE = frozenset(
-    "a an the any its their your his her our my of for to in on at from with about and or yet you it "
-    "this that more out right now moment though either also which was is are they them one where who "
-    "whose how when".split()
-)
-_SAYS_ANYTHING = frozenset(
-    "match matches record records result results anything something information info data details "
-    "detail entry entries answer tool tools".split()
-)
+_SAYS_LITTLE = frozenset((
+    "a", "an", "the", "any", "its", "their", "your", "his", "her", "our", "my", "of", "for",
+    "to", "in", "on", "at", "from", "with", "about", "and", "or", "yet", "you", "it", "this",
+    "that", "more", "out", "right", "now", "moment", "though", "either", "also", "which", "was",
+    "is", "are", "they", "them", "one", "where", "who", "whose", "how", "when",
+))  # fmt: skip
+_SAYS_ANYTHING = frozenset((
+    "match", "matches", "record", "records", "result", "results", "anything", "something",
+    "information", "info", "data", "details", "detail", "entry", "entries", "answer", "tool",
+    "tools",
+))  # fmt: skip
 
 
 def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str]:

@@ -55,14 +55,15 @@ _NAMED = re.compile(r"\"name\"\s*:\s*\"([^\"\n]*)\"")
 _GIVES = re.compile(r"\"(?:arguments|parameters)\"\s*:")
 _OF_A_CALL = frozenset(("name", "id", "type", "arguments", "parameters"))
 _TAGGED = re.compile(
-    r"(?:<tool_call>|<function_calls?>|<\|tool_call\|>|\[TOOL_CALLS\]|<\|python_tag\|>|\bfunctools(?=\[)|"
+    r"(?:<tool_call>|<function_calls?>|<\|tool_call\|>|\[TOOL_CALLS\]|<\|python_tag\|>|"
+    r"\bfunctools(?=\[)|"
     r"<\|tool_calls_section_begin\|>|<\uff5ctool\u2581calls\u2581begin\uff5c>)"
-    r"(.*?)(?:</tool_call>|</function_calls?>|<\|/tool_call\|>|(?=\[TOOL_CALLS\])|<\|eo[mt]_id\|>|</s>|"
-    r"<\|end\|>|$)",
+    r"(.*?)(?:</tool_call>|</function_calls?>|<\|/tool_call\|>|(?=\[TOOL_CALLS\])|"
+    r"<\|eo[mt]_id\|>|</s>|<\|end\|>|$)",
     re.DOTALL,
 )
-"""The marks by which templates (Qwen, Hermes, Mistral, Llama, Granite, Phi, Kimi, DeepSeek) and Claude set
-calls apart."""
+"""The marks by which templates (Qwen, Hermes, Mistral, Llama, Granite, Phi, Kimi, DeepSeek) and
+Claude set calls apart."""
 _FUNCTION_TAG = re.compile(r"<function=([\w.\-/:$]+)>\s*(\{.*?)(?:</function>|$)", re.DOTALL)
 """A call of Llama, with its arguments as JSON."""
 _NAME_FIRST = re.compile(r"\A([\w.-]+)\[ARGS\](\{.*)", re.DOTALL)
@@ -79,7 +80,8 @@ _OBSERVES = re.compile(r"^[*_ \t]*(?:observation|final answer)[*_ \t]*:", re.I |
 _NO_RESULT_YET = re.compile(r"\n[*_ \t]*observation[*_ \t]*:\s*\Z", re.IGNORECASE)
 _NAME_KEYS = ("name", "tool", "tool_name", "action")
 _VALUE_KEYS = (
-    "arguments", "parameters", "args", "input", "action_input", "tool_input", "tool_arguments", "params",
+    "arguments", "parameters", "args", "input", "action_input", "tool_input", "tool_arguments",
+    "params",
 )  # fmt: skip
 _AROUND = ("tool_calls", "function_call", "tool_call")
 _BULLET = re.compile(r"(?:[-*\u2022]|\d{1,2}[.)])[ \t]+")
@@ -329,14 +331,15 @@ def parse_reply(
 ) -> Reply:
     """Reads what a model wrote; no text makes it fail.
 
-    Thoughts (`<think>...</think>`, and all but the channel `final` of Harmony) are left out. Read as
-    calls, in this order: Harmony's messages to a tool; what stands in `<tool_call>` tags or behind
-    another template's mark of calls, malformed or not; a JSON object, alone or in a fence, with a name
-    and arguments; lines that are well-formed calls, the lines beside them being the text; where the
-    name is that of a tool on offer, `Action: f(a="x")`, `Action: f` with `Action Input: {...}`, lines
-    that are a list of calls `[f(a="x"), g()]`, and a message that is nothing but bullets of calls;
-    one message that opens like a call but is malformed, which becomes a `MalformedCall`. Anything
-    else is prose. With the layout `spaced-texts` the space before a text is taken off.
+    Thoughts (`<think>...</think>`, and all but the channel `final` of Harmony) are left out. Read
+    as calls, in this order: Harmony's messages to a tool; what stands in `<tool_call>` tags or
+    behind another template's mark of calls, malformed or not; a JSON object, alone or in a fence,
+    with a name and arguments; lines that are well-formed calls, the lines beside them being the
+    text; where the name is that of a tool on offer, JSON under other keys, `Action: f(a="x")`,
+    `Action: f` with `Action Input: {...}`, lines that are a list of calls `[f(a="x"), g()]`, and a
+    message that is nothing but bullets of calls; one message that opens like a call but is
+    malformed, which becomes a `MalformedCall`. Anything else is prose. With the layout
+    `spaced-texts` the space before a text is taken off.
 
     Args:
         text: as the model wrote it.
@@ -435,13 +438,14 @@ def _offered_json(body: str, tools: Collection[str]) -> tuple[Call, ...]:
         except (ValueError, RecursionError):
             continue
         data = next((data[key] for key in _AROUND if key in data), data)
-        read = [_under_other_keys(one, tools) for one in (data if isinstance(data, list) else [data])]
+        listed = data if isinstance(data, list) else [data]
+        read = [_under_other_keys(one, tools) for one in listed]
         calls += [call for call in read if call] if all(read) else []
     return tuple(calls)
 
 
 def _under_other_keys(item: Any, tools: Collection[str]) -> Call | None:
-    """A call of a tool on offer: `{"tool": "f", "args": {...}}`, `{"f": {...}}`; None for others."""
+    """A call of a tool on offer: `{"tool": "f", "args": {...}}`, `{"f": {...}}`; else None."""
     item = item.get("function", item) if isinstance(item, dict) else None
     if not isinstance(item, dict):
         return None
@@ -503,7 +507,7 @@ def _tagged_calls(body: str) -> tuple[Call, ...]:
             broken = malformed_call(named[1] if named else "", piece)
             calls += [line] if line else _calls_of(piece) or [broken]
     if not calls:
-        calls += [read_call(*one, text=one[1]) for one in _FUNCTION_TAG.findall(body)]
+        calls += [read_call(name, text, text=text) for name, text in _FUNCTION_TAG.findall(body)]
     return tuple(calls)
 
 
@@ -512,8 +516,9 @@ def _json_calls(body: str) -> tuple[Call, ...]:
     if body.startswith(("{", "[")):
         lines = [line for line in body.split("\n") if line.strip()]
         each = [_calls_of(line) for line in lines] if all(map(_GIVES.search, lines)) else []
-        several = len(each) > 1 and all(each)  # one a line
-        return tuple(call for calls in each for call in calls) if several else tuple(_calls_of(body))
+        if len(each) > 1 and all(each):  # one a line
+            return tuple(call for calls in each for call in calls)
+        return tuple(_calls_of(body))
     fenced = (piece for piece in _FENCED_JSON.findall(body) if _GIVES.search(piece))
     return tuple(call for piece in fenced for call in _calls_of(piece))
 
