@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -531,3 +532,118 @@ def test_arguments_in_a_string_stay_in_a_string() -> None:
     call = json.loads(each["conversations"][1]["value"])
     assert call["name"] != "find"
     assert json.loads(call["arguments"]) == {"query": "tea"}
+
+
+# -- a shifted row is written as its row was -------------------------------------------------------
+
+
+def _shop(dumps: Callable[[Any], str], form: str) -> dict[str, Any]:
+    """A conversation in which all JSON in texts is written in one way."""
+    call = {"name": "find_item", "arguments": {"query": "thé", "max_price": 4}}
+    found = {"item": "thé", "price": 3}
+    function = {
+        "name": "find_item",
+        "description": "Finds an item.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What is wanted."},
+                "max_price": {"type": "integer", "description": "The most it may cost."},
+            },
+        },
+    }
+    if form == "openai":
+        inner = {"name": "find_item", "arguments": dumps(call["arguments"])}
+        messages = [
+            {"role": "user", "content": "Tea?"},
+            {"role": "assistant", "tool_calls": [{"id": "1", "function": inner}]},
+            {"role": "tool", "tool_call_id": "1", "content": dumps(found)},
+            {"role": "assistant", "content": "Yes."},
+        ]
+        return {"messages": messages, "tools": dumps([function])}
+    if form == "xlam":
+        return {"query": "Tea?", "tools": dumps([function]), "answers": dumps([call])}
+    if form == "sharegpt":
+        turns = [("human", "Tea?"), ("function_call", dumps(call)), ("observation", dumps(found))]
+        head: dict[str, Any] = {"tools": dumps([function])}
+    elif form == "toolace":
+        said = '[find_item(query="thé", max_price=4)]'
+        result = dumps([{"name": "find_item", "results": found}])
+        turns, head = [("user", "Tea?"), ("assistant", said), ("tool", result)], {}
+        head["system"] = f"You have: {dumps([function])}"
+    else:
+        system = f"You have <tools>{dumps([function])}</tools>."
+        said, result = f"<tool_call>{dumps(call)}</tool_call>", dumps(found)
+        turns = [("system", system), ("human", "Tea?"), ("gpt", said), ("tool", result)]
+        head = {}
+    return {**head, "conversations": [{"from": who, "value": what} for who, what in turns]}
+
+
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "spaced": partial(json.dumps, ensure_ascii=False),
+    "escaped": json.dumps,
+    "lines": partial(json.dumps, ensure_ascii=False, indent=2),
+    "compact": partial(json.dumps, ensure_ascii=False, separators=(",", ":")),
+}
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return [text for each in inner for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
+
+
+def _holds(text: str, how: str) -> set[str]:
+    """The ways in which JSON is written in a text, other than the one that is meant."""
+    signs = {
+        "spaced": r'(?<!\\)": (?![\[{]\n)',
+        "escaped": r"\\u00e9",
+        "lines": r"[\[{,]\n +",
+        "compact": r'(?<!\\)":\S',
+    }
+    meant = {"lines": {"spaced"}, "escaped": {"spaced"}}.get(how, set()) | {how}
+    return {name for name, sign in signs.items() if re.search(sign, text)} - meant
+
+
+@pytest.mark.parametrize(
+    ("form", "how"),
+    [
+        (form, how)
+        for form in ("openai", "hermes", "sharegpt", "toolace", "xlam")
+        for how in WRITERS
+        if (form, how) != ("toolace", "lines")  # a list that no row of it has
+    ],
+)
+def test_a_shifted_row_has_the_json_of_its_row(form: str, how: str) -> None:
+    """Or a model could tell by the spaces alone that something has been shifted."""
+    row = _shop(WRITERS[how], form)
+    assert not any(_holds(text, how) for text in _texts(row))
+    for shift in ("parameter_rename:3", "transient_error:2", "permanent_error:2"):
+        found = made(row, shifts=(shift,))
+        for each in found.rows:
+            texts = [text for name, value in each.items() if name != COLUMN for text in _texts(value)]
+            assert not any(_holds(text, how) for text in texts), texts
+        assert found.rows or (form == "xlam" and shift != "parameter_rename:3"), found.reasons
+
+
+def test_literals_of_python_and_results_without_tags_stay_so() -> None:
+    row = _shop(repr, "hermes")
+    for shift in ("parameter_rename:3", "transient_error:2"):
+        (each,) = made(row, shifts=(shift,)).rows
+        for turn in each["conversations"]:
+            if turn["from"] == "gpt":
+                assert turn["value"].startswith("<tool_call>{'name': 'find_item', 'arguments': {'")
+        assert not any("<tool_response>" in turn["value"] for turn in each["conversations"])
+        assert each["conversations"][-1]["value"] == row["conversations"][-1]["value"]
+
+
+def test_contents_in_parts_stay_in_parts() -> None:
+    """A column of a data set holds texts or lists; with both, the file cannot be loaded."""
+    row = _shop(json.dumps, "openai")
+    row["messages"][1]["content"] = "I call find_item."
+    for said in row["messages"]:
+        said["content"] = [{"type": "text", "text": said["content"]}]
+    for shift in ("identity_erasure:3", "transient_error:2"):
+        (each,) = made(row, shifts=(shift,)).rows
+        assert all(isinstance(said["content"], list) for said in each["messages"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import count
@@ -356,9 +358,29 @@ def decoded(text: Any, what: str) -> Any:
         raise RowFault(f"{what}: not JSON ({fault})") from None
 
 
-def encoded(value: Any) -> str:
-    """JSON as a string."""
-    return msgspec.json.encode(value).decode()
+def encoded(value: Any, like: str = "") -> str:
+    """JSON as a string, with the spaces, line breaks and escapes of another one.
+
+    Formats have JSON inside of texts that models read. What is written anew must not be told by
+    its spaces from what was there before: those would mark the rows that are shifted.
+
+    Args:
+        value: the data.
+        like: how JSON is written there; compact where it does not say.
+
+    Returns:
+        The JSON.
+    """
+    lines = _LINES.match(like)
+    if lines is None and not _SPACED.search(like):
+        return msgspec.json.encode(value).decode()
+    escaped = like.isascii() and _ESCAPED.search(like) is not None
+    return json.dumps(value, ensure_ascii=escaped, indent=lines[1] if lines else None)
+
+
+_LINES = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
+_SPACED = re.compile(r'(?<!\\)": ')
+_ESCAPED = re.compile(r"\\u[0-9a-fA-F]{4}")
 
 
 def data_of(text: str) -> Any:

@@ -13,7 +13,7 @@ from toolshift.core.form import NOTICE, facts, show
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
-from toolshift.data.conversation import Call, Conversation, Message, Turn
+from toolshift.data.conversation import Call, Conversation, Message, Turn, encoded
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
 from toolshift.shifts.live import Live
@@ -76,6 +76,7 @@ class _Play:
         self._now: list[_Recorded] = []
         self._made: list[_Attempt] = []
         self._missing = ""
+        self._results = [said.text for said in conversation.messages if said.role == "tool"]
         turns = turns_of(conversation)
         while turns:
             turns = turns[self._play(turns) :]
@@ -123,9 +124,12 @@ class _Play:
         if result.ok and result.form == "json":
             for each in self._now:
                 if result.data == each.data:
-                    text = each.message.text
-                    return f"{text}{NOTICE}{result.notice}" if result.notice else text
-        return show(result)
+                    return _noted(each.message.text, result)
+        if result.ok and result.form != "json":
+            return show(result)
+        now = (each.message.text for each in self._now)
+        like = next((text for text in (*now, *self._results) if text[:1] in ("{", "[")), "")
+        return _noted(encoded(result.data, like), result)
 
     def _play(self, turns: list[Turn]) -> int:
         """Plays the first of some turns; how many of them that was."""
@@ -319,6 +323,11 @@ class _Play:
             said = (*earlier, *self.said[begin:end])
             found.append(Conversation(self.ready.as_shown(tools), said))
         return found
+
+
+def _noted(text: str, result: Result) -> str:
+    """The text of a result, with what is noted behind it."""
+    return f"{text}{NOTICE}{result.notice}" if result.notice else text
 
 
 def _standing_for(shown: tuple[Tool, ...], name: str) -> tuple[Tool, ...]:

@@ -167,14 +167,14 @@ class _List:
         raws: the tools as they came.
         schemas: of the arguments of each tool, by name.
         checks: of the arguments of each tool, by name; None where they may be anything.
-        in_text: whether the list is JSON in a string.
+        text: the list as it came, where it is JSON in a string; else "".
     """
 
     number: int
     raws: list[Any]
     schemas: Mapping[str, Any]
     checks: Mapping[str, Any]
-    in_text: bool
+    text: str
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class _List:
         if not ready.plain or [tool.function for tool in ready.shown] == before:
             return None
         listed: Any = [rewrapped(tool, self.raws) for tool in ready.shown]
-        raw = msgspec.Raw(JSON.encode(encoded(listed) if self.in_text else listed))
+        raw = msgspec.Raw(JSON.encode(encoded(listed, self.text) if self.text else listed))
         calls = {name: self._renamed(name, ready) for name in self.checks}
         names: dict[str | None, str] = {
             name: each.name for name, each in calls.items() if name != each.name
@@ -364,8 +364,8 @@ class Quick:
         found = self._lists.get(raw)
         if found is None:
             listed = msgspec.json.decode(raw)
-            in_text = isinstance(listed, str)
-            if in_text:
+            text = listed if isinstance(listed, str) else ""
+            if text:
                 listed = msgspec.json.decode(listed)
             if not isinstance(listed, list):
                 raise _NotPlain
@@ -375,7 +375,7 @@ class Quick:
             if len(self._lists) >= MOST_LISTS:
                 self._lists.pop(next(iter(self._lists)))
             self._seen += 1
-            found = self._lists[raw] = _List(self._seen, listed, schemas, checks, in_text)
+            found = self._lists[raw] = _List(self._seen, listed, schemas, checks, text)
         return found
 
 
@@ -459,11 +459,9 @@ def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) 
             now = {keys.get(key, key): value for key, value in arguments.items()}
             if len(now) < len(arguments):
                 raise _NotPlain
-            inner["arguments"] = now if arguments is given else _JSON(now).decode()
+            inner["arguments"] = now if arguments is given else encoded(now, given)
             arguments = now
         if not (proven or to.check is None or to.check.is_valid(arguments)):
             raise _NotPlain
         inner["name"] = to.name
 
-
-_JSON = msgspec.json.Encoder().encode

@@ -67,7 +67,7 @@ class ADP:
         details = dict(row.get("details") or {}) if row else {}
         place = next((p for p in _PLACES if p in details), "tools")
         was = details.get(place)
-        details[place] = tools if isinstance(was, list) else encoded(tools)
+        details[place] = tools if isinstance(was, list) else encoded(tools, was or "")
         return {**(row or {}), "content": content, "details": details}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -86,16 +86,18 @@ class Hermes:
         if not row and not any(each.role == "system" for each in messages):
             messages.insert(0, Message("system", "You may call these tools."))
         written: list[dict[str, Any]] = []
+        usual = _like(turns)
         for group in _grouped(messages):
             first = group[0]
             raw = turns[first.source] if row and first.source is not None else {"value": ""}
             before = _list_in(raw["value"])
-            told = _value(group, tools, before, _ARGUMENTS_FIRST.search(raw["value"]) is not None)
+            told = _value(group, tools, before, _like([raw], usual))
             speaker = {"user": "human", "assistant": "gpt"}.get(first.role, first.role)
             written.append(written_turn(first, told, raw, speaker))
         out = {**(row or {}), "conversations": written}
         if row and "tools" in row:
-            out["tools"] = encoded(tools) if isinstance(row["tools"], str) else tools
+            listed = row["tools"]
+            out["tools"] = encoded(tools, listed) if isinstance(listed, str) else tools
         return out
 
 
@@ -191,35 +193,75 @@ def _grouped(messages: Iterable[Message]) -> list[list[Message]]:
     return groups
 
 
-_ARGUMENTS_FIRST = re.compile(r"<tool_call>\s*\{\s*['\"]arguments['\"]")
+class _Like(NamedTuple):
+    """How a turn, or a row, writes calls and results.
+
+    Attributes:
+        call: what stands in a `<tool_call>`.
+        response: what stands in a `<tool_response>`; None where results stand in no tag.
+    """
+
+    call: str = ""
+    response: str | None = ""
+
+
+def _like(turns: Iterable[Mapping[str, Any]], usual: _Like = _Like()) -> _Like:
+    """How some turns write calls and results; what they do not have is as usual."""
+    call, response = "", usual.response
+    for turn in reversed(list(turns)):
+        role = ROLES.get(turn.get("from", ""))
+        if role == "assistant" and (match := _CALL.search(turn["value"])):
+            call = match[1]
+        elif role == "tool":
+            match = _RESPONSE.search(turn["value"])
+            response = match[1] if match else None
+    return _Like(call or usual.call, response)
+
+
+_ARGUMENTS_FIRST = re.compile(r"\s*\{\s*['\"]arguments['\"]")
 """As the first data of this form has it; a call keeps its order."""
 
 
 def _value(
-    group: list[Message], tools: list[Any], before: re.Match[str] | None, turned: bool
+    group: list[Message], tools: list[Any], before: re.Match[str] | None, like: _Like
 ) -> str:
     first = group[0]
     if first.role == "tool":
-        return "\n".join(_response(each) for each in group)
+        if like.response is None and len(group) == 1 and not first.name:
+            return first.text
+        return "\n".join(_response(each, like.response or "") for each in group)
     if first.role == "system" or TOOLS_HERE in first.text:
         return _with_tools(first.text, tools, before)
     made = [{"name": call.name, "arguments": call.arguments} for call in first.calls]
-    made = [dict(reversed(call.items())) for call in made] if turned else made
-    calls = [f"<tool_call>\n{_inside(call)}\n</tool_call>" for call in made]
+    if _ARGUMENTS_FIRST.match(like.call):
+        made = [dict(reversed(call.items())) for call in made]
+    calls = [_in_tag("tool_call", _inside(call, like.call), like.call) for call in made]
     return "\n".join([*([first.text] if first.text else []), *calls])
 
 
-def _inside(value: Any) -> str:
-    """JSON that holds no tag of these, as it stands in one."""
-    return _TAG.sub(r"\\u003c", encoded(value))
+def _in_tag(tag: str, text: str, like: str) -> str:
+    """A text in a tag, with the space around it that another has there."""
+    content = like.strip()
+    begin, _, end = like.partition(content) if content else ("\n", "", "\n")
+    return f"<{tag}>{begin}{text}{end}</{tag}>"
+
+
+def _inside(value: Any, like: str) -> str:
+    """Data that holds no tag of these, as it stands in one; written as `like` is."""
+    written = repr(value) if _LITERAL.match(like) else encoded(value, like)
+    return _TAG.sub(r"\\u003c", written)
+
+
+_LITERAL = re.compile(r"\s*\[?\s*\{\s*'")
+"""A literal of Python: JSON has other quotes."""
 
 
 _TAG = re.compile(r"<(?=/?(?:tools|tool_call|tool_response)>)")
 
 
-def _response(message: Message) -> str:
+def _response(message: Message, like: str) -> str:
     inner = {"name": message.name, "content": data_of(message.text)} if message.name else None
-    return f"<tool_response>\n{_inside(inner) if inner else message.text}\n</tool_response>"
+    return _in_tag("tool_response", _inside(inner, like) if inner else message.text, like)
 
 
 def _with_tools(text: str, tools: list[Any], before: re.Match[str] | None) -> str:
@@ -229,7 +271,8 @@ def _with_tools(text: str, tools: list[Any], before: re.Match[str] | None) -> st
     begin, _, end = inner.partition(content) if content else (inner, "", "")
     begin, end = f"<tools>{begin}", f"{end}</tools>"
     in_lines = not content.startswith("[")
-    told = "\n".join(map(_inside, tools)) if in_lines else _inside(tools)
+    told = "\n".join(_inside(tool, content) for tool in tools)
+    told = told if in_lines else _inside(tools, content)
     if TOOLS_HERE not in text:
         return text if before else f"{text}\n{begin}{told}{end}"
     return text.replace(TOOLS_HERE, f"{begin}{told}{end}", 1)

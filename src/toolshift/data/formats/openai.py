@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolshift.data.conversation import (
     Call,
@@ -73,15 +73,15 @@ class OpenAI:
         raws = decoded(row.get("tools") or [], "the list of tools") if row else []
         said = decoded(row.get("messages"), "messages") if row else []
         tools: Any = [rewrapped(tool, raws) for tool in conversation.tools]
-        as_objects = any(_holds_objects(raw) for raw in said)
+        like = _Like(any(map(_holds_objects, said)), _in_parts(said), _arguments_in(said))
         messages: Any = [
-            _written(each, said[each.source] if row and each.source is not None else {}, as_objects)
+            _written(each, said[each.source] if row and each.source is not None else {}, like)
             for each in (conversation.messages if row else with_ids(conversation.messages))
         ]
         if row and isinstance(row.get("tools"), str):
-            tools = encoded(tools)
+            tools = encoded(tools, row["tools"])
         if row and isinstance(row.get("messages"), str):
-            messages = encoded(messages)
+            messages = encoded(messages, row["messages"])
         out = {**(row or {}), "messages": messages, "tools": tools}
         chosen = _chosen(out.get("tool_choice"))
         if chosen is not None:
@@ -166,14 +166,46 @@ def _holds_objects(raw: Any) -> bool:
     return any(isinstance((c.get("function") or c).get("arguments"), Mapping) for c in calls)
 
 
-def _written(message: Message, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:
+class _Like(NamedTuple):
+    """How a row says what is added to it.
+
+    Attributes:
+        objects: arguments are objects, and no texts.
+        parts: contents are lists of parts, and no texts; a column of a data set holds one kind.
+        arguments: of one of its calls, as text.
+    """
+
+    objects: bool
+    parts: bool
+    arguments: str
+
+    def content(self, text: str, before: Any) -> Any:
+        """A content of that text in place of another."""
+        in_parts = self.parts or isinstance(before, list)
+        return [{"type": "text", "text": text}] if in_parts else text
+
+
+def _in_parts(said: list[Any]) -> bool:
+    contents = [each.get("content") for each in said]
+    held = [one for one in contents if one not in (None, "")]
+    return bool(held) and all(isinstance(one, list) for one in held)
+
+
+def _arguments_in(said: list[Any]) -> str:
+    """The arguments of the first call that has some, where they are a text."""
+    calls = (call for each in said for call in each.get("tool_calls") or ())
+    given = (call.get("function", call).get("arguments") for call in calls)
+    return next((one for one in given if isinstance(one, str) and len(one) > len("{}")), "")
+
+
+def _written(message: Message, raw: Mapping[str, Any], like: _Like) -> dict[str, Any]:
     out: dict[str, Any] = {**raw, "role": raw.get("role", message.role)}
     if _text(raw.get("content"), 0) != message.text or not raw:
-        out["content"] = message.text
+        out["content"] = like.content(message.text, raw.get("content"))
     if message.calls:
         befores = _befores(message.calls, list(raw.get("tool_calls") or ()))
         pairs = zip(message.calls, befores, strict=True)
-        out["tool_calls"] = [_written_call(call, before, as_objects) for call, before in pairs]
+        out["tool_calls"] = [_written_call(call, before, like) for call, before in pairs]
     elif raw.get("tool_calls"):
         del out["tool_calls"]
     if message.role == "tool":
@@ -198,15 +230,16 @@ def _befores(calls: tuple[Call, ...], raws: list[Any]) -> list[Mapping[str, Any]
     return [like for _ in calls]
 
 
-def _written_call(call: Call, raw: Mapping[str, Any], as_objects: bool) -> dict[str, Any]:
+def _written_call(call: Call, raw: Mapping[str, Any], like: _Like) -> dict[str, Any]:
     inner = raw.get("function", raw)
-    given: Any = call.arguments if as_objects else encoded(call.arguments)
     before = inner.get("arguments")
+    says = isinstance(before, str) and len(before) > len("{}")
+    written = encoded(call.arguments, before if says else like.arguments)
+    given: Any = call.arguments if like.objects else written
     if raw and arguments_of(before, "") == call.arguments:
         arguments = {"arguments": before} if "arguments" in inner else {}  # with its spaces
     else:
-        text = isinstance(before, str)
-        arguments = {"arguments": encoded(call.arguments) if text else given}
+        arguments = {"arguments": written if isinstance(before, str) else given}
     named = {**inner, "name": call.name, **arguments}
     if raw and "function" not in raw:
         return named

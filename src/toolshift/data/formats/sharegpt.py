@@ -56,13 +56,14 @@ class ShareGPT:
         raws = decoded(row.get("tools") or [], "the list of tools") if row else []
         tools: Any = [rewrapped(tool, raws) for tool in conversation.tools]
         out: dict[str, Any] = {**(row or {}), "conversations": []}
+        like = next((turn["value"] for turn in turns if turn["from"] == _CALLING), "")
         for each in in_order(conversation.messages):
             raw = turns[each.source] if row and each.source is not None else {}
             if each.role == "system" and row and each.source is None and "system" in row:
                 out["system"] = each.text
                 continue
-            out["conversations"] += _turns(each, raw)
-        out["tools"] = tools if row and isinstance(row.get("tools"), list) else encoded(tools)
+            out["conversations"] += _turns(each, raw, like)
+        out["tools"] = tools if row and isinstance(row.get("tools"), list) else encoded(tools, row["tools"] if row and row.get("tools") else "")
         return out
 
 
@@ -82,14 +83,15 @@ def _call(said: Any, place: int) -> Call:
     return Call(said["name"], arguments_of(said.get("arguments"), said["name"]))
 
 
-def _in_text(value: str) -> bool:
-    """Whether the arguments of these calls are JSON in a string, as some data has them."""
+def _arguments_in(value: str) -> str | None:
+    """The arguments of one of these calls, where they are JSON in a string; None where not."""
     found = decoded(value, "a call")
-    calls = found if isinstance(found, list) else [found]
-    return any(isinstance(one.get("arguments"), str) for one in calls)
+    given = [one.get("arguments") for one in (found if isinstance(found, list) else [found])]
+    return next((one for one in given if isinstance(one, str)), None)
 
 
-def _turns(message: Message, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _turns(message: Message, raw: Mapping[str, Any], like: str) -> list[dict[str, Any]]:
+    """The turns of a message; `like` is how the row writes calls."""
     speakers = {"user": "human", "assistant": "gpt", "tool": "observation"}
     turns = []
     if message.text or not message.calls:
@@ -98,12 +100,16 @@ def _turns(message: Message, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
         turns.append(written_turn(message, message.text, own, speaker))
     if message.calls:
         own = raw if raw.get("from") == _CALLING else {}
-        in_text = bool(own) and _in_text(own["value"])
+        like = own.get("value") or like
+        inner = _arguments_in(like) if like else None
         said = [
-            {"name": call.name, "arguments": encoded(call.arguments) if in_text else call.arguments}
+            {
+                "name": call.name,
+                "arguments": call.arguments if inner is None else encoded(call.arguments, inner),
+            }
             for call in message.calls
         ]
-        value = encoded(said[0] if len(said) == 1 else said)
+        value = encoded(said[0] if len(said) == 1 else said, like)
         turns.append(written_turn(message, value, own, _CALLING))
     return turns
 

@@ -64,7 +64,7 @@ class ToolACE:
         turns = turns_of(row) if row else []
         raws, begin, end = _listed(row["system"]) if row else ([], 0, 0)
         system = row["system"] if row else ""
-        tools = encoded([_written(tool, raws) for tool in conversation.tools])
+        tools = encoded([_written(tool, raws) for tool in conversation.tools], system[begin:end])
         if not row:
             said = [m.text for m in conversation.messages if m.role == "system"]
             system, begin = "\n".join([*said, _PREFACE]), len("\n".join([*said, _PREFACE]))
@@ -313,7 +313,8 @@ def _results(waiting: list[Message], turns: list[dict[str, Any]]) -> list[dict[s
     if len(waiting) == 1 and not first.name:
         return [written_turn(first, first.text, raw, "tool")]
     told = [{"name": each.name, "results": data_of(each.text)} for each in waiting]
-    return [written_turn(first, encoded(told), raw, "tool")]
+    some = next((turn["value"] for turn in turns if ROLES[turn["from"]] == "tool"), "")
+    return [written_turn(first, encoded(told, raw.get("value", some)), raw, "tool")]
 
 
 def _value(message: Message) -> str:

@@ -71,8 +71,8 @@ class XLAM:
         return {
             **(row or {}),
             "query": asked.text,
-            "tools": tools if as_lists else encoded(tools),
-            "answers": calls if as_lists else encoded(calls),
+            "tools": tools if as_lists else encoded(tools, row["tools"] if row else ""),
+            "answers": calls if as_lists else encoded(calls, row["answers"] if row else ""),
         }
 
 
