@@ -49,6 +49,14 @@ def test_swapped_names_carry_calls_to_each_other():
     assert upstream.called == [("get_hours", {"place_id": "PL-1"}), ("find", {})]
 
 
+def test_a_plain_word_before_a_bracket_is_a_tool() -> None:
+    surface = Surface(names={"search": "q_7"}, params={"search": {"query": "words"}})
+    text = "Search well: a search is `search`, search(query='tea') or research(it)."
+    said = surface.say_params(surface.speak(text), "search")
+    assert said == "Search well: a search is `q_7`, q_7(words='tea') or research(it)."
+    assert surface.inverse.speak(surface.speak(text)) == text
+
+
 def test_mentions_are_renamed_word_safely():
     session, _ = opened(Surface(names={"get_hours": "fn_1", "find": "fn_2"}))
     hours, find = session.tools()

@@ -232,10 +232,11 @@ def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mentions(names: Names, plain: bool) -> re.Pattern[str]:
-    """Finds names as whole words; those that are plain words only in quotes, unless `plain`."""
+    """Finds names as whole words; unless `plain`, plain words only in quotes or before a bracket."""
     known = sorted(names, key=len, reverse=True)
     words = [n for n in known if not plain and n.isalpha() and n.islower()]
     either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []
+    either += [rf"(?<![{signs}-])(?:{some})(?=\()" for signs, some in _by_script(words)]
     for signs, some in _by_script(name for name in known if name not in words):
         either.append(rf"(?<![{signs}-])(?:{some})(?![{signs}-])")
     return re.compile("|".join(either))
