@@ -149,6 +149,40 @@ def test_prose_speaks_of_the_new_names_and_of_no_others() -> None:
     assert each["messages"][1] == row["messages"][1]
 
 
+def test_what_is_said_and_learned_names_no_tool_that_has_gone_midway() -> None:
+    row = {
+        "messages": [
+            {"role": "user", "content": "Book a table where they have tea."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            *_called("2", "book_table", {"place_id": "A-17"}, "ok"),
+            {"role": "assistant", "content": "Done with book_table."},
+        ],
+        "tools": [
+            _function("find_place", "Finds a place by what it has.", "query"),
+            _function("book_table", "Books a table at a place.", "place_id"),
+        ],
+    }
+    shift = "tool_migrated:1"
+    found = made(row, shifts=(shift,))
+    assert "names a tool that is gone" in found.reasons["tool_migrated"]
+    row["messages"][-1]["content"] = "Done."
+    assert len(made(row, shifts=(shift,)).rows) == 2
+
+
+def _called(own: str, name: str, given: dict[str, Any], result: str) -> list[dict[str, Any]]:
+    call = {"id": own, "function": {"name": name, "arguments": json.dumps(given)}}
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": own, "content": json.dumps({"place_id": result})},
+    ]
+
+
+def _function(name: str, told: str, param: str) -> dict[str, Any]:
+    known = {param: {"type": "string", "description": f"The {param}."}}
+    schema = {"type": "object", "properties": known, "required": [param]}
+    return {"name": name, "description": told, "parameters": schema}
+
+
 def test_a_provoked_failure_is_not_learned_and_is_put_right() -> None:
     (each,) = made(openai(3), shifts=("transient_error:1",)).rows
     calls = [m for m in each["messages"] if m.get("tool_calls")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from toolshift.data.conversation import Call, Conversation, Message, Turn, encod
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
 from toolshift.shifts.live import Live
+from toolshift.shifts.surface import Surface
 
 
 def played(conversation: Conversation, ready: Prepared) -> list[Conversation]:
@@ -249,6 +250,12 @@ class _Play:
         for text in texts:
             if gone.speak(text) != text:
                 raise NotApplicable("a text names a tool that others take the place of")
+        for (begin, tools), end in self._spans():
+            shown = {tool.name for tool in tools}
+            gone = Surface(names=dict.fromkeys(self.true.keys() - shown, ""))
+            for said in self.said[begin:end]:
+                if said.role == "assistant" and said.learned and gone.speak(said.text) != said.text:
+                    raise NotApplicable("what is said names a tool that is gone by then")
 
     def _together(
         self, message: Message, text: str, results: list[Message], made: list[_Attempt]
@@ -309,11 +316,15 @@ class _Play:
         name = made.name if recorded and recorded.name else ""
         self.said.append(Message("tool", made.text, name=name, call_id=own))
 
+    def _spans(self) -> Iterator[tuple[tuple[int, tuple[Tool, ...]], int]]:
+        """Each list of tools with where it was seen first, and where the next one was."""
+        ends = [place for place, _ in self.views[1:]] + [len(self.said)]
+        return zip(self.views, ends, strict=True)
+
     def parts(self) -> list[Conversation]:
         """One conversation for each list of tools; what was said before is context only."""
-        ends = [place for place, _ in self.views[1:]] + [len(self.said)]
         found = []
-        for (begin, tools), end in zip(self.views, ends, strict=True):
+        for (begin, tools), end in self._spans():
             if not any(said.role == "assistant" and said.learned for said in self.said[begin:end]):
                 continue
             earlier = (
