@@ -188,6 +188,15 @@ def test_the_command_writes_rows_and_a_card(tmp_path, toolshift):
     assert said["sha256"] in (tmp_path / "rows.jsonl.md").read_text()
 
 
+def test_where_nothing_can_be_written_is_said_before_rows_are_made(
+    toolshift, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("toolshift.cli.data.make_rows", None)
+    (tmp_path / "file").touch()
+    code, _, said = toolshift("data", "--out", tmp_path / "file" / "rows.jsonl", "--count", "2")
+    assert (code, "there can be no folder" in said) == (2, True)
+
+
 def test_the_command_refuses_other_formats(tmp_path, toolshift):
     code, _, said = toolshift("data", "--out", tmp_path / "rows.csv", "--count", "2")
     assert code == 2

@@ -17,7 +17,7 @@ from toolshift.lm.prompt import LAYOUTS, Layout
 from toolshift.runs.pool import Executor
 from toolshift.train.card import Statistics, card, statistics
 from toolshift.train.data import COUNT, make_rows, shifted_of
-from toolshift.train.rows import check_name, turns_of, write_rows
+from toolshift.train.rows import check_out, turns_of, write_rows
 from toolshift.train.scenes import Mix, check, check_share
 
 mix = options(
@@ -139,7 +139,7 @@ class DataOptions(MixOptions):
 def data_command(options: DataOptions) -> None:
     """Writes the rows or their turns, a card beside them, and prints what they are."""
     mix, layout, out, count = options.mix(), options.written_out(), options.out, options.count
-    check_name(out)
+    check_out(out)
     with progress("trajectories") as watch:
         rows = make_rows(mix, count, watch, 0, options.workers, options.executor)
     warn(check_share(shifted_of(rows), mix, count))

@@ -19,7 +19,7 @@ import msgspec
 
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
-from toolshift.core.files import draft, opened
+from toolshift.core.files import check_writable, draft, opened
 from toolshift.core.message import Turn
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
@@ -78,14 +78,15 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_name(path: Path) -> None:
-    """Refuses a file that rows could not be written to, before they are made.
+def check_out(path: Path) -> None:
+    """Refuses a file that rows could not be written to, before they are made; makes its folder.
 
     Args:
         path: to be written.
 
     Raises:
-        UsageError: for another ending, a folder, or Parquet where it is not installed.
+        UsageError: for another ending, a folder, Parquet where it is not installed, and where
+            nothing can be written.
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise UsageError(f"--out {path}: name a file that ends in .jsonl or .parquet")
@@ -93,6 +94,12 @@ def check_name(path: Path) -> None:
         parquet()
     if path.is_dir():
         raise UsageError(f"--out {path}: that is a folder; name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        why = f"there can be no folder {path.parent} ({fault.strerror})"
+        raise UsageError(f"--out {path}: {why}") from None
+    check_writable(path, "--out")
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
