@@ -43,6 +43,15 @@ def test_several_sources_are_one_lock(tmp_path: Path) -> None:
         lock_sources([one, other])
 
 
+def test_a_list_in_a_trace_has_each_name_once(tmp_path: Path) -> None:
+    other = {**FIND, "description": "Another."}
+    for rows in ([{"listed": [FIND, other, SAVE]}], [{"listed": [SAVE]}, {"listed": [FIND, other]}]):
+        with pytest.raises(UsageError, match="different tools named find_page"):
+            read_source(write(tmp_path / "t.jsonl", *rows))
+    later = write(tmp_path / "t.jsonl", {"listed": [FIND, other]}, {"listed": [FIND, FIND]})
+    assert read_source(later).tools == [FIND]
+
+
 def test_a_run_shows_its_tools_and_calls(tmp_path: Path) -> None:
     run = tmp_path / "run"
     toolshift.evaluate("oracle", worlds=["poi"], shifts=["tool_name_noise:2"], tasks=2, out=run)

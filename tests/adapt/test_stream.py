@@ -81,7 +81,7 @@ def test_spans_of_a_model_show_tools_and_refusals() -> None:
     definition = {"type": "function", "name": "weather", "parameters": SCHEMA}
     attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.tool.definitions": json.dumps([definition]),
+        "gen_ai.tool.definitions": json.dumps([{"type": "web_search"}, definition]),
         "gen_ai.response.finish_reasons": ["content_filter"],
     }
     shown, ended = read({"name": "chat", "attributes": attributes})

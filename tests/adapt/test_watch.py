@@ -146,6 +146,20 @@ def test_tools_that_change_are_told_once() -> None:
     assert found[0].drift.kind == "tool_renamed"
 
 
+def test_two_tools_of_one_name_are_told_once_and_hide_nothing_else() -> None:
+    other = {**FIND, "description": "Another."}
+    watcher = Watcher(lock=lock_tools([FIND, SAVE]))
+    lists = [[FIND, SAVE, SAVE], [FIND, other], [FIND, other, SAVE], [FIND]]
+    told = alarms(watcher, iter([Shown(tools) for tools in lists]))
+    assert [(a.kind, a.tool, a.at) for a in told] == [
+        ("tools_changed", "", 2),
+        ("tools_changed", "save_page", 4),
+    ]
+    assert "two tools are named 'find_page'" in told[0].sentence
+    (alone,) = alarms(Watcher(), iter([Shown([FIND, other]), Shown([FIND, SAVE])]))
+    assert alone.at == 1
+
+
 LOOK = tool(
     "look_up", "Looks a word up in the index.", word={"type": "string", "description": "A word."}
 )

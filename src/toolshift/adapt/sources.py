@@ -39,7 +39,7 @@ def read_source(text: str) -> Side:
         The tools.
 
     Raises:
-        UsageError: where it cannot be read, or shows no tools.
+        UsageError: where it cannot be read, shows no tools, or has two of one name in a list.
     """
     path = Path(text)
     if path.is_dir():
@@ -136,17 +136,29 @@ def _of_stream(path: Path) -> Side:
     """
     found: dict[str, dict[str, Any]] = {}
     kind: Kind = "mcp"
+    twice: set[str] = set()
     for event in events_in(path):
         if isinstance(event, Shown):
             kind = event.kind
             if kind == "mcp":
                 found.clear()
-            found.update((str(tool.get("name")), tool) for tool in event.tools)
+                twice.clear()
+            shown: dict[str, dict[str, Any]] = {}
+            for tool in event.tools:
+                name = str(tool.get("name"))
+                if shown.setdefault(name, tool) != tool:
+                    twice.add(name)
+            found.update(shown)
     if not found:
         raise UsageError(
             f"{path} shows no list of tools: lock the server itself, or a trace that has one "
             "(`toolshift proxy --trace`, conversations with `tools`, spans with "
             "gen_ai.tool.definitions)"
+        )
+    if twice:
+        raise UsageError(
+            f"{path}: a list in it has different tools named {min(twice)}, and which of them a "
+            "call is of cannot be said. Give each server a trace of its own"
         )
     return side_of(kind, path.name, list(found.values()))
 

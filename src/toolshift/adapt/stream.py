@@ -132,9 +132,9 @@ class Reader:
         said = _attributes(span.get("attributes"))
         definitions = _decoded(said.get("gen_ai.tool.definitions"))
         if isinstance(definitions, list):
-            yield Shown(
-                [_as_listed(one) for one in definitions if isinstance(one, Mapping)], "openai"
-            )
+            listed = [_as_listed(one) for one in _objects(definitions)]
+            # a tool of the provider's own, such as web search, has a type and no name
+            yield Shown([one for one in listed if isinstance(one.get("name"), str)], "openai")
         name = said.get("gen_ai.tool.name")
         calls = said.get("gen_ai.operation.name") == "execute_tool"
         if isinstance(name, str) and (calls or said.get("mcp.method.name") in _TOOL_METHODS):

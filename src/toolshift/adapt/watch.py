@@ -81,6 +81,7 @@ class Watcher:
         self._lock = lock
         self._known = _documents(lock.documents) if lock else {}
         self._lists: list[Shown] = []
+        self._faults: set[str] = set()
         self._named = set(self._known)
         self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
         self._same: dict[str, _Renamed] = {}
@@ -233,28 +234,38 @@ class Watcher:
         """What differs from the tools that are known; every list of tools is told of once."""
         if event in self._lists or not event.tools:
             return
-        if self._lock is None:
-            self._lock = _locked(event.tools)
-            if self._lock is not None:
-                self._known = _documents(event.tools)
-                self._named |= set(self._known)
-                self._lists = [event]
-            return
         self._lists = [*self._lists[-MAX_LISTS + 1 :], event]
-        now = event.tools
+        now = _distinct(event.tools)
+        if self._lock is None:
+            try:
+                self._lock = lock_tools(now)
+            except UsageError as fault:
+                yield from self._incomparable(fault)
+                return
+            self._known = _documents(now)
+            self._named |= set(self._known)
+            return
         if event.kind == "openai":  # a conversation may show some of the tools
-            shown = _documents(event.tools)
-            now = [*event.tools, *(one for name, one in self._known.items() if name not in shown)]
+            shown = _documents(now)
+            now = [*now, *(one for name, one in self._known.items() if name not in shown)]
         try:
             report = drift_report(self._lock, now)
-        except UsageError:
-            return  # no list that anyone could compare: a name that stands twice, or none
+        except UsageError as fault:
+            yield from self._incomparable(fault)
+            return
         self._named |= set(_documents(now))
         self._carry_over(report.events, now)
         for each in report.events:
             yield Alarm(
                 "tools_changed", each.tool, each.dimension, each.sentence, self.events, drift=each
             )
+
+    def _incomparable(self, fault: UsageError) -> Iterator[Alarm]:
+        """What is told once of lists in which two tools have one name, or one has none."""
+        said = f"a list of tools cannot be compared with another: {fault}"
+        if said not in self._faults and len(self._faults) < MAX_LISTS:
+            self._faults.add(said)
+            yield Alarm("tools_changed", "", "action", said, self.events)
 
     def _carry_over(self, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]) -> None:
         """Keeps what was learned of tools that certainly have another name today (`successors`).
@@ -294,8 +305,6 @@ def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return {str(tool.get("name")): dict(tool) for tool in tools}
 
 
-def _locked(tools: Sequence[Mapping[str, Any]]) -> Lock | None:
-    try:
-        return lock_tools(tools)
-    except UsageError:
-        return None
+def _distinct(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tools without those that stand there twice, word for word."""
+    return [tool for place, tool in enumerate(tools) if tool not in tools[:place]]
