@@ -126,6 +126,14 @@ def test_a_redirected_write_is_made_only_where_it_does_the_same_and_was_not_done
     assert found == (name if followed else "")
 
 
+def test_a_failed_call_is_made_of_no_tool_that_does_not_take_its_arguments() -> None:
+    read = {**tool("get_rate", "Read the rate of a currency", id=param("Id")), **READS}
+    every = {**tool("list_rates", "Read all rates of the day"), **READS}
+    again = {**tool("rate2", "Read the rate of a currency", id=param("Id")), **READS}
+    assert not acts(("get_rate", {"id": "1"}), "Use list_rates.", read, every)
+    assert acts(("get_rate", {"id": "1"}), "Use rate2.", read, again) == "rate2"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.adapt.errors_said import says_again
+from toolshift.adapt.errors_said import named_tool, says_again
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,25 @@ from toolshift.adapt.errors_said import says_again
 )
 def test_an_offer_that_is_denied_is_none(failure: str, passes: bool) -> None:
     assert says_again(failure) == passes
+
+
+@pytest.mark.parametrize(
+    ("failure", "named"),
+    [
+        ("get_rate is down; use list_rates", True),
+        ("The index of get_rate is corrupt, that of list_rates is whole.", True),
+        ("We have shut get_rate down. Whoever needs it takes list_rates.", True),
+        ("Use list_rates, for get_rate failed.", True),
+        ("The upstream list_rates failed.", False),
+        ("get_rate depends on `list_rates`, which is down.", False),
+        ("An error in list_rates.", False),
+        ("list_rates did not answer in time.", False),
+        ("list_rates found a record that get_rate cannot parse.", False),
+        ("Call list_rates first.", False),
+        ("Run list_rates before get_rate. Then try again.", False),
+    ],
+)
+def test_a_tool_that_is_blamed_or_wanted_beforehand_stands_for_none(
+    failure: str, named: bool
+) -> None:
+    assert named_tool(failure, ["list_rates"]) == ("list_rates" if named else "")

@@ -45,6 +45,22 @@ _NEGATED = re.compile(
     r"(\bnot|n't|\bavoid|\bnever|\binstead of|\brather than|\bno longer)(\s+\w+){0,3}\s*$",
     re.IGNORECASE,
 )
+_BLAMED_BEFORE = re.compile(
+    r"\b(depends? on|relies on|requires?|needs?|because of|due to|wait(s|ing) (for|on)|upstream|"
+    r"dependency|(error|failure|fault|exception|problem|outage)s? (in|of|at|from|with)|"
+    r"(failed|unable|could not|couldn't|cannot|can't) (to )?(call|reach|run|load|query|get)( from)?)"
+    r"\s+((the|tool|service|function|its|by)\s+)*[\"'`]?$",
+    re.IGNORECASE,
+)
+_BLAMED_BEHIND = re.compile(
+    r"[\"'`]?(\(\))?,?\s+((which|that|has|have|had|is|was|itself|also|still|currently)\s+)*"
+    r"(fail(s|ed|ing|ure)?|down|unavailable|offline|unreachable|timed out|timeout|crash\w*|broken?|"
+    r"errors?|errored|returned|refused|rejected|found|missing|could not|couldn't|cannot|can't|"
+    r"did not|didn't|does not|doesn't|not)\b",
+    re.IGNORECASE,
+)
+_BEFOREHAND = re.compile(r"\b(first|before(hand)?|prior to)\b", re.IGNORECASE)
+"""What is called before the tool that failed does not stand for it."""
 
 
 def failure_of(text: str) -> str:
@@ -131,14 +147,15 @@ def is_of_rights(failure: str) -> bool:
 
 
 def named_tool(failure: str, tools: Iterable[str]) -> str:
-    """The one tool that a failure names, and does not warn of.
+    """The one tool that a failure names to be called instead.
 
     Args:
         failure: the words of an error.
         tools: names to look for.
 
     Returns:
-        Its name; "" where there is none, or more than one, or where the failure is one of rights.
+        Its name; "" where there is none, or more than one, where the failure is one of rights, or
+        warns of the tool, blames it, or wants it to be called beforehand.
     """
     if is_of_rights(failure):
         return ""
@@ -150,4 +167,8 @@ def named_tool(failure: str, tools: Iterable[str]) -> str:
     if len(found) != 1:
         return ""
     name, hit = found[0]
-    return "" if _NEGATED.search(failure[: hit.start()]) else name
+    before, behind = failure[: hit.start()], failure[hit.end() :]
+    blamed = _BLAMED_BEFORE.search(before) or _BLAMED_BEHIND.match(behind)
+    clause = f"{_CLAUSE.split(before)[-1]} {_CLAUSE.split(behind)[0]}"
+    wrong = _NEGATED.search(before) or blamed or _BEFOREHAND.search(clause)
+    return "" if wrong else name

@@ -294,7 +294,8 @@ class AdaptedAgent:
         today, checker = world
         now = today.after.sources[target]
         made = RecordedCall(target, call.made.arguments)
-        if opposed(was, now) or checker.fault(made)[1]:
+        taken = {param.name for param in now.tool.params}
+        if opposed(was, now) or checker.fault(made)[1] or not taken >= made.arguments.keys():
             return None
         told, said = was.tool.description.rstrip("."), now.tool.description
         says_all = bool(told) and said.startswith(told) and not adds_effect(said[len(told) :])
