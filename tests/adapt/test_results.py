@@ -46,3 +46,24 @@ def test_every_form_and_other_keys_are_read(form: str, many: bool) -> None:
 )
 def test_what_is_not_certain_stays_as_it_came(text: str) -> None:
     assert restored(text, PRICE) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ('{"message":"no such city"}', "rate"),
+        ('{"humidity":"40"}', "temperature"),
+        ('{"city":"Rome","message":"no such city"}', "city rate"),
+        ('{"item":"tea","price_cents":"450"}', "item price"),
+        ('{"item":"tea","cost_cents":"450"}', "item price"),
+    ],
+)
+def test_what_may_be_another_value_is_not_shown_as_the_declared_one(text: str, keys: str) -> None:
+    known = {key: {"type": "string"} for key in keys.split()}
+    assert restored(text, {"type": "object", "properties": known}) == text
+
+
+def test_one_key_that_is_left_is_the_one_that_has_another_name() -> None:
+    known = {key: {"type": "string"} for key in ("place_id", "category")}
+    declared = {"type": "object", "properties": known}
+    assert restored('{"placeKey":"1","kind":"b"}', declared) == '{"place_id":"1","category":"b"}'

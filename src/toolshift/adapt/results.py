@@ -23,6 +23,7 @@ _UNITS = frozenset(
         "grams mg mcg ng micrograms lb percent celsius fahrenheit"
     )
 )
+_OF_THE_CALL = frozenset(words("error errors fault message detail details reason warning note"))
 _FORMS = ("xml", "table", "csv", "pairs", "prose", "yaml")
 _LARGEST = 64 * 1024
 
@@ -123,10 +124,10 @@ def _places(paths: Sequence[Keys], wanted: Sequence[str]) -> dict[str, Keys] | N
     rest = [key for key in wanted if key not in found]
     if len(left) != len(rest) or len(rest) > 1:
         return None
+    if rest and (not found or told[left[0]] & _OF_THE_CALL - asked[rest[0]]):
+        return None  # of one value alone, or of words about the call, nothing says what it is
     found.update(zip(rest, left, strict=True))
-    same = all(
-        (asked[key] & _UNITS) == (said[path] & asked[key] & _UNITS) for key, path in found.items()
-    )
+    same = all((asked[key] & _UNITS) == (said[path] & _UNITS) for key, path in found.items())
     return found if same and not _rivalled(found, told, asked) else None
 
 
