@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
-from toolshift.reproduce import experiments, reproduce
+from toolshift.reproduce import endpoints, experiments, reproduce
 from toolshift.reproduce.endpoints import as_markdown, endpoints_of
 from toolshift.reproduce.planned import (
     Endpoint,
@@ -475,6 +475,28 @@ def test_a_shift_of_an_endpoint_may_leave_its_severity_out(written: Any, tmp_pat
     stated = read_plan(written())
     expected = endpoints_of(stated, [stage]).arms
     assert [each.found for each in found.arms] == [each.found for each in expected]
+
+
+def test_a_void_episode_makes_no_endpoint_one_over_other_shifts(
+    written: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both arms lose nothing but one shift of each task; of one a scene of it is void."""
+    plan = read_plan(written())
+    whole = {
+        stack: {task: (stack != "redirect:2", False) for task in "abcd"}
+        for stack in ("", "redirect:2", "transient_error:2")
+    }
+    torn = {stack: {t: one[t] for t in one if (t, stack) != ("a", "redirect:2")}
+            for stack, one in whole.items()}  # fmt: skip
+    told = {"static": whole, "graph": torn}
+    monkeypatch.setattr(endpoints, "_scores", lambda stage: told[stage.arm.name])
+    stages: Any = [
+        SimpleNamespace(measured=True, arm=SimpleNamespace(name=arm), seed=0) for arm in told
+    ]
+    found = endpoints_of(plan, stages)
+    assert {each.found.interval.estimate for each in found.contrasts} == {0.0}
+    assert [each.found.tasks for each in found.contrasts] == [4]
+    assert {e.arm: e.found.interval.estimate for e in found.arms} == {"static": 0.5, "graph": 0.375}
 
 
 def test_a_drop_of_an_arm_with_too_little_to_lose_is_marked(written: Any, tmp_path: Path) -> None:

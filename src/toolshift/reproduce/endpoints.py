@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import isnan, nan
 from statistics import mean
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -19,6 +20,7 @@ from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import read_stack
 
+K = TypeVar("K", bound=Hashable)
 PICTURE = "endpoints.svg"
 Scores = dict[str, dict[str, tuple[bool, bool]]]
 """By stack ("" for clean) and task: whether the episode passed, and whether it refused."""
@@ -83,7 +85,7 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
             arm, each.name, _of_arm(each, list(table.values())), [*map(mean, table.values())],
             _clean(each, by_seed, _common_tasks(each, by_seed)),
         )
-        for arm, by_seed in scores.items()
+        for arm, by_seed in ((arm, _scored_in_all(told)) for arm, told in scores.items())
         for each in every
         if (table := _table(each, by_seed))
     ]  # fmt: skip
@@ -157,6 +159,23 @@ def _scores(stage: Stage) -> Scores:
     return found
 
 
+def _scored_in_all(by_key: Mapping[K, Scores]) -> dict[K, Scores]:
+    """The scores of the scenes that all have.
+
+    Where one is void with one seed or arm, the mean of its task is over fewer shifts; it is to be
+    so with all others too, or shifts are compared in place of seeds and arms.
+    """
+    scenes = [{(s, t) for s, tasks in one.items() for t in tasks} for one in by_key.values()]
+    common = set.intersection(*scenes)
+    return {
+        key: {
+            stack: {task: told for task, told in tasks.items() if (stack, task) in common}
+            for stack, tasks in one.items()
+        }
+        for key, one in by_key.items()
+    }
+
+
 def _table(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[int, list[float]]:
     """The endpoint by seed and task, of the tasks that every seed has; {} where there is none."""
     told = {seed: _by_task(endpoint, scores) for seed, scores in by_seed.items()}
@@ -191,16 +210,18 @@ def _contrast(
     plan: PlanFile, first: str, second: str, scores: dict[str, dict[int, Scores]]
 ) -> list[Contrast]:
     seeds = scores[first].keys() & scores[second].keys()
+    every = {(arm, seed): scores[arm][seed] for arm in (first, second) for seed in seeds}
+    both = _scored_in_all(every) if every else {}
     found: list[tuple[Endpoint, Crossed, float]] = []
     for endpoint in (*plan.endpoints, *plan.secondary) if seeds else ():
         one, other = (
-            {seed: _by_task(endpoint, scores[arm][seed]) for seed in sorted(seeds)}
+            {seed: _by_task(endpoint, both[arm, seed]) for seed in sorted(seeds)}
             for arm in (first, second)
         )
         tasks = sorted(set.intersection(*(set(t) for t in (*one.values(), *other.values()))))
         if tasks:
             table = [[other[s][t] - one[s][t] for t in tasks] for s in sorted(seeds)]
-            arms = ({s: scores[arm][s] for s in seeds} for arm in (first, second))
+            arms = ({s: both[arm, s] for s in seeds} for arm in (first, second))
             clean = min(_clean(endpoint, arm, tasks) for arm in arms)
             bound = 2.0 if endpoint.measure == "drop" else 1.0
             found.append((endpoint, crossed_mean(np.array(table), bound=bound), clean))
