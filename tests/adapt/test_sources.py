@@ -45,7 +45,8 @@ def test_several_sources_are_one_lock(tmp_path: Path) -> None:
 
 def test_a_list_in_a_trace_has_each_name_once(tmp_path: Path) -> None:
     other = {**FIND, "description": "Another."}
-    for rows in ([{"listed": [FIND, other, SAVE]}], [{"listed": [SAVE]}, {"listed": [FIND, other]}]):
+    twice = {"listed": [FIND, other]}
+    for rows in ([{"listed": [*twice["listed"], SAVE]}], [{"listed": [SAVE]}, twice]):
         with pytest.raises(UsageError, match="different tools named find_page"):
             read_source(write(tmp_path / "t.jsonl", *rows))
     later = write(tmp_path / "t.jsonl", {"listed": [FIND, other]}, {"listed": [FIND, FIND]})

@@ -483,7 +483,7 @@ def test_a_void_episode_makes_no_endpoint_one_over_other_shifts(
     """Both arms lose nothing but one shift of each task; of one a scene of it is void."""
     plan = read_plan(written())
     whole = {
-        stack: {task: (stack != "redirect:2", False) for task in "abcd"}
+        stack: dict.fromkeys("abcd", (stack != "redirect:2", False))
         for stack in ("", "redirect:2", "transient_error:2")
     }
     torn = {stack: {t: one[t] for t in one if (t, stack) != ("a", "redirect:2")}

@@ -48,7 +48,7 @@ _NEGATED = re.compile(
 _BLAMED_BEFORE = re.compile(
     r"\b(depends? on|relies on|requires?|needs?|because of|due to|wait(s|ing) (for|on)|upstream|"
     r"dependency|(error|failure|fault|exception|problem|outage)s? (in|of|at|from|with)|"
-    r"(failed|unable|could not|couldn't|cannot|can't) (to )?(call|reach|run|load|query|get)( from)?)"
+    r"(failed|unable|could not|couldn't|cannot|can't) (to )?(call|reach|run|load|query)( from)?)"
     r"\s+((the|tool|service|function|its|by)\s+)*[\"'`]?$",
     re.IGNORECASE,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from itertools import count
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -371,11 +372,16 @@ def encoded(value: Any, like: str = "") -> str:
     Returns:
         The JSON.
     """
-    lines = _LINES.match(like)
-    if lines is None and not _SPACED.search(like):
+    if '": ' not in like or not _SPACED.search(like):
         return msgspec.json.encode(value).decode()
+    lines = _LINES.match(like)
     escaped = like.isascii() and _ESCAPED.search(like) is not None
-    return json.dumps(value, ensure_ascii=escaped, indent=lines[1] if lines else None)
+    return _writer(escaped, lines[1] if lines else None)(value)
+
+
+@lru_cache(maxsize=16)
+def _writer(escaped: bool, indent: str | None) -> Callable[[Any], str]:
+    return json.JSONEncoder(ensure_ascii=escaped, indent=indent).encode
 
 
 _LINES = re.compile(r"\s*[\[{]\r?\n([ \t]+)")

@@ -464,4 +464,3 @@ def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) 
         if not (proven or to.check is None or to.check.is_valid(arguments)):
             raise _NotPlain
         inner["name"] = to.name
-

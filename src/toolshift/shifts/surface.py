@@ -232,7 +232,7 @@ def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mentions(names: Names, plain: bool) -> re.Pattern[str]:
-    """Finds names as whole words; unless `plain`, plain words only in quotes or before a bracket."""
+    """Finds names as whole words; plain words, unless `plain`, in quotes or before a bracket."""
     known = sorted(names, key=len, reverse=True)
     words = [n for n in known if not plain and n.isalpha() and n.islower()]
     either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []

@@ -63,7 +63,8 @@ class ShareGPT:
                 out["system"] = each.text
                 continue
             out["conversations"] += _turns(each, raw, like)
-        out["tools"] = tools if row and isinstance(row.get("tools"), list) else encoded(tools, row["tools"] if row and row.get("tools") else "")
+        listed = row.get("tools") if row else None
+        out["tools"] = tools if isinstance(listed, list) else encoded(tools, listed or "")
         return out
 
 
