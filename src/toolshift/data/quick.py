@@ -459,7 +459,7 @@ def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) 
             now = {keys.get(key, key): value for key, value in arguments.items()}
             if len(now) < len(arguments):
                 raise _NotPlain
-            inner["arguments"] = now if arguments is given else encoded(now, given)
+            inner["arguments"] = encoded(now, given) if isinstance(given, str) else now
             arguments = now
         if not (proven or to.check is None or to.check.is_valid(arguments)):
             raise _NotPlain
