@@ -91,6 +91,17 @@ def test_spans_of_a_model_show_tools_and_refusals() -> None:
     assert len(read({"name": "chat", "attributes": attributes})) == 1
 
 
+def test_a_call_that_ends_before_it_begins_has_no_time() -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather"}
+    nanos = {"startTimeUnixNano": "2000000", "endTimeUnixNano": "1000000"}
+    texts = {"start_time": "2026-01-01T00:00:02Z", "end_time": "2026-01-01T00:00:01Z"}
+    back = [{"attributes": attributes, **nanos}, {"attributes": attributes, **texts}]
+    for row in (*back, {"tool": "weather", "arguments": {}, "ok": True, "ms": -1.5}):
+        (called,) = read(row)
+        assert isinstance(called, Called)
+        assert called.ms is None
+
+
 @pytest.mark.parametrize("line", [b"{", b"[]", b'{"nothing": 1}'])
 def test_what_is_none_of_these_is_said(line: bytes) -> None:
     with pytest.raises(RowFault):

@@ -164,8 +164,9 @@ def _proxied(row: Mapping[str, Any]) -> Called:
 
 
 def _milliseconds(value: Any) -> float | None:
+    """A time; None for what is none, as where a clock was set back during the call."""
     try:
-        return float(value) if isinstance(value, int | float) else None
+        return float(value) if isinstance(value, int | float) and value >= 0 else None
     except OverflowError:  # an integer of hundreds of digits
         return None
 
@@ -318,12 +319,12 @@ def _took(span: Mapping[str, Any]) -> float | None:
     begun, ended = (span.get(f"{one}TimeUnixNano") for one in ("start", "end"))
     try:
         if begun is not None and ended is not None:
-            return (int(ended) - int(begun)) / 1e6
+            return _milliseconds((int(ended) - int(begun)) / 1e6)
         first, last = (
             datetime.fromisoformat(str(span.get(key)).replace("Z", "+00:00"))
             for key in ("start_time", "end_time")
         )
-        return (last - first).total_seconds() * 1000
+        return _milliseconds((last - first).total_seconds() * 1000)
     except (TypeError, ValueError, OverflowError):
         return None
 
