@@ -11,13 +11,14 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import msgspec
 
-from toolshift.agents.catalog import contestants, describe
+from toolshift.agents.catalog import check_settings, contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.cost import CostLimit
 from toolshift.agents.judge import Judge
@@ -160,6 +161,7 @@ def evaluate(
     as_struct({**given, "agent_timeout": agent_timeout, "judge": judge or ""}, _HowToRun)
     check_at_once(workers, concurrency)
     agents: Sequence[Any] = agent if isinstance(agent, list | tuple) else [agent]
+    check_settings(agents, options, signature(evaluate).parameters)
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
     return plan_and_run(select(selection), those, out, workers, judge=reader, executor=executor)

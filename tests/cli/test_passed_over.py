@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from running import Run, write_agent
 
+from toolshift import evaluate
+from toolshift.agents.catalog import check_settings
 from toolshift.core.command_line import PLUGINS
+from toolshift.core.errors import UsageError
 
 ONE = ("--agent", "oracle", "--tasks", "1", "--kind", "listing", "--no-placebo", "--shift", "clean")
 WRONG = [
@@ -17,6 +20,11 @@ WRONG = [
     ("run", *ONE, "--agent-timeout", "5", "programs and chat models have --timeout"),
     ("run", *ONE, "--max-cost", "2", "nothing would be limited"),
     ("run", "--agent", "mine:refuses", "--tasks", "1", "--max-cost", "2", "is for chat: agents"),
+    ("run", *ONE, "--temperature", "1", "the option temperature is for chat: agents"),
+    ("run", *ONE, "--price-in", "1", "--price-out", "2", "the option price_in is for chat:"),
+    ("run", "--agent", "mine:refuses", "--tasks", "1", "--base-url", "http://x/v1", "change nothing"),
+    ("run", *ONE, "--timeout", "5", "is for chat: agents and for programs"),
+    ("replay", "gone.zip", "--retries", "1", "--retries is for --agent"),
     ("run", *ONE, "--shift", "redirect*0", "a number of tasks, at least 1"),
     ("run", *ONE, "--shift", "redirect*", "a number of tasks, at least 1"),
     ("report", "run", "--html", "page.html", "--no-html", "leave one of them out"),
@@ -30,8 +38,13 @@ WRONG = [
     ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: there is no call"),
     ("schedule", "cron", "--at", "99 4 * * 1", "--", *ONE, "five fields are needed"),
     ("schedule", "cron", "--secret", "KEY", "--", *ONE, "--secret is for github"),
+    ("schedule", "cron", "--install", "x", "--", *ONE, "--install is for github"),
+    ("schedule", "cron", "--", *ONE, "--retries", "1", "the option retries is for chat: agents"),
     ("schedule", "github", "--secret", "sk-1", "--", *ONE, "and not its value"),
     ("verify", "a.lock", "tools.json", "--agent", "oracl", "unknown agent 'oracl'"),
+    ("verify", "a.lock", "--tasks", "3", "--tasks is for the run of --agent"),
+    ("verify", "a.lock", "--out", "run", "--out is for the run of --agent"),
+    ("verify", "a.lock", "--agent", "oracle", "--protocol", "text", "is for chat: agents"),
     ("shift", "from-diff", "a.lock", "tools.json", "a.lock is a lock: `toolshift verify a.lock"),
     ("--plugin", "runs", "list", "shifts", "it is a folder; name the file in it"),
     ("serve", "--stdio", "--task", "poi/visit", "--trace", "runs", "--trace runs is a folder"),
@@ -65,3 +78,20 @@ def test_nothing_is_made_smaller_that_could_not_be_kept(toolshift: Run, tmp_path
     code, _, err = toolshift("minimise", "run", failed, "--out", "gone/test_it.py")
     assert (code, "--out gone/test_it.py: cannot write there" in err) == (2, True)
     assert "smaller scenes" not in err
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "meant"),
+    [("oracle", "shift", "shifts"), ("chat:x", "taks", "tasks"), ("oracle", "retry", "retries")],
+)
+def test_a_misspelt_argument_of_evaluate_is_refused(agent: str, name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown argument '{name}': did you mean .*{meant}"):
+        evaluate(agent, tasks=1, **{name: 1})
+
+
+def test_a_setting_that_an_agent_takes_is_taken_and_none_is_no_setting() -> None:
+    check_settings(["oracle", "chat:x"], {"temperature": 0.5})
+    check_settings(["command:sh"], {"timeout": 5.0})
+    check_settings(["oracle"], {"temperature": None, "max_cost": 2.0})
+    with pytest.raises(UsageError, match="the option headers"):
+        check_settings([lambda messages, tools: "x", "command:sh"], {"headers": {}})

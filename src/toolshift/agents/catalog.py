@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -24,6 +24,7 @@ from toolshift.agents.kind import AgentKind, AgentLike, AnyAgent, OwnKind, Plugi
 from toolshift.agents.separate import SeparateAgent, check_timeout
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import in_module
+from toolshift.core.names import unknown
 from toolshift.core.registry import Registry
 from toolshift.core.tool import JSON
 from toolshift.episode.contract import (
@@ -165,9 +166,10 @@ def contestants(
 
     Raises:
         UsageError: for what is no agent, for two agents of one name, for one that cannot be
-            made in a process of its own, and for a limit that would hold for none of them.
+            made in a process of its own, and for a limit or a setting that none of them has.
     """
     _check_isolation(agents, isolate)
+    check_settings(agents, options)
     options = {"cost_limit": CostLimit(options.get("max_cost")), **options}  # one for all of them
     found = [
         _contestant(agent, concurrency, _for_kind(agent, options, isolate)) for agent in agents
@@ -220,6 +222,41 @@ def _check_isolation(agents: Sequence[AgentLike], isolate: bool) -> None:
             "--isolate is for programs (--agent-command), and no agent here is one, so nothing "
             "would be isolated: leave it out"
         )
+
+
+_CHECKED = ("agent_timeout", "isolate", "max_cost", "cost_limit")
+"""Options with a check of their own."""
+
+
+def check_settings(
+    agents: Sequence[AgentLike], options: Mapping[str, Any], others: Iterable[str] = ()
+) -> None:
+    """Checks that each option is of use to an agent: nobody may rely on what changes nothing.
+
+    Args:
+        agents: as they were given.
+        options: by name, as for `make_agent`.
+        others: further names that a misspelt one may have been meant for.
+
+    Raises:
+        UsageError: for an unknown agent, and for an option that none of the agents takes.
+    """
+    kinds = [find_kind(agent).takes for agent in agents if isinstance(agent, str)]
+    if not options or None in kinds:  # a kind of others may take what it likes
+        return
+    taken = {name for takes in kinds for name in takes or ()}
+    known = find_kind("chat:").takes or ()
+    for name, value in options.items():
+        if name in _CHECKED:
+            continue
+        if name not in known:
+            raise UsageError(unknown("argument", name, (*known, *others)))
+        if name not in taken and value is not None:
+            programs = " and for programs" if name == "timeout" else ""
+            raise UsageError(
+                f"the option {name} is for chat: agents{programs}, and no agent here is one, so it "
+                "would change nothing: leave it out"
+            )
 
 
 def _check_limit(found: Sequence[Contestant], limit: CostLimit) -> None:

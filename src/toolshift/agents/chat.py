@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -340,6 +341,7 @@ class ChatAgent:
 
 class _Chat(AgentKind):
     forms = {"chat:MODEL": "a model behind an OpenAI-compatible endpoint"}
+    takes = tuple(signature(ChatAgent).parameters)[1:]  # all but the model
 
     def make(self, spec: str, options: Mapping[str, Any]) -> ChatAgent:
         """Takes every option."""

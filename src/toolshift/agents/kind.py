@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from inspect import signature
@@ -23,10 +23,12 @@ class AgentKind:
     Attributes:
         forms: how its specs are written, and what each means, for `toolshift list agents`.
         private: whether specs may hold a private path or a key, so that none is stored.
+        takes: the options of a run that its agents take; None where it may take any.
     """
 
     forms: Mapping[str, str] = {}
     private = False
+    takes: Collection[str] | None = None
 
     def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
         """Makes the agent of a spec.
@@ -67,6 +69,8 @@ class PluginKind(AgentKind):
         thing: the object.
     """
 
+    takes = ()
+
     def __init__(self, name: str, thing: Any) -> None:
         self.name, self.thing = name, thing
         about = (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0].rstrip(".")
@@ -87,6 +91,7 @@ class OwnKind(AgentKind):
     """`module:function`: the caller's own code; the working directory can be imported from."""
 
     forms = {"module:function": "your own function of (messages, tools)"}
+    takes = ()
 
     def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
         """Imports it."""

@@ -24,6 +24,8 @@ _OPTIONS = {
 class _Local(AgentKind):
     """`local:DIR`, `smol` and `smol:ADAPTER`, with options behind commas."""
 
+    takes = ()
+
     def __init__(self, forms: Mapping[str, str], private: bool = False) -> None:
         self.forms, self.private = forms, private
 

@@ -330,6 +330,7 @@ class _Planted(AgentKind):
     forms = {
         name: (made.__doc__ or "").strip().partition("\n")[0] for name, (made, _) in PLANTED.items()
     }
+    takes = ()
 
     def make(self, spec: str, options: Mapping[str, Any]) -> PlantedAgent:
         """The weaknesses of the spec, put together."""

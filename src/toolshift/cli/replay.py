@@ -83,6 +83,11 @@ def replay(options: ReplayOptions) -> None:
 
     Exit codes: 0 all reproduced (with --agent: all passed), 1 not all, 2 nothing could be played.
     """
+    if not options.agent and (given := options.model.given()):
+        raise UsageError(
+            f"--{next(iter(given)).replace('_', '-')} is for --agent, and none is asked here: add "
+            "--agent, or leave it out"
+        )
     with opened_bundle(options.bundle, options.trust) as folder:
         shifts_as_they_were(folder)
         those = _chosen(folder, options)

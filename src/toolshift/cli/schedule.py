@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
 import click
 import yaml
 
-from toolshift.agents.catalog import find_kind
-from toolshift.cli.options import PATH, taking
+from toolshift.agents.catalog import check_settings
+from toolshift.cli.options import PATH, ModelOptions, taking
 from toolshift.cli.run import run as run_command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
@@ -25,6 +25,7 @@ from toolshift.worlds.registry import find_world
 SCRIPT = "toolshift-schedule.sh"
 WORKFLOW = ".github/workflows/toolshift-drift.yml"
 BRANCH = "toolshift-drift"
+INSTALL = "pip install toolshift -e ."
 _FIELD = re.compile(r"[\d*/,\-A-Za-z]+")
 _MOST = (59, 23, 31, 12, 7)
 """The largest number that each field of a cron line may have."""
@@ -48,7 +49,8 @@ class ScheduleOptions:
         at: when, as cron writes it.
         folder: of the results.
         anchor_seed: of the tasks that are the same each day.
-        install: the command by which the workflow installs ToolShift and the agent.
+        install: the command by which the workflow installs ToolShift and the agent; None for the
+            usual one.
         secrets: that the workflow passes on as variables.
     """
 
@@ -58,7 +60,7 @@ class ScheduleOptions:
     folder: Path
     anchor_seed: int
     out: Path | None
-    install: str
+    install: str | None
     secrets: tuple[str, ...]
 
 
@@ -84,8 +86,7 @@ class ScheduleOptions:
 @click.option("--out", type=PATH, help=f"The file (default: {SCRIPT}, or {WORKFLOW}).")
 @click.option(
     "--install",
-    default="pip install toolshift -e .",
-    show_default=True,
+    show_default=INSTALL,
     help="github: what installs ToolShift and your agent.",
 )
 @click.option(
@@ -110,7 +111,7 @@ def schedule(options: ScheduleOptions) -> None:
     _check_time(options.at)
     if options.folder.is_absolute() or ".." in options.folder.parts:
         raise UsageError("--folder stands beside what is written: give a relative path")
-    _check_secrets(options)
+    _check_workflow(options)
     fresh = _draws(options.run)
     out = options.out or Path(SCRIPT if options.kind == "cron" else WORKFLOW)
     text = _script(options, fresh) if options.kind == "cron" else _workflow(options, fresh)
@@ -129,8 +130,8 @@ def schedule(options: ScheduleOptions) -> None:
         say(f"Results are kept on the branch {BRANCH}. Try it: run the workflow by hand.")
 
 
-def _check_secrets(options: ScheduleOptions) -> None:
-    """Checks that the workflow can name the secrets, and that there is one that does.
+def _check_workflow(options: ScheduleOptions) -> None:
+    """Checks that there is a workflow where something is said of it, and that it can name secrets.
 
     Raises:
         UsageError: where it cannot.
@@ -139,6 +140,10 @@ def _check_secrets(options: ScheduleOptions) -> None:
         raise UsageError(
             "--secret is for github; a script of cron reads the variables of its own environment: "
             "set them in the crontab"
+        )
+    if options.install is not None and options.kind == "cron":
+        raise UsageError(
+            "--install is for github; a script of cron runs the Python that writes it: leave it out"
         )
     for secret in options.secrets:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", secret):
@@ -177,10 +182,13 @@ def _draws(words: tuple[str, ...]) -> bool:
             raise UsageError(f"behind --: {option} is set by the schedule; leave it out")
     if not (given["agents"] or given["commands"] or given["urls"]):
         raise UsageError("behind --: name an agent: --agent, --agent-command or --agent-url")
-    for spec in given["agents"]:
-        find_kind(spec)
-    fields = {name: given[name] for name in Selection.__struct_fields__ if name in given}
-    chosen = select(Selection(**fields))
+    programs = (f"command:{each}" for each in given["commands"])
+    specs = [*given["agents"], *programs, *(f"url:{each}" for each in given["urls"])]
+    model = ModelOptions(**{field.name: given[field.name] for field in fields(ModelOptions)})
+    check_settings(specs, model.given())
+    chosen = select(
+        Selection(**{name: given[name] for name in Selection.__struct_fields__ if name in given})
+    )
     return not any(find_world(name).counts for name in chosen.worlds)
 
 
@@ -279,7 +287,7 @@ def _workflow(options: ScheduleOptions, fresh: bool) -> str:
                         "uses": "actions/setup-python@v5",
                         "with": {"python-version": "3.11", "cache": "pip"},
                     },
-                    {"name": "install", "run": options.install},
+                    {"name": "install", "run": options.install or INSTALL},
                     {"name": "bring back the earlier days", "run": _Block(restore)},
                     {
                         "name": "measure",

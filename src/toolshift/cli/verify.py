@@ -27,7 +27,7 @@ from toolshift.adapt.other_locks import HashLock
 from toolshift.adapt.sarif import sarif
 from toolshift.adapt.schemas import SEVERITIES
 from toolshift.adapt.sources import calls_of, read_sources
-from toolshift.agents.catalog import contestants, find_kind
+from toolshift.agents.catalog import check_settings, contestants
 from toolshift.api import check_at_once
 from toolshift.cli.options import (
     PATH,
@@ -135,8 +135,7 @@ def verify(options: VerifyOptions) -> None:
     if options.calls and not Path(options.calls).exists():
         raise UsageError(f"--calls {options.calls}: there is no such file")
     check_at_once(options.workers, options.concurrency)
-    for spec in options.agents:  # now, and not on the day on which something has moved
-        find_kind(spec)
+    _check_agents(options)
     known = read_any_lock(options.lock)
     if isinstance(known, HashLock) and (options.calls or options.agents):
         raise UsageError(
@@ -163,6 +162,25 @@ def verify(options: VerifyOptions) -> None:
         for cost, sentence in zip(costs, sentences, strict=True):
             _print_cost(cost, sentence)
     sys.exit(int(drifted))
+
+
+def _check_agents(options: VerifyOptions) -> None:
+    """Checks agents now, and not on the day on which something has moved.
+
+    Raises:
+        UsageError: for one that is not known, and for options of a run where there is no agent.
+    """
+    check_settings(options.agents, options.model.given())
+    context = click.get_current_context()
+    names = (*Selection.__struct_fields__, "out", "workers", "concurrency")
+    given = click.core.ParameterSource.COMMANDLINE
+    said = [param for param in context.command.params if param.name in names]
+    said = [param for param in said if context.get_parameter_source(param.name or "") == given]
+    if said and not options.agents:
+        raise UsageError(
+            f"{said[0].opts[0]} is for the run of --agent, and there is none: add --agent, or "
+            "leave it out"
+        )
 
 
 def _origin(lock: Lock | HashLock, path: Path) -> str:

@@ -16,12 +16,12 @@ class _Program(AgentKind):
     private = True
 
     def __init__(self, maker: str, form: str, about: str, takes: tuple[str, ...]) -> None:
-        self._maker, self._takes = maker, takes
+        self._maker, self.takes = maker, takes
         self.forms = {form: about}
 
     def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
         """Takes the options `timeout` and `concurrency`, and `isolate` where it is started."""
-        taken = {name: options[name] for name in self._takes if name in options}
+        taken = {name: options[name] for name in self.takes if name in options}
         require()
         made: AnyAgent = load(self._maker)(spec.partition(":")[2], **taken)
         return made

@@ -113,7 +113,7 @@ def let_play(world: OwnWorld, agents: Sequence[str], options: dict[str, Any], wa
         for kind, count in world.counts.items()
         for place in range(count)
     ]
-    those = contestants(list(agents), **options) if agents else []
+    those = contestants(list(agents), **options)
     world.keeping = True
     try:
         for number, each in enumerate(those):
