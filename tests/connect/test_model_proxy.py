@@ -29,12 +29,20 @@ from running import Run
 from serving import scripted_server, smol_server, status
 
 from toolshift.connect.callables import open_seat
+from toolshift.connect.model_proxy import app
 from toolshift.connect.model_proxy.app import MAX_ROUNDS, ModelProxy
 from toolshift.connect.model_proxy.conversation import Conversation, Said
-from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
-from toolshift.core.errors import UsageError
+from toolshift.connect.model_proxy.settings import (
+    RESULTLESS,
+    ShiftOptions,
+    check_stack,
+    prepare,
+)
+from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.episode.grade import grade
 from toolshift.runs.suite import read_stack
+from toolshift.shifts.live import TASKLESS
+from toolshift.shifts.registry import find_shift
 
 TASK = "poi/booking/0"
 APPLICABLE = (
@@ -281,7 +289,46 @@ def test_what_cannot_be_done_is_refused_and_said() -> None:
 @pytest.mark.parametrize("shift", ["reversed_order:2", "query_typos:1", "fatal_error:1"])
 def test_shifts_of_the_truth_or_the_user_are_refused_at_the_start(shift: str) -> None:
     with pytest.raises(UsageError, match="not applicable"):
-        check_stack(read_stack(shift))
+        check_stack(ShiftOptions(read_stack(shift)))
+
+
+@pytest.mark.parametrize(
+    ("shift", "why"),
+    [
+        *((f"{name}:{min(find_shift(name).severities)}", "a task") for name in TASKLESS),
+        *((f"{name}:1", "schemas of results") for name in RESULTLESS),
+        ("required_parameter:2", "at severity 1 it applies"),
+        ("tool_subset:1", "--needs"),
+        ("semantic_trap:1", "--allow-traps-that-write"),
+    ],
+)
+def test_what_no_request_can_bring_is_refused_at_the_start(shift: str, why: str) -> None:
+    how = ShiftOptions(read_stack(shift))
+    with pytest.raises(UsageError, match=f"not applicable: .*{why}"):
+        check_stack(how)
+    with pytest.raises(UsageError, match="not applicable|insist with"):
+        prepare(open_seat(TASK).tools(), how)
+
+
+def test_what_is_said_beside_lets_a_shift_begin() -> None:
+    for shift, more in (
+        ("tool_subset:1", {"needed": ("x",)}),
+        ("semantic_trap:1", {"may_write": True}),
+        ("required_parameter:1", {}),
+    ):
+        check_stack(ShiftOptions(read_stack(shift), **more))
+
+
+def test_the_fault_of_a_shift_is_said_to_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: object) -> None:
+        raise ShiftFault("shift mine raised KeyError: 'x' (mine.py, line 3)")
+
+    monkeypatch.setattr(app, "prepare", broken)
+    body = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    with proxied("http://127.0.0.1:9/v1", "identity_erasure:2") as (url, _):
+        got = httpx.post(f"{url}/chat/completions", json=body)
+    assert got.status_code == 500
+    assert "mine.py, line 3" in got.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("shift", ["merged_tools:2", "truncation:1", "missing_values:1"])
@@ -366,7 +413,7 @@ def test_the_command_says_at_once_what_is_not_applicable(toolshift: Run) -> None
         assert code == 2
         assert said in err
     Path("tools.json").write_text(json.dumps(open_seat(TASK).tools()))
-    code, _, err = toolshift(*up, "--shift", "merged_tools:2", "--tools", "tools.json")
+    code, _, err = toolshift(*up, "--shift", "unit_change:2", "--tools", "tools.json")
     assert code == 2
     assert "not applicable to the tools" in err
     code, _, err = toolshift("model-proxy", "--upstream", "ftp://x")

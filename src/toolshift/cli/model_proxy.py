@@ -101,8 +101,8 @@ def model_proxy(options: ModelProxyOptions) -> None:
         raise UsageError(f"--upstream {options.upstream!r}: write http(s)://host[:port]/v1")
     check_entities(options.pool, 10)
     stack = read_stack("+".join(options.shifts))
-    check_stack(stack)
     how = ShiftOptions(stack, options.seed, options.pool, options.needed, options.may_write)
+    check_stack(how)
     if options.tools is not None:
         _try(options.tools, how)
     listen = options.listen

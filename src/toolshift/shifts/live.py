@@ -26,7 +26,7 @@ import jsonschema_rs
 import msgspec
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.form import facts, show
 from toolshift.core.formats import replaced
 from toolshift.core.layer import Layer, Session
@@ -46,6 +46,8 @@ MAX_HINTS = 6
 Carry = Callable[[str, dict[str, Any]], Result]
 SPARING = ("tool_subset", "tool_gone_lookalike")
 """Shifts that take away what the task can spare."""
+TASKLESS = ("merged_tools", "conflicting_sources", "verification_change", "fatal_error_lookalike")
+"""Shifts that need a task, or data flow between tools: those of others declare none."""
 TRAPS = ("semantic_trap",)
 """Shifts that tempt an agent into calling another tool than it means to."""
 
@@ -159,8 +161,10 @@ def _applied(scene: LiveScene, one: Applied) -> LiveScene:
         after = apply(scene, one.shift, one.severity)
     except NotApplicable as reason:
         raise NotApplicable(f"{name}: {reason}") from None
-    except IndexError:  # a rule of somebody else's that looks for the user's request
-        raise NotApplicable(f"{name}: it needs a user's request") from None
+    except ShiftFault as fault:  # a rule that looks for the user's request, or for a task's calls
+        if isinstance(fault.__cause__, IndexError):
+            raise NotApplicable(f"{name}: it needs a task and a user's request") from None
+        raise
     if not isinstance(after, LiveScene) or after.truth is not scene.truth or after.asks:
         raise NotApplicable(f"{name}: it changes the task or the truth, and live tools have theirs")
     made_by = (*scene.made_by, *[name] * (len(after.layers) - len(scene.layers)))

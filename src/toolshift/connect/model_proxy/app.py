@@ -26,7 +26,7 @@ from toolshift.connect.model_proxy.wire import (
     events,
     odd_tool,
 )
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
 from toolshift.core.tool import JSON
@@ -103,6 +103,8 @@ class ModelProxy:
             if name := odd_tool(body):
                 return _refusal(400, f"the parameters of the tool {name} are no JSON Schema")
             return _refusal(500, _broken(broken))
+        except ShiftFault as broken:
+            return _refusal(500, f"toolshift: {broken}. Leave it out, or mend it")
         if exchange is None:
             return await self._forward(request, raw, "chat/completions")
         headers = self._headers(request)

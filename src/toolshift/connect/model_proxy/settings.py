@@ -7,10 +7,18 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied
-from toolshift.core.shift import NotApplicable
+from toolshift.core.shift import NotApplicable, Shift
 from toolshift.core.tool import Result
 from toolshift.interop.tools import Toolbox, from_openai
-from toolshift.shifts.live import Live, LiveScene, live_scene, shifted
+from toolshift.shifts.live import (
+    SPARING,
+    TASKLESS,
+    TRAPS,
+    Live,
+    LiveScene,
+    live_scene,
+    shifted,
+)
 from toolshift.shifts.registry import find_shift
 
 
@@ -33,28 +41,52 @@ class ShiftOptions:
     may_write: bool = False
 
 
-def check_stack(stack: tuple[Applied, ...]) -> None:
-    """Refuses what no proxy can do, whatever the tools.
+RESULTLESS = ("truncation", "missing_values", "default_change_placebo")
+"""Shifts that need the schemas of results, which a request does not hold."""
+WHAT_APPLIES = "docs/model-proxy.md says what applies"
+
+
+def check_stack(how: ShiftOptions) -> None:
+    """Refuses what this proxy can never do, whatever the tools.
 
     Args:
-        stack: the shifts.
+        how: the shifts, and what is known of the tools.
 
     Raises:
-        UsageError: for a shift of the truth or of what a user says.
+        UsageError: for a shift of the truth or of what a user says, or one that needs what no
+            request tells of its tools.
     """
-    for applied in stack:
-        found = find_shift(applied.shift)
-        name = f"{applied.shift}:{applied.severity}"
-        if found.level == 3:
-            raise UsageError(
-                f"{name} is not applicable: it changes the task or the truth, and those of a live "
-                "agent are its own. Level 1 shifts apply: see `toolshift list shifts`"
-            )
-        if found.dimension == "query":
-            raise UsageError(
-                f"{name} is not applicable: it changes what a user says, and a proxy knows only "
-                "the tools. Level 1 shifts of tools and results apply"
-            )
+    for applied in how.stack:
+        if why := _never(find_shift(applied.shift), applied.severity, how):
+            raise UsageError(f"{applied.shift}:{applied.severity} is not applicable: {why}")
+
+
+def _never(found: Shift, severity: int, how: ShiftOptions) -> str:
+    """Why a shift can apply to no tools; "" where it may."""
+    if found.level == 3:
+        return (
+            "it changes the task or the truth, and those of a live agent are its own. Level 1 "
+            "shifts apply: see `toolshift list shifts`"
+        )
+    if found.dimension == "query":
+        return (
+            "it changes what a user says, and a proxy knows only the tools. Level 1 shifts of "
+            "tools and results apply"
+        )
+    if found.base in TASKLESS:
+        return f"it needs a task, or to know which tool feeds which; {WHAT_APPLIES}"
+    if found.base in RESULTLESS:
+        return f"it needs the schemas of results, which a request does not have; {WHAT_APPLIES}"
+    if found.base == "required_parameter" and severity > 1:
+        return "it needs a detail of a user's request: at severity 1 it applies"
+    if found.base in SPARING and not how.needed:
+        return "which tools can be spared is not known: say with --needs which the agent needs"
+    if found.base in TRAPS and not how.may_write:
+        return (
+            "a request does not say which tools only read, and these are real: insist with "
+            "--allow-traps-that-write"
+        )
+    return ""
 
 
 def prepare(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Toolbox, LiveScene]:
