@@ -630,3 +630,118 @@ def test_a_stream_may_end_by_a_reason_or_a_mark(end: bytes) -> None:
 def test_a_request_of_odd_types_is_refused_or_passes(raw: bytes) -> None:
     said = asyncio.run(exchanged(raw, b'{"choices": [{"message": {}}]}', stream=False))
     assert said.status_code in (200, 400)
+
+
+# -- servers and agents that are a little off ----------------------------------------------------
+
+TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Get the weather."}}
+ASKED: dict[str, Any] = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "Weather?"}],
+    "tools": [TOOL],
+}
+
+
+def exchanged(bodies: list[Any], answers: list[Any]) -> tuple[list[Any], list[str]]:
+    """What the model was sent, and what the agent got, with each answer as it is scripted."""
+    sent: list[Any] = []
+
+    def model(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
+        answer = answers[len(sent) - 1]
+        return httpx.Response(200, text=answer(sent[-1]) if callable(answer) else answer)
+
+    async def talk() -> list[str]:
+        up = httpx.AsyncClient(transport=httpx.MockTransport(model))
+        proxy = ModelProxy(
+            "http://up/v1", ShiftOptions(read_stack("identity_erasure:3")), client=up
+        )
+        got: list[str] = []
+        through = httpx.ASGITransport(proxy.app)
+        async with httpx.AsyncClient(transport=through, base_url="http://p/v1") as agent:
+            for body in bodies:
+                body = body(got) if callable(body) else body
+                got.append((await agent.post("/chat/completions", json=body)).text)
+        return got
+
+    got = asyncio.run(talk())
+    return sent, got
+
+
+def chunk(delta: Any = None, finish: Any = None, **more: Any) -> str:
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
+    named = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return "data: " + json.dumps({**named, "choices": choices, **more}) + "\n\n"
+
+
+DONE = "data: [DONE]\n\n"
+
+
+def test_an_error_in_a_stream_stays_one_where_done_follows_it() -> None:
+    told = "data: " + json.dumps({"error": {"message": "engine died", "code": 500}}) + "\n\n"
+    _, (got,) = exchanged([ASKED | {"stream": True}], [chunk({"role": "assistant"}) + told + DONE])
+    assert "engine died" in got
+    assert 'finish_reason":"' not in got
+    assert "[DONE]" not in got
+
+
+def test_a_stream_has_its_role_once_and_the_names_of_its_own_chunks() -> None:
+    first = chunk(id="", object="", model="", prompt_filter_results=[])  # as Azure begins
+    answer = first + chunk({"role": "assistant", "content": ""}) + chunk({"content": "hi"})
+    _, (got,) = exchanged([ASKED | {"stream": True}], [answer + chunk({}, "stop") + DONE])
+    chunks = [json.loads(line[6:]) for line in got.split("\n\n")[:-2]]
+    assert {(one["id"], one["object"], one["model"]) for one in chunks} == {
+        ("c1", "chat.completion.chunk", "m")
+    }
+    deltas = [one["choices"][0]["delta"] for one in chunks]
+    assert deltas == [{"role": "assistant"}, {"content": "hi"}, {}]
+
+
+def test_a_tool_without_a_type_is_shifted_and_so_is_one_that_is_allowed() -> None:
+    allowed = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "get_weather"}}]}
+    body = {
+        **ASKED,
+        "tools": [{"function": TOOL["function"]}],
+        "n": None,
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed},
+    }
+    (sent,), _ = exchanged([body], [json.dumps({"choices": [{"message": {"content": "x"}}]})])
+    (shown,) = sent["tools"]
+    assert shown["function"]["name"] != "get_weather"
+    (meant,) = sent["tool_choice"]["allowed_tools"]["tools"]
+    assert meant["function"]["name"] == shown["function"]["name"]
+
+
+def test_results_stay_when_the_tool_list_changes() -> None:
+    def calls(body: Any) -> str:
+        function = {"name": body["tools"][0]["function"]["name"], "arguments": "{}"}
+        call = {"id": "1", "type": "function", "function": function}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        return json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+
+    def reports(got: list[str]) -> Any:
+        said = json.loads(got[0])["choices"][0]["message"]
+        result = {"role": "tool", "tool_call_id": "1", "content": '{"temp": 21}'}
+        other = {"type": "function", "function": {"name": "find", "description": "Find it."}}
+        return {**ASKED, "messages": [*ASKED["messages"], said, result], "tools": [TOOL, other]}
+
+    end = json.dumps({"choices": [{"message": {"content": "21"}}]})
+    sent, _ = exchanged([ASKED, reports], [calls, end])
+    _, said, result = sent[1]["messages"]
+    assert said["tool_calls"][0]["function"]["name"] == sent[1]["tools"][0]["function"]["name"]
+    assert json.loads(result["content"]) == {"temp": 21}
+
+
+@pytest.mark.parametrize("shift", ["tools_by_action:2", "permanent_error:3", "redirect:3"])
+def test_what_was_really_done_is_no_error_of_a_layer(shift: str) -> None:
+    tools = open_seat(TASK).tools()[:3]
+    function = {"name": tools[0]["function"]["name"], "arguments": "{}"}
+    call = {"id": "1", "type": "function", "function": function}
+    history = [  # of a conversation that this proxy has not heard so far
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": '{"done": "yes"}'},
+    ]
+    toolbox, scene = prepare(tools, ShiftOptions(read_stack(shift), needed=(function["name"],)))
+    shown = Conversation(scene, toolbox, Said()).show(history)
+    assert json.loads(shown[-1]["content"]) == {"done": "yes"}

@@ -22,9 +22,11 @@ from toolshift.connect.model_proxy.wire import (
     check_completion,
     check_request,
     closing,
+    error_of,
     event,
     events,
     odd_tool,
+    opening,
 )
 from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.layer import LayerFault
@@ -146,12 +148,12 @@ class ModelProxy:
         Raises:
             UsageError: where a shift is not applicable to the tools of the request.
         """
-        listed = [tool for tool in body.get("tools") or () if tool.get("type") == "function"]
+        listed = [tool for tool in body.get("tools") or () if _is_function(tool)]
         if body.get("functions") and self.how.stack:
             raise UsageError("`functions` is the old way to offer tools: use `tools`")
         if not listed or not self.how.stack:
             return None
-        if body.get("n", 1) != 1:
+        if (body.get("n") or 1) != 1:
             raise UsageError("one reply a request (n=1) can be carried back, not several")
         toolbox, scene = self._prepared(listed)
         return Exchange(Conversation(scene, toolbox, self._said), body, self._said)
@@ -217,8 +219,14 @@ class ModelProxy:
             while True:
                 assembly = Assembly()
                 async for chunk in events(got.aiter_lines()):
+                    if error := error_of(chunk):  # some servers say [DONE] behind it
+                        self._note(exchange, 502)
+                        yield event({"error": error})
+                        return
                     passing = assembly.add(chunk)
-                    head = head or assembly.head
+                    if not head and chunk.get("choices"):
+                        head = assembly.head
+                        yield event(opening(head))
                     if passing:
                         yield event({**passing, **head})
                 await got.aclose()
@@ -229,7 +237,8 @@ class ModelProxy:
                 got.raise_for_status()
         except (httpx.HTTPError, ValueError, msgspec.MsgspecError) as fault:
             self._note(exchange, 502)
-            yield event({"error": {"message": f"the model's stream broke: {type(fault).__name__}"}})
+            why = f"{fault}" if isinstance(fault, ValueError) else type(fault).__name__
+            yield event({"error": {"message": f"the model's stream broke: {why}"}})
             return
         except LayerFault as broken:
             self._note(exchange, 500)
@@ -237,6 +246,9 @@ class ModelProxy:
             return
         finally:
             await got.aclose()
+        if not head:  # it has ended without a word
+            head = assembly.head
+            yield event(opening(head))
         given = exchange.given(streamed=True)
         reason = "length" if exchange.cut else assembly.finish_reason
         for chunk in closing(head, given, reason, exchange.usage):
@@ -314,7 +326,7 @@ class Exchange:
 
     def keep(self, given: Message) -> None:
         """Remembers what stood behind the message for the agent."""
-        self._said.keep(self.history, given, Turn(tuple(self.rounds)))
+        self._said.keep(self.history, given, Turn(tuple(self.rounds), self.conversation.tools_id))
 
     def record(self) -> dict[str, Any]:
         """What a trace holds of this request."""
@@ -333,8 +345,13 @@ class Exchange:
 
 def _tools(body: Body, conversation: Conversation) -> list[dict[str, Any]]:
     """The tools as shown, and those of other kinds as they are."""
-    others = [tool for tool in body["tools"] if tool.get("type") != "function"]
+    others = [tool for tool in body["tools"] if not _is_function(tool)]
     return [*map(_lenient, conversation.tools), *others]
+
+
+def _is_function(tool: dict[str, Any]) -> bool:
+    """Whether it is a function; some agents leave the type out, and some servers take that."""
+    return (tool.get("type") or "function") == "function"
 
 
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
@@ -349,7 +366,11 @@ def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(choice: dict[str, Any], conversation: Conversation) -> dict[str, Any]:
-    """A demanded tool under the name that it is shown with."""
+    """A demanded tool, or those that are allowed, under the names that they are shown with."""
+    allowed = choice.get("allowed_tools")
+    if isinstance(allowed, dict) and isinstance(allowed.get("tools"), list):
+        those = [_choice(t, conversation) if isinstance(t, dict) else t for t in allowed["tools"]]
+        return {**choice, "allowed_tools": {**allowed, "tools": those}}
     function = choice.get("function")
     if not isinstance(function, dict) or "name" not in function:
         return choice

@@ -97,9 +97,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Turn:
-    """The rounds that led to one message of the assistant, the last of them the visible one."""
+    """The rounds that led to one message of the assistant, the last of them the visible one.
+
+    Attributes:
+        tools_id: of the tools that were on offer; under others, other names are shown.
+    """
 
     rounds: tuple[Round, ...]
+    tools_id: str
 
 
 class Said:
@@ -151,6 +156,7 @@ class Conversation:
         self._agent = Agent()
         self._live = Live(scene, toolbox, self._agent)
         self._said = said
+        self.tools_id = scene.task.id
         self.changed: list[dict[str, str]] = []
 
     @property
@@ -218,7 +224,7 @@ class Conversation:
     ) -> list[Message]:
         """A message of the assistant as the model spoke it, with what the agent never saw."""
         turn = self._said.find(history, given)
-        if turn is None:
+        if turn is None or turn.tools_id != self.tools_id:
             calls = [self._call_outward(call) for call in given.get("tool_calls") or ()]
             spoken.update({str(call.get("id")): call for call in calls})
             return [{**given, "tool_calls": calls} if calls else given]
@@ -258,8 +264,8 @@ class Conversation:
         except Wanted:  # a layer has more to ask of the agent, who cannot be asked from here
             return message
         finally:
-            self._agent.reported = None
-        if result == told:
+            unheard, self._agent.reported = self._agent.reported, None
+        if result == told or unheard:  # no layer may answer in the place of what was really done
             return message
         shown = show(result)
         self.changed.append({"call": str(call.get("id")), "was": text, "shown": shown})

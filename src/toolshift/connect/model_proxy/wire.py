@@ -46,6 +46,11 @@ async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
         raise ValueError("the stream ended before the message did")
 
 
+def error_of(chunk: Chunk) -> Any:
+    """The error that a server tells in a stream that has begun; None where it is none."""
+    return None if chunk.get("choices") else chunk.get("error")
+
+
 def _ends(chunk: Chunk) -> bool:
     return any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
 
@@ -174,23 +179,30 @@ class Assembly:
         self.head: Chunk = {}
         self.usage: Any = None
         self.finish_reason: str | None = None
+        self._named = False
         self._said: dict[str, Any] = {"role": "assistant"}
         self._calls: dict[int, dict[str, Any]] = {}
 
     def add(self, chunk: Chunk) -> Chunk | None:
-        """Takes a chunk in; returns what of it may go on now, None where nothing may."""
-        self.head = self.head or {k: v for k, v in chunk.items() if k not in ("choices", "usage")}
+        """Takes a chunk in; returns what of it may go on now, None where nothing may.
+
+        The role stays here: `opening` says it once, however many rounds there are.
+        """
+        if not self._named:  # a chunk without choices, as Azure sends first, has empty names
+            self.head = {k: v for k, v in chunk.items() if k not in ("choices", "usage")}
+            self._named = bool(chunk.get("choices"))
         self.usage = chunk.get("usage") or self.usage
         choices = chunk.get("choices") or ()
         passing = []
         for choice in choices:
             delta = dict(choice.get("delta") or {})
+            self._add_text("role", delta.pop("role", None))
             self.finish_reason = choice.get("finish_reason") or self.finish_reason
             for piece in delta.pop("tool_calls", None) or ():
                 self._add_call(piece)
             for key, value in delta.items():
                 self._add_text(key, value)
-            if any(value for key, value in delta.items() if key != "role"):
+            if any(delta.values()):
                 passing.append({**choice, "delta": delta, "finish_reason": None})
         return {**chunk, "choices": passing, "usage": None} if passing else None
 
@@ -219,6 +231,11 @@ class Assembly:
         said = {"content": None, **self._said}
         calls = [self._calls[index] for index in sorted(self._calls)]
         return {**said, "tool_calls": calls} if calls else said
+
+
+def opening(head: Chunk) -> Chunk:
+    """The first chunk of a stream, which says whose message it is."""
+    return _one({**head, "object": "chat.completion.chunk"}, {"role": "assistant"}, None)
 
 
 def closing(head: Chunk, message: Message, reason: str | None, usage: object) -> Iterator[Chunk]:
