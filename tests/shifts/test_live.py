@@ -73,7 +73,7 @@ def test_every_shift_applies_or_says_why(name: str, severity: int) -> None:
 def test_what_looks_for_a_task_on_one_tool_needs_a_task(needed: tuple[str, ...]) -> None:
     tools = [tool for tool in TOOLS if tool["name"] == "get_order"]
     scene = live_scene(from_mcp(tools), needed=needed)
-    with pytest.raises(NotApplicable, match="^fatal_error_lookalike:1: it needs a task"):
+    with pytest.raises(NotApplicable, match=r"^fatal_error_lookalike:1: it needs a task"):
         shifted(scene, (Applied("fatal_error_lookalike", 1),))
 
 
