@@ -17,7 +17,7 @@ from mcp_types import ListRootsResult, ResourceTemplateReference, Root
 
 from toolshift.adapt.lock import lock_tools
 from toolshift.connect.mcp.proxy import in_process
-from toolshift.connect.mcp.shifted_server import ShiftOptions
+from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.scene import Applied
 from toolshift.interop.mcp_client import Target
@@ -472,3 +472,24 @@ def test_calls_by_the_names_of_a_lock_are_made_as_todays_tools_take_them(
             "tool": "get_order",
             "arguments": {"order_ref": "R-1001"},
         }
+
+
+def test_a_client_that_lists_again_sees_what_a_server_has_added_without_a_word() -> None:
+    class Silent:
+        listed = TOOLS[:2]
+
+        async def tools(self, meta: Any) -> tuple[list[Any], dict[str, Any]]:
+            return self.listed, {}
+
+    async def look() -> tuple[list[str], list[str]]:
+        how = ShiftOptions((Applied("identity_erasure", 3),))
+        server: Any = Silent()
+        tools = ShiftedTools(server, how, None)
+        before = await tools.list({})
+        server.listed = TOOLS[:3]
+        after = await tools.list({})
+        return [tool["name"] for tool in before["tools"]], [tool["name"] for tool in after["tools"]]
+
+    before, after = asyncio.run(look())
+    assert after[:2] == before
+    assert len(after) == 3

@@ -135,11 +135,22 @@ class ShiftedTools:
         self._turn = threading.Lock()
         self._limiter = anyio.CapacityLimiter(MAX_AT_ONCE)
 
-    async def shown(self, params: Mapping[str, Any]) -> Live:
-        """The shifted interface, made when first needed and kept up with the server."""
+    async def shown(self, params: Mapping[str, Any], again: bool = False) -> Live:
+        """The shifted interface, made when first needed and kept up with the server.
+
+        Args:
+            params: of the request.
+            again: ask the server for its tools, although it has told of no change.
+
+        Returns:
+            The interface.
+
+        Raises:
+            MCPError: as the server answered, or where a shift does not apply to its tools.
+        """
         async with self._building:
             live = self._live
-            if live is not None and not self.stale:
+            if live is not None and not (self.stale or again):
                 return live
             self.stale = False
             listed, self._page = await self.upstream.tools(params.get("_meta"))
@@ -203,7 +214,7 @@ class ShiftedTools:
         Raises:
             MCPError: as the server answered, or where a shift does not apply to its tools.
         """
-        live = await self.shown(params)
+        live = await self.shown(params, again=True)  # not every server can tell of a change
         found = {**self._page, "tools": self._spoken(live)}
         if not is_newer(params):
             return found
