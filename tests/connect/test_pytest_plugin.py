@@ -12,7 +12,9 @@ from msgspec.structs import replace
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import report_of, run_plan
+from toolshift.connect import pytest_plugin
 from toolshift.connect.pytest_runs import Asked, Played, ShiftResult
+from toolshift.core.errors import UsageError
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -272,3 +274,33 @@ def test_void_episodes_count_against_a_pass_and_for_a_failure(
     wanted = pytest.skip.Exception if "may be" in said else AssertionError
     with pytest.raises(wanted):
         lenient.assert_accuracy(0.8)
+
+
+def test_nothing_measured_fails_whatever_an_inconclusive_result_is(baseline: Path) -> None:
+    folder = RunFolder.read(baseline)
+    about = report_of(folder).agents[0]
+    rates = [replace(about.clean.accuracy, estimate=rate) for rate in (float("nan"), 0.0, 1.0)]
+    measures = replace(
+        about.clean,
+        void=about.clean.episodes,
+        accuracy=rates[0],
+        accuracy_all=rates[1],
+        accuracy_best=rates[2],
+    )
+    for policy in ("skip", "xfail"):
+        asked = Asked("oracle", inconclusive=policy)
+        result = ShiftResult("clean", "oracle", measures, baseline, asked, Played(folder, about))
+        with pytest.raises(AssertionError, match="void episodes decide"):
+            result.assert_accuracy(0.8)
+
+
+def test_an_argument_of_the_marker_without_its_name_is_refused() -> None:
+    class Node:
+        config = None
+
+        @staticmethod
+        def iter_markers(name: str) -> list[pytest.Mark]:
+            return [pytest.mark.toolshift("oracle", "standard").mark]
+
+    with pytest.raises(UsageError, match="name 'standard', as in suite='standard'"):
+        pytest_plugin._asked(Node())

@@ -181,6 +181,7 @@ class ShiftResult:
         It passes if the share is reached even with void episodes as failures, and fails if it is
         not even with them as passes. Between these it is inconclusive: it then fails, is skipped
         or xfails, as the marker's `inconclusive` or the ini option `toolshift_inconclusive` says.
+        Where every episode is void, nothing was measured, which always fails.
 
         Args:
             least: the accuracy that is wanted, between 0 and 1.
@@ -195,7 +196,8 @@ class ShiftResult:
                 f"{self!r} may be under {least:.0%}: {self.measures.void} void episodes decide\n"
                 f"run folder: {self.run}"
             )
-            _inconclusive(said, self._asked.inconclusive)
+            if self.measures.void < self.measures.episodes:
+                _inconclusive(said, self._asked.inconclusive)
         raise AssertionError(said)
 
 
