@@ -89,6 +89,7 @@ def test_the_same_agent_passes_in_every_family(baseline: RunFolder) -> None:
     assert all(each.sentence.startswith("pass: +0.0 [") for each in gate.families)
     assert gate.verdict == "pass"
     assert gate.exit_code() == 0
+    assert "is compared with itself" in " ".join(gate.notes)
 
 
 def test_a_weakness_fails_its_tier_and_no_other(baseline: RunFolder, tmp_path: Path) -> None:

@@ -173,6 +173,7 @@ def judge(
             f"{baseline.path} and {candidate.path} have no scene in common: run the candidate with "
             "`toolshift gate --agent`, which takes the baseline's plan"
         )
+    itself = first == second and baseline.path.resolve() == candidate.path.resolve()
     rules = _Rules(margin, max_void)
     families = _families(every, planned, GROUPINGS[by], rules)
     shifted = [scene for scene in scenes if scene.cell.shifts and not is_placebo(scene.cell)]
@@ -188,7 +189,7 @@ def judge(
         confidence=CONFIDENCE,
         families=families,
         shifts=shifts,
-        notes=_notes(baseline, candidate, len(every) - len(scenes), families),
+        notes=_notes(baseline, candidate, len(every) - len(scenes), families, itself),
     )
 
 
@@ -470,9 +471,18 @@ def _sum_up(verdict: Verdict, families: list[Family], margin: float) -> str:
 
 
 def _notes(
-    baseline: RunFolder, candidate: RunFolder, left_out: int, families: list[Family]
+    baseline: RunFolder,
+    candidate: RunFolder,
+    left_out: int,
+    families: list[Family],
+    itself: bool,
 ) -> list[str]:
     found = version_notes(baseline, candidate)
+    if itself:
+        found.append(
+            f"{candidate.path} is compared with itself, so nothing can be lost: is --baseline the "
+            "run of what is in use?"
+        )
     if left_out:
         found.append(
             f"{left_out} scenes of {baseline.path} are not in the plan of {candidate.path} and "
