@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import httpx
 import msgspec
 
+from toolshift.agents.chat import PATH as PATH_OF_CHAT
 from toolshift.cli.listen import Listen
 from toolshift.cli.options import PATH, taking
 from toolshift.connect.model_proxy.app import ModelProxy
@@ -97,8 +99,7 @@ def model_proxy(options: ModelProxyOptions) -> None:
     OPENAI_BASE_URL=http://127.0.0.1:8420/v1 my-agent
     """
     require()
-    if not options.upstream.startswith(("http://", "https://")):
-        raise UsageError(f"--upstream {options.upstream!r}: write http(s)://host[:port]/v1")
+    upstream = _upstream(options.upstream)
     check_entities(options.pool, 10)
     stack = read_stack("+".join(options.shifts))
     how = ShiftOptions(stack, options.seed, options.pool, options.needed, options.may_write)
@@ -109,7 +110,7 @@ def model_proxy(options: ModelProxyOptions) -> None:
     token = listen.token_or_new("Token (shown this once), the agent's API key")
     key = _key() if token else ""
     with ExitStack() as closing:
-        proxy = ModelProxy(options.upstream, how, key)
+        proxy = ModelProxy(upstream, how, key)
         if options.trace is not None:
             trace = Trace(options.trace, (key, token))
             closing.callback(trace.close)
@@ -125,6 +126,21 @@ def model_proxy(options: ModelProxyOptions) -> None:
         finally:
             for line in proxy.ending:
                 say(f"toolshift: {line}", err=True)
+
+
+def _upstream(address: str) -> str:
+    """The model's address before `/chat/completions`.
+
+    Raises:
+        UsageError: where it is none.
+    """
+    try:
+        found = httpx.URL(address)
+    except httpx.InvalidURL:
+        found = httpx.URL("")
+    if found.scheme not in ("http", "https") or not found.host or found.query:
+        raise UsageError(f"--upstream {address!r}: write http(s)://host[:port]/v1")
+    return address.rstrip("/").removesuffix(PATH_OF_CHAT)
 
 
 def _key() -> str:

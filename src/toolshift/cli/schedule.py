@@ -27,8 +27,8 @@ WORKFLOW = ".github/workflows/toolshift-drift.yml"
 BRANCH = "toolshift-drift"
 INSTALL = "pip install toolshift -e ."
 _FIELD = re.compile(r"[\d*/,\-A-Za-z]+")
-_MOST = (59, 23, 31, 12, 7)
-"""The largest number that each field of a cron line may have."""
+_RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+"""The smallest and the largest number that each field of a cron line may have."""
 _OURS = {
     "out": "--out",
     "as_json": "--json",
@@ -156,8 +156,10 @@ def _check_workflow(options: ScheduleOptions) -> None:
 def _check_time(at: str) -> None:
     fields = at.split()
     if len(fields) != 5 or not all(
-        _FIELD.fullmatch(each) and all(int(one) <= most for one in re.findall(r"\d+", each))
-        for each, most in zip(fields, _MOST, strict=True)
+        _FIELD.fullmatch(each)
+        and all(least <= int(one) <= most for one in re.findall(r"\d+", each))
+        and "/0" not in each
+        for each, (least, most) in zip(fields, _RANGES, strict=True)
     ):
         raise UsageError(
             f"--at {at!r}: five fields are needed: minute, hour, day of the month, month, day of "
