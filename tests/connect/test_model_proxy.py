@@ -306,7 +306,7 @@ def test_what_no_request_can_bring_is_refused_at_the_start(shift: str, why: str)
     how = ShiftOptions(read_stack(shift))
     with pytest.raises(UsageError, match=f"not applicable: .*{why}"):
         check_stack(how)
-    with pytest.raises(UsageError, match="not applicable|insist with"):
+    with pytest.raises(UsageError, match=r"not applicable|insist with"):
         prepare(open_seat(TASK).tools(), how)
 
 
@@ -642,7 +642,7 @@ ASKED: dict[str, Any] = {
 }
 
 
-def exchanged(bodies: list[Any], answers: list[Any]) -> tuple[list[Any], list[str]]:
+def scripted(bodies: list[Any], answers: list[Any]) -> tuple[list[Any], list[str]]:
     """What the model was sent, and what the agent got, with each answer as it is scripted."""
     sent: list[Any] = []
 
@@ -660,8 +660,8 @@ def exchanged(bodies: list[Any], answers: list[Any]) -> tuple[list[Any], list[st
         through = httpx.ASGITransport(proxy.app)
         async with httpx.AsyncClient(transport=through, base_url="http://p/v1") as agent:
             for body in bodies:
-                body = body(got) if callable(body) else body
-                got.append((await agent.post("/chat/completions", json=body)).text)
+                sending = body(got) if callable(body) else body
+                got.append((await agent.post("/chat/completions", json=sending)).text)
         return got
 
     got = asyncio.run(talk())
@@ -679,7 +679,7 @@ DONE = "data: [DONE]\n\n"
 
 def test_an_error_in_a_stream_stays_one_where_done_follows_it() -> None:
     told = "data: " + json.dumps({"error": {"message": "engine died", "code": 500}}) + "\n\n"
-    _, (got,) = exchanged([ASKED | {"stream": True}], [chunk({"role": "assistant"}) + told + DONE])
+    _, (got,) = scripted([ASKED | {"stream": True}], [chunk({"role": "assistant"}) + told + DONE])
     assert "engine died" in got
     assert 'finish_reason":"' not in got
     assert "[DONE]" not in got
@@ -688,7 +688,7 @@ def test_an_error_in_a_stream_stays_one_where_done_follows_it() -> None:
 def test_a_stream_has_its_role_once_and_the_names_of_its_own_chunks() -> None:
     first = chunk(id="", object="", model="", prompt_filter_results=[])  # as Azure begins
     answer = first + chunk({"role": "assistant", "content": ""}) + chunk({"content": "hi"})
-    _, (got,) = exchanged([ASKED | {"stream": True}], [answer + chunk({}, "stop") + DONE])
+    _, (got,) = scripted([ASKED | {"stream": True}], [answer + chunk({}, "stop") + DONE])
     chunks = [json.loads(line[6:]) for line in got.split("\n\n")[:-2]]
     assert {(one["id"], one["object"], one["model"]) for one in chunks} == {
         ("c1", "chat.completion.chunk", "m")
@@ -705,7 +705,7 @@ def test_a_tool_without_a_type_is_shifted_and_so_is_one_that_is_allowed() -> Non
         "n": None,
         "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed},
     }
-    (sent,), _ = exchanged([body], [json.dumps({"choices": [{"message": {"content": "x"}}]})])
+    (sent,), _ = scripted([body], [json.dumps({"choices": [{"message": {"content": "x"}}]})])
     (shown,) = sent["tools"]
     assert shown["function"]["name"] != "get_weather"
     (meant,) = sent["tool_choice"]["allowed_tools"]["tools"]
@@ -726,7 +726,7 @@ def test_results_stay_when_the_tool_list_changes() -> None:
         return {**ASKED, "messages": [*ASKED["messages"], said, result], "tools": [TOOL, other]}
 
     end = json.dumps({"choices": [{"message": {"content": "21"}}]})
-    sent, _ = exchanged([ASKED, reports], [calls, end])
+    sent, _ = scripted([ASKED, reports], [calls, end])
     _, said, result = sent[1]["messages"]
     assert said["tool_calls"][0]["function"]["name"] == sent[1]["tools"][0]["function"]["name"]
     assert json.loads(result["content"]) == {"temp": 21}

@@ -94,8 +94,8 @@ def _asked(node: Any) -> Asked:
     for marker in reversed(list(node.iter_markers(MARKER))):
         if len(marker.args) > 1:
             raise UsageError(
-                f"the marker toolshift takes the agent alone without a name: name {marker.args[1]!r}, "
-                "as in suite='standard'"
+                "the marker toolshift takes the agent alone without a name: name "
+                f"{marker.args[1]!r}, as in suite='standard'"
             )
         words |= dict(zip(("agent",), marker.args, strict=False)) | dict(marker.kwargs)
     asked: Asked = load(f"{RUNS}:read_asked")(words, node.config)

@@ -18,15 +18,14 @@ from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.connect.model_proxy.wire import (
     DONE,
     Assembly,
+    ToldError,
     added,
     check_completion,
     check_request,
     closing,
-    error_of,
     event,
     events,
     odd_tool,
-    opening,
 )
 from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.layer import LayerFault
@@ -217,24 +216,21 @@ class ModelProxy:
         head: dict[str, Any] = {}
         try:
             while True:
-                assembly = Assembly()
+                assembly = Assembly(head)
                 async for chunk in events(got.aiter_lines()):
-                    if error := error_of(chunk):  # some servers say [DONE] behind it
-                        self._note(exchange, 502)
-                        yield event({"error": error})
-                        return
-                    passing = assembly.add(chunk)
-                    if not head and chunk.get("choices"):
-                        head = assembly.head
-                        yield event(opening(head))
-                    if passing:
-                        yield event({**passing, **head})
+                    for going in assembly.add(chunk):
+                        yield event(going)
+                head = assembly.head
                 await got.aclose()
                 exchange.usage = added(exchange.usage, assembly.usage)
                 if exchange.hears(assembly.message):
                     break
                 got = await self._open(exchange, headers)
                 got.raise_for_status()
+        except ToldError as told:
+            self._note(exchange, 502)
+            yield event({"error": told.error})
+            return
         except (httpx.HTTPError, ValueError, msgspec.MsgspecError) as fault:
             self._note(exchange, 502)
             why = f"{fault}" if isinstance(fault, ValueError) else type(fault).__name__
@@ -246,9 +242,6 @@ class ModelProxy:
             return
         finally:
             await got.aclose()
-        if not head:  # it has ended without a word
-            head = assembly.head
-            yield event(opening(head))
         given = exchange.given(streamed=True)
         reason = "length" if exchange.cut else assembly.finish_reason
         for chunk in closing(head, given, reason, exchange.usage):

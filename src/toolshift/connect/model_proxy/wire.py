@@ -46,9 +46,16 @@ async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
         raise ValueError("the stream ended before the message did")
 
 
-def error_of(chunk: Chunk) -> Any:
-    """The error that a server tells in a stream that has begun; None where it is none."""
-    return None if chunk.get("choices") else chunk.get("error")
+class ToldError(Exception):
+    """A server has told an error in a stream that had begun; some say `[DONE]` behind it.
+
+    Args:
+        error: as it was told.
+    """
+
+    def __init__(self, error: object) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def _ends(chunk: Chunk) -> bool:
@@ -173,24 +180,40 @@ class Assembly:
 
     What is not a tool call may go on at once; calls wait until they are whole, since their names
     and arguments are to change.
+
+    Args:
+        head: what chunks of the same stream to the agent have said of it; None where none has.
     """
 
-    def __init__(self) -> None:
-        self.head: Chunk = {}
+    def __init__(self, head: Chunk | None = None) -> None:
+        self.head: Chunk = head or {}
         self.usage: Any = None
         self.finish_reason: str | None = None
-        self._named = False
+        self._named = bool(head)
         self._said: dict[str, Any] = {"role": "assistant"}
         self._calls: dict[int, dict[str, Any]] = {}
 
-    def add(self, chunk: Chunk) -> Chunk | None:
-        """Takes a chunk in; returns what of it may go on now, None where nothing may.
+    def add(self, chunk: Chunk) -> list[Chunk]:
+        """Takes a chunk in; returns the chunks that may go on now.
 
-        The role stays here: `opening` says it once, however many rounds there are.
+        The first one says whose message it is, once, however many rounds there are.
+
+        Args:
+            chunk: of the server.
+
+        Returns:
+            None, one or two.
+
+        Raises:
+            ToldError: where it is an error.
         """
+        if chunk.get("error") and not chunk.get("choices"):
+            raise ToldError(chunk["error"])
+        going: list[Chunk] = []
         if not self._named:  # a chunk without choices, as Azure sends first, has empty names
             self.head = {k: v for k, v in chunk.items() if k not in ("choices", "usage")}
             self._named = bool(chunk.get("choices"))
+            going += [_opening(self.head)] if self._named else []
         self.usage = chunk.get("usage") or self.usage
         choices = chunk.get("choices") or ()
         passing = []
@@ -204,7 +227,9 @@ class Assembly:
                 self._add_text(key, value)
             if any(delta.values()):
                 passing.append({**choice, "delta": delta, "finish_reason": None})
-        return {**chunk, "choices": passing, "usage": None} if passing else None
+        if passing:
+            going.append({**chunk, "choices": passing, "usage": None, **self.head})
+        return going
 
     def _add_text(self, key: str, value: Any) -> None:
         before = self._said.get(key)
@@ -233,8 +258,7 @@ class Assembly:
         return {**said, "tool_calls": calls} if calls else said
 
 
-def opening(head: Chunk) -> Chunk:
-    """The first chunk of a stream, which says whose message it is."""
+def _opening(head: Chunk) -> Chunk:
     return _one({**head, "object": "chat.completion.chunk"}, {"role": "assistant"}, None)
 
 
