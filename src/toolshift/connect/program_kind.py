@@ -21,7 +21,7 @@ class _Program(AgentKind):
 
     def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
         """Takes the options `timeout` and `concurrency`, and `isolate` where it is started."""
-        taken = {name: options[name] for name in self.takes if name in options}
+        taken = {name: options[name] for name in self.takes or () if name in options}
         require()
         made: AnyAgent = load(self._maker)(spec.partition(":")[2], **taken)
         return made
