@@ -48,11 +48,13 @@ def test_what_does_not_fit_never_breaks(kind: str, wrong: Any) -> None:
     assert JSON.encode([shape.write(wrong), shape.read(wrong)])
 
 
-@pytest.mark.parametrize("number", [7, 1234567, 0.1, 1e-6, 12345678.25])
+@pytest.mark.parametrize(
+    "number", [7, 1234567, 0.1, 1e-6, 12345678.25, 47.3744489, 1e-7, 175928847299117063]
+)
 def test_a_number_as_text_keeps_its_digits(number: float) -> None:
     written = Shape("text").write(number)
     assert jsonschema_rs.is_valid({"pattern": r"^-?[0-9]+(\.[0-9]+)?$"}, written)
-    assert float(written) == number
+    assert Shape("text").read(written) == number
 
 
 def test_a_clock_goes_past_midnight() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -59,6 +60,7 @@ def form(name: str) -> Form:
 
 
 NOTICE = "\nNotice: "
+_DIGITS = re.compile(r"-?\d+")
 
 
 def show(result: Result) -> str:
@@ -92,6 +94,8 @@ def facts(record: object, fields: tuple[Field, ...]) -> dict[str, Any]:
 
 def _number(value: Any, field: Field) -> float | int:
     try:
+        if field.scale == 1:
+            return _exact(value, field.type == "integer")
         number = round(float(value) / field.scale, 6)
     except (TypeError, ValueError):
         raise ValueError(
@@ -99,3 +103,12 @@ def _number(value: Any, field: Field) -> float | int:
             f"is {value!r:.60}"
         ) from None
     return int(number) if field.type == "integer" else number
+
+
+def _exact(value: Any, whole: bool) -> float | int:
+    """A number with all of its digits: an id of 18 of them, a coordinate of seven places."""
+    number = float(value)
+    digits = isinstance(value, int) or (isinstance(value, str) and _DIGITS.fullmatch(value))
+    if digits and (whole or int(value) != number):
+        return int(value)
+    return int(round(number, 6)) if whole else number

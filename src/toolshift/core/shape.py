@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
 
 ShapeKind = Literal["object", "list", "text", "keys", "json", "choice", "unit", "clock"]
 _CLOCK = re.compile(r"(?<!\d)([01]\d|2[0-3]):([0-5]\d)(?!\d)")
+_WHOLE = re.compile(r"-?\d+")
 _DAY = 24 * 60
 
 
@@ -118,13 +120,17 @@ def _is_number(value: Any) -> bool:
 
 
 def _digits(number: float) -> str:
-    """A number in digits, without an exponent."""
-    near = tidy(number)
-    return str(near) if isinstance(near, int) else f"{near:f}".rstrip("0")
+    """A number in all of its digits, without an exponent."""
+    if isinstance(number, int) or number.is_integer():
+        return str(int(number))
+    return f"{Decimal(repr(number)):f}"
 
 
 def _number(text: str) -> Any:
     try:
-        return tidy(float(text))
+        if _WHOLE.fullmatch(text):
+            return int(text)
+        number = float(text)
+        return int(number) if number == int(number) else number
     except (ValueError, OverflowError):
         return text
