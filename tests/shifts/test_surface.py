@@ -199,3 +199,56 @@ def test_a_name_is_found_in_text_that_has_no_spaces():
     assert said == "请先调用fn_1，参数venue='A'。"
     assert surface.speak("éget_hours get_hours2") == "éget_hours get_hours2"
     assert Surface(names={"查询": "fn_2"}).speak("请查询一下 查询") == "请查询一下 fn_2"
+
+
+def documented(**schemas: dict[str, object]) -> Tool:
+    params = tuple(Param(name, name, schema) for name, schema in schemas.items())
+    return Tool("get_weather", "Weather", params, ())
+
+
+def texts_of(tool: Tool, surface: Surface) -> list[str]:
+    return [param.schema["description"] for param in surface.show(tool).params]
+
+
+def test_descriptions_of_parameters_follow_their_neighbours():
+    surface = Surface(params={"get_weather": {"lat": "y", "geo_id": "place_key", "days": "span"}})
+    tool = documented(
+        lat={"description": "Latitude; ignored if geo_id is given. Not lat_2"},
+        geo_id={"description": "The geo_id of a search, instead of `lat` or 'lat'"},
+        days={"description": "Days; with lat=1.5 (metadata.lat=x is another), flat or lat"},
+    )
+    assert texts_of(tool, surface) == [
+        "Latitude; ignored if place_key is given. Not lat_2",
+        "The geo_id of a search, instead of `y` or 'y'",  # its own may be that of a result
+        "Days; with y=1.5 (metadata.lat=x is another), flat or lat",
+    ]
+
+
+def test_a_name_that_is_a_choice_or_a_property_too_stays_in_descriptions():
+    surface = Surface(params={"get_weather": {"name": "title", "unit": "scale"}})
+    order = {"enum": ["name", "price"], "description": "By `name`, or in the `unit`"}
+    inner = {"unit": {"type": "string", "description": "Beside `unit`"}}
+    tool = documented(name={}, unit={}, order=order)
+    assert texts_of(tool, surface)[2] == "By `name`, or in the `scale`"
+    tool = documented(unit={}, filter={"properties": inner, "description": "By `unit`"})
+    assert texts_of(tool, surface)[1] == "By `unit`"
+
+
+def test_descriptions_inside_of_a_schema_follow():
+    surface = Surface(
+        names={"get_hours": "fn_1"}, params={"get_weather": {"geo_id": "place_key", "where": "at"}}
+    )
+    inner = {"type": "string", "description": "As get_hours has it; or geo_id"}
+    where = {"items": {"properties": {"description": inner}}, "title": "Where", "default": "geo_id"}
+    tool = documented(geo_id={"title": "Geo Id"}, where=where)
+    key, at = surface.show(tool).params
+    assert key.schema == {"description": ""}
+    said = {"type": "string", "description": "As fn_1 has it; or place_key"}
+    assert at.schema["items"] == {"properties": {"description": said}}
+    assert at.schema["default"] == "geo_id"
+
+
+def test_a_description_that_is_none_is_no_fault():
+    surface = Surface(names={"get_hours": "fn_1"})
+    tool = documented(place={"description": None})
+    assert surface.show(tool).params == tool.params

@@ -366,6 +366,46 @@ def usual(schema: Mapping[str, Any]) -> Any:
 # -- what a schema says, in words --------------------------------------------------------------
 
 
+def each_description(schema: Any, say: Callable[[str], str]) -> Any:
+    """A schema with its descriptions, at every depth, said in another way.
+
+    Args:
+        schema: without references.
+        say: gives the text that stands in place of one.
+
+    Returns:
+        Another schema; the very one that was given where every text stays.
+    """
+    if isinstance(schema, list):
+        listed = [each_description(one, say) for one in schema]
+        return listed if listed != schema else schema
+    if not isinstance(schema, Mapping):
+        return schema
+    said: JSONSchema = {}
+    for key, value in schema.items():
+        if key in _MANY and isinstance(value, Mapping):
+            said[key] = {name: each_description(one, say) for name, one in value.items()}
+        elif key == "description" and isinstance(value, str):
+            said[key] = say(value)
+        else:
+            said[key] = value if key in _DATA else each_description(value, say)
+    return said if said != schema else schema
+
+
+def words_of(schema: Any) -> Iterator[str]:
+    """The choices that a schema has, and the names of properties inside of it, at every depth."""
+    for one in schema if isinstance(schema, list) else ():
+        yield from words_of(one)
+    for key, value in _mapped(schema).items():
+        if key in _MANY:
+            yield from _mapped(value)
+            yield from words_of(list(_mapped(value).values()))
+        elif key in ("enum", "const"):
+            yield from (one for one in [*_listed(value), value] if isinstance(one, str))
+        elif key not in _DATA:
+            yield from words_of(value)
+
+
 def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     found = [*_listed(schema.get("anyOf")), *_listed(schema.get("oneOf"))]
     return [one for one in found if isinstance(one, Mapping)]

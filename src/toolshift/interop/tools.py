@@ -223,7 +223,7 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
         if param.name != name and isinstance(shown.get(param.name), Mapping):
             shown[param.name] = _untitled(shown[param.name])
         told, was = param.schema, before[name].schema
-        if {**told, "description": ""} != {**was, "description": ""}:
+        if _untitled({**told, "description": ""}) != _untitled({**was, "description": ""}):
             shown[param.name] = told  # not only another text: another type, or other choices
             continue
         text = told.get("description", "")

@@ -8,7 +8,7 @@ are rewritten with them, so that nothing shown speaks of a name that does not wo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,8 +17,10 @@ from toolshift.core import seed as seeds
 from toolshift.core.formats import each_text
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.tool import JSON, Hint, Param, Result, Tool, error
+from toolshift.interop.schema import each_description, words_of
 
 Names = Mapping[str, str]
+Say = Callable[[str], str]
 NO_NAMES: Names = {}
 
 
@@ -145,7 +147,12 @@ class Surface(Layer):
         )
         description = self.descriptions[name] if replaced else tool.description
         shown = tuple(
-            _param(param, params.get(param.name, param.name), texts.get(param.name), self.speak)
+            _param(
+                param,
+                params.get(param.name, param.name),
+                texts.get(param.name),
+                self._says_of(tool, param),
+            )
             for param in tool.params
         )
         return tool.with_(
@@ -161,6 +168,26 @@ class Surface(Layer):
         if not any(name in text for name in names):
             return text
         return _quoted(tuple(names)).sub(lambda match: names[match[0]], text)
+
+    def _says_of(self, tool: Tool, param: Param) -> Say:
+        """How the texts of a parameter are said: with the new names of tools and its neighbours.
+
+        A text may speak of what results hold under the parameter's own name, which stays; and one
+        that says which value to pass is of a layer below.
+        """
+        names = self.params.get(tool.name, NO_NAMES)
+        if not names or param.given is not None:
+            return self.speak
+
+        def say(text: str) -> str:
+            said = self.speak(text)
+            if not any(name in said for name in names):
+                return said
+            closed = {param.name, *words_of([one.schema for one in tool.params])}
+            others = {name: new for name, new in names.items() if name not in closed}
+            return _spoken_of(tuple(others)).sub(lambda m: others[m[0]], said) if others else said
+
+        return say
 
     def _renamed(self, text: str, plain: bool) -> str:
         # Most texts name no tool, and a pattern takes longer to compile than all else of a scene.
@@ -202,11 +229,15 @@ def _said(surface: Surface, text: str, tool: str) -> str:
     return surface.say_params(surface.mention(text), tool)
 
 
-def _param(param: Param, name: str, text: str | None, speak: Any) -> Param:
-    said = text if text is not None else speak(param.schema.get("description", ""))
-    if name == param.name and said == param.schema.get("description", ""):
-        return param
-    return replace(param, name=name, schema={**param.schema, "description": said})
+def _param(param: Param, name: str, text: str | None, say: Say) -> Param:
+    schema = each_description(param.schema, say)
+    if text is not None and text != param.schema.get("description", ""):
+        schema = {**schema, "description": text}
+    if name == param.name:
+        return param if schema is param.schema else replace(param, schema=schema)
+    # Libraries make titles from names. A renamed parameter has a description, be it an empty one.
+    kept = {key: value for key, value in schema.items() if key != "title"}
+    return replace(param, name=name, schema={**kept, "description": kept.get("description", "")})
 
 
 @lru_cache(maxsize=1024)
@@ -215,6 +246,20 @@ def _quoted(names: tuple[str, ...]) -> re.Pattern[str]:
     any_ = "|".join(map(re.escape, names))
     given = [rf"(?<![{signs}])(?:{some})(?==)" for signs, some in _by_script(names)]
     return re.compile("|".join([rf"(?<=[`'\"])(?:{any_})(?=[`'\"])", *given]))
+
+
+@lru_cache(maxsize=1024)
+def _spoken_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds names of parameters as `_mentions` does, and plain words that are given a value."""
+    found = [_mentions(dict.fromkeys(names, ""), plain=False).pattern]
+    words = [name for name in names if _is_word(name)]
+    found += [rf"(?<![.{signs}-])(?:{some})(?==)" for signs, some in _by_script(words)]
+    return re.compile("|".join(found))
+
+
+def _is_word(name: str) -> bool:
+    """Whether a name is a word that a text may well use and not mean it."""
+    return name.isalpha() and name.islower()
 
 
 def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -234,7 +279,7 @@ def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _mentions(names: Names, plain: bool) -> re.Pattern[str]:
     """Finds names as whole words; plain words, unless `plain`, in quotes or before a bracket."""
     known = sorted(names, key=len, reverse=True)
-    words = [n for n in known if not plain and n.isalpha() and n.islower()]
+    words = [n for n in known if not plain and _is_word(n)]
     either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []
     either += [rf"(?<![{signs}-])(?:{some})(?=\()" for signs, some in _by_script(words)]
     for signs, some in _by_script(name for name in known if name not in words):
