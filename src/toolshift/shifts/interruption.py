@@ -28,6 +28,7 @@ from toolshift.shifts.oracle_trace import (
     spread,
     wording,
 )
+from toolshift.shifts.surface import Surface
 from toolshift.shifts.wording import UNRELATED
 
 # -- transient_error ---------------------------------------------------------------------------
@@ -135,19 +136,12 @@ class Moves(Layer):
 
     def _successors(self, tool: Tool, move: Move) -> list[Tool]:
         spoken = {own: new for new, own in move.params}
-        params = tuple(replace(p, name=spoken.get(p.name, p.name)) for p in tool.params)
-        text = tool.description
+        shown = Surface(params={tool.name: spoken}).show(tool) if spoken else tool
+        text = shown.description
         if self.remark and DESCRIPTION in tool.channels:
             text = f"{text.removesuffix('.')}. {self.remark}"
-        return [
-            tool.with_(
-                name=name,
-                params=params,
-                description=text,
-                authority=tool.authority + self.authority,
-            )
-            for name in move.names
-        ]
+        authority = tool.authority + self.authority
+        return [shown.with_(name=n, description=text, authority=authority) for n in move.names]
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Answers an old name with the next; a successor's call goes to the old tool below."""
@@ -337,14 +331,35 @@ def tool_migrated(scene: Scene, rng: Random, severity: Severity) -> Change:
     style = rng.choice(TABLES["format_drift"][pool]["styles"])
     space = TABLES["names"][pool]["namespace"] if severity == 3 else ""
 
-    def renamed(tool: Tool) -> tuple[tuple[str, str], ...]:
-        spoken: dict[str, str] = {}
-        for param in tool.params:
-            new = space + restyle(param.name, style, pool, synonyms=severity > 1)
-            if param.fact != CURSOR and new not in spoken:
-                spoken[new] = param.name
-        return tuple(spoken.items())
-
-    moves = tuple(replace(move, params=renamed(tools[move.old])) for move in moves)
+    moves = tuple(
+        replace(move, params=migrated(tools[move.old], style, pool, space, severity > 1))
+        for move in moves
+    )
     code, text, notice, _ = wording("tool_migrated", scene, rng)
     return Change(Moves(moves, code, text, notice))
+
+
+def migrated(
+    tool: Tool, style: str, pool: str, space: str, synonyms: bool
+) -> tuple[tuple[str, str], ...]:
+    """The names of a tool's parameters after a migration, each with the one that it had.
+
+    Args:
+        tool: that is migrated.
+        style: of the new names.
+        pool: of the synonyms.
+        space: what the new names begin with.
+        synonyms: whether words are replaced too.
+
+    Returns:
+        Pairs of a new name and an old one; a parameter that is not among them keeps its name.
+    """
+    spoken: dict[str, str] = {}
+    for param in tool.params:
+        new = space + restyle(param.name, style, pool, synonyms=synonyms)
+        if param.fact != CURSOR and new not in spoken:
+            spoken[new] = param.name
+    names = {param.name for param in tool.params}
+    while clash := spoken.keys() & (names - set(spoken.values())):  # with one that keeps its name
+        spoken = {new: own for new, own in spoken.items() if new not in clash}
+    return tuple(spoken.items())
