@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from itertools import combinations, pairwise, product
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -28,7 +29,8 @@ from toolshift.shifts import arguments, toolset, units
 from toolshift.shifts.arguments import Reshaped
 from toolshift.shifts.live import Live, live_scene
 from toolshift.shifts.live import shifted as shifted_live
-from toolshift.shifts.registry import compose, find_shift, shifts
+from toolshift.shifts.registry import apply, compose, find_shift, shifts
+from toolshift.worlds.own import load
 from toolshift.worlds.registry import OURS, find_world
 
 ARGUMENTS = ("type_change", "enum_change", "required_parameter", "default_change")
@@ -379,3 +381,17 @@ def _mcp(name: str, properties: dict[str, Any], required: list[str] | None = Non
     schema["required"] = list(properties) if required is None else required
     hints = {"readOnlyHint": True}
     return {"name": name, "description": f"Do {name}.", "inputSchema": schema, "annotations": hints}
+
+
+def test_results_that_hold_lists_are_no_fault(tmp_path: Path) -> None:
+    """A parameter that an earlier result has the value of is sought among texts."""
+    tools = (
+        "def look(key: str):\n    return [{'id': 7, 'tags': ['a'], 'name': 'Foo'}]\n"
+        "def read(id: int):\n    return {'ref': 'R-1', 'parts': [{'a': 1}]}\n"
+    )
+    (tmp_path / "odd_lists.py").write_text(tools)
+    calls = "[{name: look, arguments: {key: Foo}}, {name: read, arguments: {id: 7}}]"
+    task = f"{{id: t, ask: Find the ref of Foo, calls: {calls}, check: {{answer: R-1}}}}"
+    (tmp_path / "odd.yaml").write_text(f"world: odd\ntools: {{python: odd_lists}}\ntasks: [{task}]")
+    with pytest.raises(NotApplicable, match="a later tool could require"):
+        apply(make_scene(load(tmp_path / "odd.yaml"), "task", 0), "required_parameter", 3)

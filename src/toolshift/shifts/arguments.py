@@ -380,7 +380,13 @@ def _returned(scene: Scene, rng: Random, layer: Required) -> Requirement | None:
     """A value that the tool before returns, and that nothing has taken so far."""
     text = said("earlier", scene, rng)
     answers = {step.said for step in scene.rehearsal if step.kind == "answer"}
-    told = {value: fact for p in replay(scene).all for r in p.facts for fact, value in r.items()}
+    told = {
+        value: fact
+        for play in replay(scene).all
+        for record in play.facts
+        for fact, value in record.items()
+        if isinstance(value, str)
+    }
     answering = {told.get(answer) for answer in answers}
     tools = used(scene)
     taken = {param.fact for tool in scene.tools for param in tool.params}
