@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,13 +19,14 @@ from tests.scenes import Share, level
 from toolshift.core.form import facts
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Severity
-from toolshift.core.tool import JSON, Field, Result, as_openai
+from toolshift.core.tool import JSON, Field, Param, Result, Tool, as_openai
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import interruption, observation
 from toolshift.shifts.oracle_trace import TABLES, restyle
 from toolshift.shifts.registry import apply, compose, shifts
+from toolshift.worlds.own import OwnWorld, load
 from toolshift.worlds.registry import find_world
 
 MINE = (
@@ -398,6 +400,35 @@ def test_results_as_csv_keep_keys_and_values(world: str, kind: str) -> None:
                 assert value in now.text
 
 
+def own_world(folder: Path, tools: str, arguments: str, ask: str, answer: str) -> OwnWorld:
+    """A world of one task, which calls the function `look`."""
+    (folder / "odd_tools.py").write_text(tools, encoding="utf-8")
+    call = f"{{name: look, arguments: {arguments}}}"
+    task = f"{{id: t, ask: '{ask}', calls: [{call}], check: {answer}}}"
+    file = folder / "odd.yaml"
+    file.write_text(f"world: odd\ntools: {{python: odd_tools}}\ntasks: [{task}]", encoding="utf-8")
+    return load(file)
+
+
+@pytest.mark.parametrize(
+    ("result", "check", "severity"),
+    [
+        ("{'价格': 17}", "{answer: '17'}", 1),  # keys that no style has another form of
+        ("'It is 17.'", "{answer: '17'}", 3),
+        ("{}[key]", "{refuse: not_found}", 3),
+    ],
+)
+def test_results_that_would_stay_the_same_are_no_drift(
+    tmp_path: Path, result: str, check: str, severity: Severity
+) -> None:
+    tools = f'def look(key: str):\n    """Look up."""\n    return {result}\n'
+    world = own_world(tmp_path, tools, "{key: A-1}", "What is A-1?", check)
+    scene = make_scene(world, "task", 0)
+    for name in ("format_drift", "csv_results")[: severity - 1 or 1]:
+        with pytest.raises(NotApplicable, match="no result of the task holds data"):
+            apply(scene, name, severity if name == "format_drift" else 2)
+
+
 def test_a_format_is_changed_once() -> None:
     scene = clean("poi", "listing", "dev")
     with pytest.raises(NotApplicable, match=r"result\.form is already changed"):
@@ -448,3 +479,18 @@ def test_every_shift_is_registered() -> None:
     for name in MINE:
         assert shifts()[name].tier == "interaction"
         assert shifts()[name].preserves == "end_state"
+
+
+def test_parameters_of_a_migrated_tool_have_one_name_each() -> None:
+    """Two names of one style stay apart, and descriptions speak of the new names."""
+    text = {"type": "string", "description": "Instead of order_id"}
+    names = ("order_id", "orderId", "order-id")
+    tool = Tool("get", "By `order_id`", tuple(Param(n, n, text) for n in names), ())
+    for style in ("camel", "spaced", "pascal"):
+        moved = interruption.migrated(tool, style, "dev", "", synonyms=False)
+        layer = interruption.Moves((interruption.Move("get", ("fetch",), 0, moved),), "", "")
+        _, new = layer.tools((tool,), {"calls": 0})
+        assert len({param.name for param in new.params}) == len(names)
+        shown = new.params[0].name
+        assert new.description == f"By `{shown}`"
+        assert new.params[2].schema["description"] == f"Instead of {shown}"

@@ -218,12 +218,27 @@ def format_drift(scene: Scene, rng: Random, severity: Severity) -> Change:
     rng = seeds.rng(scene.task.id, "format_drift")
     style, shape = rng.choice(table["styles"]), rng.choice(table["shapes"])
     if severity == 1:
-        return Change(Drift(style, pool))
+        return _written(scene, Drift(style, pool))
     units = tuple((unit, *row) for unit, row in table["units"].items()) if severity == 3 else ()
     outer = table["outer"] if severity == 3 else []
     text, numbers = (*outer, *shape["text"]), (*outer, *shape["numbers"])
     style, leaf = shape.get("style", style), tuple(shape["leaf"])
-    return Change(Drift(style, pool, shape["form"], text, numbers, leaf, units))
+    return _written(scene, Drift(style, pool, shape["form"], text, numbers, leaf, units))
+
+
+def _written(scene: Scene, layer: Drift) -> Change:
+    """The change that a layer makes of results.
+
+    Raises:
+        NotApplicable: where the tasks are given, and it would change no result of this one.
+    """
+    plays = replay(scene).all if scene.world.counts else ()
+    if plays and all(
+        layer.call(play.step.name, play.arguments, {}, lambda *_, p=play: p.result) == play.result
+        for play in plays
+    ):
+        raise NotApplicable("no result of the task holds data that could be written otherwise")
+    return Change(layer)
 
 
 @shift(
@@ -235,7 +250,7 @@ def format_drift(scene: Scene, rng: Random, severity: Severity) -> Change:
 )
 def csv_results(scene: Scene, rng: Random, severity: Severity) -> Change:
     """Write results as comma-separated values or the like; keys and values stay as they are."""
-    return Change(Drift("", scene.task.pool, TABLES["csv_results"][scene.task.pool]))
+    return _written(scene, Drift("", scene.task.pool, TABLES["csv_results"][scene.task.pool]))
 
 
 # -- missing_values ----------------------------------------------------------------------------

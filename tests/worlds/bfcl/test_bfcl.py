@@ -233,3 +233,11 @@ def test_calls_are_read_as_values_alone() -> None:
     for text in ("f(g())", "f(**x)", "a", "f(x)"):
         with pytest.raises(ValueError, match=r"is not a call|malformed"):
             read_call(text)
+
+
+def test_csv_results_change_nothing_where_results_are_texts() -> None:
+    for category, index in (("simple_python", 0), ("irrelevance", 0)):
+        for name in ("format_drift", "csv_results"):
+            with pytest.raises(NotApplicable, match="no result of the task holds data"):
+                apply(scene_of(category, index), name, 2)
+    assert apply(scene_of("multi_turn_base", 0), "csv_results", 2).layers

@@ -123,7 +123,7 @@ class BfclScene(Scene):
 
     def not_applicable_reason(self, shift: Declared) -> str:
         """What draws tasks or entities cannot be truthful here."""
-        if shift.base == "format_drift" and not self.speaks_in_records:
+        if shift.base in ("format_drift", "csv_results") and not self.speaks_in_records:
             return "no result of the task holds data that could be written otherwise"
         return not_truthful(self, shift, self.expected)
 
