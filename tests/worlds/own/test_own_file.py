@@ -90,6 +90,15 @@ def test_an_answer_is_what_is_written(tmp_path: Path, written: str) -> None:
     assert read_file(tmp_path / "t.yaml").given[0].check.answer == (written, "a")
 
 
+@pytest.mark.parametrize("written", ["2026-03-03", "9:30", "2026-03-03T09:30:00Z", "23:59:01.5"])
+def test_a_date_or_a_time_of_an_argument_is_what_is_written(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(GOOD.replace("O-1702}", f"{written}, days: [{written}], left: 40, late: yes}}"))
+    (task,) = read_file(path).given
+    told = {"order_id": written, "days": [written], "left": 40, "late": True}
+    assert task.calls[0].arguments == told
+
+
 def test_a_good_file(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text(GOOD)
     file = read_file(tmp_path / "t.yaml")
