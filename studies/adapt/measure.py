@@ -333,7 +333,7 @@ def real_drift() -> dict[str, Any]:
 
 def share(found: list[float]) -> str:
     """A share with its interval, in percent."""
-    return f"{100 * found[0]:.1f} [{100 * found[1]:.1f}, {100 * found[2]:.1f}]"
+    return f"{100 * found[0]:z.1f} [{100 * found[1]:z.1f}, {100 * found[2]:z.1f}]"
 
 
 def agents_table(pool: str, part: dict[str, Any], whole: bool) -> list[str]:

@@ -155,7 +155,7 @@ def gain(rows: dict[str, Row], model: str, arm: str) -> str:
     if arm == "alone":
         return ""
     found = paired_drop(*(by_task(passed_of(rows, model, one)) for one in (arm, "alone")))
-    return f"{100 * found.estimate:+.0f} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+    return f"{100 * found.estimate:+z.0f} [{100 * found.low:z.0f}, {100 * found.high:z.0f}]"
 
 
 def tables(rows: dict[str, Row]) -> str:

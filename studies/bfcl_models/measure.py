@@ -548,8 +548,8 @@ def _cell(told: dict[str, Any] | None, scale: int = 100) -> str:
     if told is None or told["estimate"] is None:
         return "n.d."
     low, high = told["low"], told["high"]
-    text = f"{scale * told['estimate']:.0f}"
-    return text if low is None else f"{text} [{scale * low:.0f}, {scale * high:.0f}]"
+    text = f"{scale * told['estimate']:z.0f}"
+    return text if low is None else f"{text} [{scale * low:z.0f}, {scale * high:z.0f}]"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -50,8 +50,8 @@ def main() -> None:
         by_seed = [changes(stage.run, shifts) for stage in measured]
         lost = seed_contrast([fmean(each[task] for each in by_seed) for task in by_seed[0]])
         print(
-            f"{asked.arm}, {asked.pool}, {tier}: {lost.estimate:.0f} "
-            f"[{max(lost.low, -100):.0f}, {min(lost.high, 100):.0f}] over {lost.n} tasks, "
+            f"{asked.arm}, {asked.pool}, {tier}: {lost.estimate:z.0f} "
+            f"[{max(lost.low, -100):z.0f}, {min(lost.high, 100):z.0f}] over {lost.n} tasks, "
             f"{len(measured)} seeds"
         )
 

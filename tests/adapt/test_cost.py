@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolshift.adapt.cost import Cost, cost_in_words
-from toolshift.measure.statistics import paired_drop
+from toolshift.measure.statistics import Interval, paired_drop
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,9 @@ def test_a_loss_is_said_with_what_it_rests_on(lost: int, tasks: int, said: str) 
     drop = paired_drop(clean, {f"t{n}": [float(n >= lost)] for n in range(tasks)})
     cost = Cost("me", tasks, tasks, 1.0, drop, None, {}, 0)
     assert said in cost_in_words(cost, [])
+
+
+def test_a_limit_just_below_zero_is_no_minus_zero() -> None:
+    drop = Interval(-0.05, -0.1, -0.001, "t", 20)
+    said = cost_in_words(Cost("me", 20, 20, 1.0, drop, drop, {}, 0), [])
+    assert "-5 points [-10, 0]" in said

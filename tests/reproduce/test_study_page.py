@@ -1,5 +1,6 @@
 """The page of a study: what it computes from an arm's results, and what it says of them."""
 
+import re
 from math import isnan, nan
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import msgspec
 import pytest
 
 from toolshift.reproduce.experiments import HELD_OUT, STUDIES, find_study
-from toolshift.reproduce.findings import ArmResult, Findings, _won_back
+from toolshift.reproduce.findings import POINTS, ArmResult, Findings, _won_back
 from toolshift.reproduce.page import page
 from toolshift.reproduce.plots import accuracy_by_shift
 from toolshift.reproduce.reproduce import seeds_there, stages
@@ -46,6 +47,14 @@ def test_the_page_gives_intervals_over_seeds_and_says_what_is_exploratory():
     text = page(Findings("s", "Why?", "small", True, arms, {}, {}, ["b, seed 3"]), "")
     assert "fewer seeds than" not in text, "each has three"
     assert "Exploratory: not all has been run" in text
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    arms = [_arm("a", [0.9, 0.9, 0.9], [-0.2, -0.4, 0.0]), _arm("b", [0.9] * 3, [-0.1, 0.1, -0.3])]
+    back = {"b against a": {tier: [-0.001, 0.001, -0.002] for tier in POINTS}}
+    text = page(Findings("s", "Why?", "small", True, arms, {}, back, []), "")
+    assert " 0 [" in text
+    assert not re.search(r"(?<![\d.])-0(?![\d.])", text)
 
 
 def test_what_is_won_back_is_a_share_of_a_loss_that_there_is():

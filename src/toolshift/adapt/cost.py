@@ -323,7 +323,5 @@ def _alone(drop: Interval) -> str:
 
 
 def _points(drop: Interval) -> str:
-    low, middle, high = (100 * one + 0.0 for one in (drop.low, drop.estimate, drop.high))
-    return f"{middle:.0f} points [{low:.0f}, {high:.0f}]".replace("-0 ", "0 ").replace(
-        "[-0,", "[0,"
-    )
+    low, middle, high = (100 * one for one in (drop.low, drop.estimate, drop.high))
+    return f"{middle:z.0f} points [{low:z.0f}, {high:z.0f}]"

@@ -242,7 +242,7 @@ def _compared_in_words(agent: str, last: Point) -> str:
     low, middle, high = (
         100 * one for one in (last.change.low, last.change.estimate, last.change.high)
     )
-    said = f"{middle:+.0f} points [{low:+.0f}, {high:+.0f}]".replace("-0 ", "0 ").replace("+0", "0")
+    said = f"{middle:+z.0f} points [{low:+z.0f}, {high:+z.0f}]".replace("+0", "0")
     verdict = "significant" if last.significant else "no significant change"
     return f"{agent}: {said} on the same tasks from {last.since} to {last.day}: {verdict}."
 

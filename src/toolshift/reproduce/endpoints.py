@@ -145,7 +145,7 @@ def _points(told: ArmEndpoint | Contrast) -> str:
     one = told.found.interval
     defined = isnan(told.clean) or drop_is_defined(told.clean)
     said = "" if defined else f" (n.d.: clean {100 * told.clean:.0f}%)"
-    return f"{100 * one.estimate:.0f} [{100 * one.low:.0f}, {100 * one.high:.0f}]{said}"
+    return f"{100 * one.estimate:z.0f} [{100 * one.low:z.0f}, {100 * one.high:z.0f}]{said}"
 
 
 def _scores(stage: Stage) -> Scores:

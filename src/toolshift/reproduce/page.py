@@ -201,8 +201,8 @@ def _cell(measure: str, interval: Interval, rate: bool = False) -> str:
     low, high = scale * interval.low, scale * interval.high
     if rate:
         low, high = max(low, 0.0), min(high, 100.0)
-    text = f"{scale * interval.estimate:.{digits}f}"
-    return text if isnan(low) else f"{text} [{low:.{digits}f}, {high:.{digits}f}]"
+    text = f"{scale * interval.estimate:z.{digits}f}"
+    return text if isnan(low) else f"{text} [{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def _rate_table(what: str, arms: Sequence[tuple[str, dict[str, list[float]]]]) -> list[str]:

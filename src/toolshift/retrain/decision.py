@@ -137,4 +137,4 @@ def _outcome(gain: Family, guarded: tuple[Family, ...], margin: float) -> tuple[
 
 
 def _points(drop: Interval) -> str:
-    return f"{100 * drop.estimate:.1f} [{100 * drop.low:.1f}, {100 * drop.high:.1f}]"
+    return f"{100 * drop.estimate:z.1f} [{100 * drop.low:z.1f}, {100 * drop.high:z.1f}]"

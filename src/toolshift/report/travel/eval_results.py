@@ -94,7 +94,7 @@ def _notes(row: Measures, manifest: Manifest) -> str:
     said = [f"accuracy in percent, {_limits(row)}"]
     if row.defined:
         drop = row.drop
-        low, middle, high = (f"{100 * v:.1f}" for v in (drop.low, drop.estimate, drop.high))
+        low, middle, high = (f"{100 * v:z.1f}" for v in (drop.low, drop.estimate, drop.high))
         said.append(f"drop from clean {middle} points, 95% {low} to {high}")
     if row.void:
         said.append(f"{row.void} void episodes left out")
