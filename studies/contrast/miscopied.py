@@ -29,6 +29,7 @@ from pathlib import Path
 import msgspec
 
 from toolshift.core.scene import Scene
+from toolshift.core.shift import without_versions
 from toolshift.runs.cell import build
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.worlds.poi import NAMES
@@ -104,7 +105,7 @@ def main() -> None:
             short[run.parent.name]["failures, cut"] += not grade.passed and cut
             short[run.parent.name]["refused"] += grade.solvable and grade.refused
             short[run.parent.name]["refused, cut"] += grade.solvable and grade.refused and cut
-            if (shift := cell.stack.split(":")[0]) in SHIFTS:
+            if (shift := without_versions(cell.stack).split(":")[0]) in SHIFTS:
                 found[shift]["episodes"] += 1
                 if not grade.passed:
                     clean = build(msgspec.structs.replace(cell, shifts=()))

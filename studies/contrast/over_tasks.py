@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
+from toolshift.core.shift import without_versions
 from toolshift.measure.statistics import seed_contrast
 from toolshift.reproduce.experiments import TIER_1, TIER_2, TIER_3, find_study
 from toolshift.reproduce.reproduce import stages
@@ -31,7 +32,7 @@ def changes(run: Path, shifts: tuple[str, ...]) -> dict[str, float]:
         cell = folder.cell(record)
         if not cell.stack:
             clean[cell.lineage] = record.grade.passed
-        elif cell.stack in shifts:
+        elif without_versions(cell.stack) in shifts:
             shifted[cell.lineage].append(record.grade.passed)
     return {task: 100 * (fmean(passed) - clean[task]) for task, passed in shifted.items()}
 
