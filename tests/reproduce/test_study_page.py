@@ -1,12 +1,14 @@
 """The page of a study: what it computes from an arm's results, and what it says of them."""
 
 import re
+import runpy
 from math import isnan, nan
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from toolshift.api import evaluate
 from toolshift.reproduce.experiments import HELD_OUT, STUDIES, find_study
 from toolshift.reproduce.findings import POINTS, ArmResult, Findings, _won_back
 from toolshift.reproduce.page import page
@@ -145,3 +147,13 @@ def test_the_plot_shows_every_arm_under_every_shift():
     for said in ("first", "second", "redirect", "as trained", "interaction"):
         assert f">{said}<" in drawn
     assert "; arm: first" not in drawn, "a sentence a mark makes the file several times as large"
+
+
+def test_losses_over_tasks_count_shifts_of_an_earlier_version(tmp_path):
+    path = Path(__file__).parents[2] / "studies" / "contrast" / "over_tasks.py"
+    script = runpy.run_path(str(path))
+    evaluate(
+        "gives_up", worlds=["poi"], kinds=["listing"], shifts=["merged_tools@1:2"], tasks=2,
+        placebo=False, out=tmp_path / "run",
+    )  # fmt: skip
+    assert len(script["changes"](tmp_path / "run", ("merged_tools:2",))) == 2
