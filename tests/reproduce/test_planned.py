@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
 from toolshift.reproduce import endpoints, experiments, reproduce
+from toolshift.reproduce.arm import Arm
 from toolshift.reproduce.endpoints import as_markdown, endpoints_of
 from toolshift.reproduce.planned import (
     Endpoint,
@@ -199,7 +200,7 @@ def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
     assert (arm.method, arm.init, arm.mix["alpha"]) == ("grpo", "static", 0.5)
     assert arm.settings["reward"] == Weights(over_refusal=0.5)
     assert arm.settings["headroom"] == (0.2, 0.8)
-    only = later(('arms = ["rl", "static"]', 'arms = ["rl"]'), ('first = "static"', 'first = "rl"'))
+    only = later(('arms = ["rl", "static"]', 'arms = ["rl"]'))
     assert [each.name for each in read_plan(only).used] == ["static", "rl"], "rl starts from it"
 
 
@@ -229,6 +230,8 @@ def test_a_plan_that_extends_another_says_only_what_differs(later: Any) -> None:
         ("seeds = [0]", "seeds = []", "blocks: no stage is in one"),
         ('[[arms]]\nname = "rl"', '[arms]\nname = "rl"', "arms"),
         ('method = "grpo"', 'aggregate = true\nmethod = "grpo"', "aggregate is said of rounds"),
+        ('method = "grpo"', 'passes = 2\nmethod = "grpo"', "rl: passes: grpo reads none"),
+        ("group = 2,", "steps = 2,", "rl: settings: .*leave steps out"),
     ],
 )
 def test_an_extension_that_contradicts_itself_is_refused(
@@ -281,6 +284,20 @@ def test_what_is_extended_is_a_plan_that_is_fixed_and_extends_nothing(
         ("doses =", "rounds = 2\ndoses =", "graph: rounds are of dagger, and sft has none"),
         ("doses =", "settings = { seed = 7 }\ndoses =", "graph: settings: its seeds are counted"),
         ("doses =", 'method = "dagger"\ndoses =', "graph: dagger takes at least 1 round"),
+        ("doses =", 'method = "none"\ndoses =', "graph: doses: none reads none"),
+        ("doses =", "passes = 2\nsettings = { epochs = 3 }\ndoses =", "graph: .*leave epochs out"),
+        ("doses =", 'settings = { model = "m" }\ndoses =', "graph: settings: .*leave model out"),
+        ("doses =", 'settings = { preset = "paper" }\ndoses =', "graph: .*leave preset out"),
+        ('second = "graph"', 'second = "static"', "contrasts: static less itself is 0"),
+        (
+            "[[blocks]]",
+            '[[contrasts]]\nfirst = "static"\nsecond = "graph"\n[[blocks]]',
+            "contrasts: graph less static is there twice",
+        ),
+        ('"transient_error:2"', '"redirect"', "tier 2: shifts: redirect:2 is there twice"),
+        ('"transient_error:2"', '""', "tier 2: shifts: '' names none"),
+        ('name = "decisive"', 'name = "contrast"', "name: contrast is a study or a preset"),
+        ("seeds = 1\ndoses", "seeds = 1000000000\ndoses", "blocks: .* not so: graph seed 1"),
         (
             'arms = ["static", "graph"]',
             'arms = ["graph", "static"]',
@@ -510,6 +527,40 @@ def test_a_drop_of_an_arm_with_too_little_to_lose_is_marked(written: Any, tmp_pa
     page = as_markdown(found)
     assert page.count("(n.d.: clean 0%)") == 2, "the arm, and its contrast"
     assert "| graph | tier 2 | 0 [-60, 60] |" in page
+
+
+@pytest.mark.parametrize(
+    ("scale", "settings", "measured"),
+    [
+        ("small", {}, ("", "model")),
+        ("small", {"full": True}, ("model", "")),
+        ("smoke", {}, ("model", "")),
+        ("smoke", {"full": False}, ("", "model")),
+    ],
+)
+def test_an_arm_is_measured_with_what_it_has_trained(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scale: str,
+    settings: dict[str, Any],
+    measured: tuple[str, str],
+) -> None:
+    made = Arm("made", "", settings=settings)
+    strict = Arm("strict", "", "none", init="made", decoding="constrained")
+    study = experiments.Study("s", "?", (made, strict))
+
+    def stage_of(arm: Arm) -> Any:
+        return SimpleNamespace(arm=arm, scale=scale, folder=tmp_path, seed=0, pool="dev")
+
+    def parents(stage: Any, _: Any) -> list[Any]:
+        return [stage_of(made)] if stage.arm.init else []
+
+    monkeypatch.setattr(reproduce, "_parents", parents)
+    expected = tuple(tmp_path / name if name else None for name in measured)
+    for arm in study.arms:
+        assert reproduce._made(stage_of(arm), study) == expected, arm.name
+    start = reproduce._from(*expected)
+    assert start == {("model" if measured[0] else "adapter"): str(tmp_path / "model")}
 
 
 @pytest.mark.model

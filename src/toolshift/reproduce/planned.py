@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from math import gcd, inf
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,7 @@ from toolshift.lm.layout_rule import derived_layout
 from toolshift.lm.prompt import Layout
 from toolshift.reproduce.arm import SHORT, TRAINED_IN, Arm, Scale
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale
+from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.registry import SHIFTS
 from toolshift.train import grpo_settings, presets
@@ -101,6 +103,21 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 """What a plan and an arm may be called: folders are named by them."""
+_OURS = frozenset((*STUDIES, *PRESETS))
+"""What is known by its name already, before a plan is."""
+_UNREAD = {
+    "none": ("doses", "alpha", "shifts", "slips", "factor", "passes"),
+    "grpo": ("slips", "passes"),
+}
+"""What of an arm its method does not read."""
+_PLANS_OWN = {
+    "seed": "its seeds are counted from 0",
+    "preset": "the plan names the preset",
+    "evidence": "the preset says it",
+    "model": "the plan names the model",
+    "adapter": "init names what it starts from",
+}
+"""Settings that no arm has, for the plan or the preset decides them."""
 _OWN = ("name", "question", "contrasts", "blocks", "cost", "power", "hoped", "left_out", "sha256")
 """What a plan says for itself alone, whatever it extends."""
 
@@ -405,15 +422,27 @@ def _check_measured(plan: PlanFile, file: Path) -> None:
                 f"{file}: held_out: name shifts, without version and severity, and no families: "
                 + unknown("shift", name, today)
             )
+    if not plan.endpoints:
+        raise UsageError(f"{file}: endpoints: arms are compared by them: name at least one")
     named: list[str] = []
     for each in (*plan.endpoints, *plan.secondary):
         if each.name in named:
             raise UsageError(f"{file}: endpoints: {each.name} is there twice")
-        if each.measure == "drop" and not each.shifts:
-            raise UsageError(f"{file}: {each.name}: a drop takes shifts: name at least one")
+        _check_endpoint(each, file)
         named.append(each.name)
-    for probe in plan.probes:
-        read_stack(probe)
+
+
+def _check_endpoint(endpoint: Endpoint, file: Path) -> None:
+    """Shifts that there are, each once, for the endpoint is the mean over them."""
+    where = f"{file}: {endpoint.name}"
+    if endpoint.measure == "drop" and not endpoint.shifts:
+        raise UsageError(f"{where}: a drop takes shifts: name at least one")
+    stacks = [write_stack(read_stack(shift)) for shift in endpoint.shifts]
+    for shift, stack in zip(endpoint.shifts, stacks, strict=True):
+        if not stack:
+            raise UsageError(f"{where}: shifts: {shift!r} names none: leave it out")
+        if stacks.count(stack) > 1:
+            raise UsageError(f"{where}: shifts: {stack} is there twice, and would count twice")
 
 
 def _check_arms(plan: PlanFile, file: Path) -> None:
@@ -424,15 +453,28 @@ def _check_arms(plan: PlanFile, file: Path) -> None:
             raise UsageError(
                 f"{file}: {name!r} names folders: write it with letters, digits and hyphens"
             )
+    if plan.name in _OURS:
+        raise UsageError(f"{file}: name: {plan.name} is a study or a preset: choose another name")
     for arm in plan.arms:
         if arm.name in known:
             raise UsageError(f"{file}: arms: {arm.name} is there twice")
         if arm.init:
             _check_init(arm, known, file)
         known[arm.name] = arm
-    for name in (n for p in plan.contrasts for n in (p.first, p.second)):
-        if name not in known:
-            raise UsageError(f"{file}: contrasts: {unknown('arm', name, known)}")
+    _check_contrasts(plan, known, file)
+
+
+def _check_contrasts(plan: PlanFile, known: Collection[str], file: Path) -> None:
+    """Two arms that there are, and each pair once."""
+    for pair in plan.contrasts:
+        for name in (pair.first, pair.second):
+            if name not in known:
+                raise UsageError(f"{file}: contrasts: {unknown('arm', name, known)}")
+        if pair.first == pair.second:
+            raise UsageError(f"{file}: contrasts: {pair.first} less itself is 0: leave it out")
+        if plan.contrasts.count(pair) > 1:
+            said = f"{pair.second} less {pair.first}"
+            raise UsageError(f"{file}: contrasts: {said} is there twice: leave one out")
 
 
 def _check_init(arm: PlannedArm, earlier: dict[str, PlannedArm], file: Path) -> None:
@@ -460,8 +502,13 @@ def _check_blocks(plan: PlanFile, file: Path) -> None:
             raise UsageError(f"{file}: blocks: {unknown('arm', name, seeds)}")
         if seed not in range(seeds[name]):
             raise UsageError(f"{file}: blocks: {name} has seeds 0 to {seeds[name] - 1}")
-    wanted = {(name, seed) for name, many in seeds.items() for seed in range(many)}
-    missing = set() if plan.extends else wanted - set(plan.order)
+    there = set(plan.order)
+    wanted = (
+        (name, seed)
+        for name, many in seeds.items()
+        for seed in range(min(many, len(there) + 1))  # of a slip of the pen, no more than tell it
+    )
+    missing = set() if plan.extends else {each for each in wanted if each not in there}
     if missing or len(set(plan.order)) < len(plan.order):
         said = ", ".join(f"{name} seed {seed}" for name, seed in sorted(missing)) or "one twice"
         raise UsageError(f"{file}: blocks: each stage stands in one block; not so: {said}")
@@ -495,8 +542,27 @@ def _check_numbers(planned: PlannedArm, where: str) -> None:
         raise UsageError(f"{where}: dagger takes at least 1 round, and doses or alpha and shifts")
     if planned.method != "dagger" and planned.rounds:
         raise UsageError(f"{where}: rounds are of dagger, and {planned.method} has none")
-    if "seed" in planned.settings:
-        raise UsageError(f"{where}: settings: its seeds are counted from 0: leave seed out")
+    _check_read(planned, where)
+
+
+def _check_read(planned: PlannedArm, where: str) -> None:
+    """Nothing is said that would not be read."""
+    plain = PlannedArm(planned.name, planned.summary, planned.seeds)
+    for name in _UNREAD.get(planned.method, ()):
+        if getattr(planned, name) != getattr(plain, name):
+            raise UsageError(f"{where}: {name}: {planned.method} reads none: leave it out")
+    for name, why in _PLANS_OWN.items():
+        if name in planned.settings:
+            raise UsageError(f"{where}: settings: {why}: leave {name} out")
+    if planned.method == "none" and (more := planned.settings.keys() - {"layout"}):
+        raise UsageError(
+            f"{where}: settings: nothing is trained, so only layout is read: leave "
+            f"{', '.join(sorted(more))} out"
+        )
+    if planned.method == "grpo" and "steps" in planned.settings:
+        raise UsageError(f"{where}: settings: updates and factor say how many: leave steps out")
+    if planned.passes > 1 and "epochs" in planned.settings:
+        raise UsageError(f"{where}: settings: passes says how many: leave epochs out")
 
 
 def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:

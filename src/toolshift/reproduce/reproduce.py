@@ -298,9 +298,8 @@ def _parents(stage: Stage, study: Study) -> list[Stage]:
 
 def _settings(arm: Arm, scale: str, seed: int, **changes: Any) -> TrainSettings:
     """The settings of an arm's training run."""
-    asked = {"seed": seed, "layout": _layout(arm, scale), **arm.settings, **changes}
-    if SCALES[scale].model:
-        asked["model"] = _preset(scale).model
+    base = {"model": _preset(scale).model} if SCALES[scale].model else {}
+    asked = {"seed": seed, "layout": _layout(arm, scale), **base, **arm.settings, **changes}
     if arm.method == "grpo":
         return grpo_settings.preset(_preset_name(scale), steps=arm.amount(SCALES[scale]), **asked)
     batch = min(arm.together, _preset(scale).batch)
@@ -410,7 +409,7 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     check(mix)
     for parent in _parents(stage, study):
         check_weights(parent.folder / "model")
-        changes = {**changes, **_from(parent.folder / "model", _preset(stage.scale))}
+        changes = {**changes, **_from(*_made(parent, study))}
     settings = _settings(arm, stage.scale, stage.seed, **changes)
     out = stage.folder / "model"
     if not checkpoints(out) and out.exists():
@@ -421,31 +420,36 @@ def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> 
     job.run(stage.folder, launch)
 
 
-def _from(model: Path, settings: TrainSettings) -> dict[str, str]:
-    """The setting that starts a run from what another has made."""
-    return {"model": str(model)} if settings.full else {"adapter": str(model)}
+def _from(model: Path | None, adapter: Path | None) -> dict[str, str]:
+    """The settings that start a run from what another has made."""
+    made = {"model": model, "adapter": adapter}
+    return {name: str(path) for name, path in made.items() if path}
 
 
-def _made(stage: Stage, study: Study) -> Path | None:
-    """What training has made of the model that a stage is measured with; None for the base."""
-    if stage.arm.method != "none":
-        return stage.folder / "model"
-    made = [_made(start, study) for start in _parents(stage, study)]
-    return made[0] if made else None
+def _made(stage: Stage, study: Study) -> tuple[Path | None, Path | None]:
+    """The model and the adapter that a stage leaves: None for the base model, and for no adapter.
+
+    An arm may train all weights where its preset trains an adapter, or the other way round.
+    """
+    started = [_made(start, study) for start in _parents(stage, study)]
+    model, adapter = started[0] if started else (None, None)
+    if stage.arm.method == "none":
+        return model, adapter
+    made = stage.folder / "model"
+    whole = stage.arm.settings.get("full", _preset(stage.scale).full)
+    return (made, None) if whole else (model, made)
 
 
 def _measure(stage: Stage, study: Study) -> None:
     """Runs the arm in the study's clean and shifted scenes, resumably."""
     settings = _preset(stage.scale)
-    model: Any = _made(stage, study)
-    if model:
-        check_weights(model)
-    adapter = None
-    if not model or not settings.full:
-        adapter = model
-        model = settings.model if settings.model in BASES else find_base(settings).directory
+    model, adapter = _made(stage, study)
+    for made in (model, adapter):
+        if made:
+            check_weights(made)
+    base = settings.model if settings.model in BASES else ""
     agent = LocalAgent(
-        model,
+        model or base or find_base(settings).directory,
         adapter=adapter,
         layout=_layout(stage.arm, stage.scale),
         decoding=stage.arm.decoding,
