@@ -483,6 +483,16 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     assert drawn.count("NaN") == 0
 
 
+def test_a_finished_stage_that_lost_episodes_is_refused(written: Any, tmp_path: Path) -> None:
+    stage = played(tmp_path / "run", "gives_up", read_plan(written()), "static", 0)
+    assert reproduce.Stage.report(stage).complete
+    file = tmp_path / "run" / "episodes.jsonl"
+    for kept in (file.read_bytes().splitlines(keepends=True)[:-1], []):
+        file.write_bytes(b"".join(kept))
+        with pytest.raises(UsageError, match="run was finished, and lacks episodes of its plan"):
+            reproduce.Stage.report(stage)
+
+
 def test_a_shift_of_an_endpoint_may_leave_its_severity_out(written: Any, tmp_path: Path) -> None:
     both = ('["redirect:2", "transient_error:2"]', '["redirect", "transient_error@1:2"]')
     plan = read_plan(written(both, ('["fatal_error:2"]', '["fatal_error"]')))

@@ -112,8 +112,18 @@ class Stage:
         return (self.run / "report.txt").exists() or (self.run / "episodes.jsonl.gz").exists()
 
     def report(self) -> AgentReport:
-        """What was measured."""
-        return report_of(RunFolder.read(self.run)).agent()
+        """What was measured.
+
+        Raises:
+            UsageError: where episodes are missing, though the measurement was finished once.
+        """
+        found = report_of(RunFolder.read(self.run))
+        if not found.agents or not found.agent().complete:
+            raise UsageError(
+                f"{self.run} was finished, and lacks episodes of its plan now: restore the folder, "
+                "or delete it to measure the stage again"
+            )
+        return found.agent()
 
 
 def stages(
