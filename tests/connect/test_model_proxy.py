@@ -412,7 +412,8 @@ def test_the_command_says_at_once_what_is_not_applicable(toolshift: Run) -> None
         code, _, err = toolshift(*up, "--shift", shift)
         assert code == 2
         assert said in err
-    Path("tools.json").write_text(json.dumps(open_seat(TASK).tools()))
+    ping = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
+    Path("tools.json").write_text(json.dumps([{"type": "function", "function": ping}]))
     code, _, err = toolshift(*up, "--shift", "unit_change:2", "--tools", "tools.json")
     assert code == 2
     assert "not applicable to the tools" in err
