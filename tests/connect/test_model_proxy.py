@@ -669,7 +669,7 @@ def scripted(bodies: list[Any], answers: list[Any]) -> tuple[list[Any], list[str
     return sent, got
 
 
-def chunk(delta: Any = None, finish: Any = None, **more: Any) -> str:
+def of_stream(delta: Any = None, finish: Any = None, **more: Any) -> str:
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
     named = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     return "data: " + json.dumps({**named, "choices": choices, **more}) + "\n\n"
@@ -680,16 +680,18 @@ DONE = "data: [DONE]\n\n"
 
 def test_an_error_in_a_stream_stays_one_where_done_follows_it() -> None:
     told = "data: " + json.dumps({"error": {"message": "engine died", "code": 500}}) + "\n\n"
-    _, (got,) = scripted([ASKED | {"stream": True}], [chunk({"role": "assistant"}) + told + DONE])
+    _, (got,) = scripted(
+        [ASKED | {"stream": True}], [of_stream({"role": "assistant"}) + told + DONE]
+    )
     assert "engine died" in got
     assert 'finish_reason":"' not in got
     assert "[DONE]" not in got
 
 
 def test_a_stream_has_its_role_once_and_the_names_of_its_own_chunks() -> None:
-    first = chunk(id="", object="", model="", prompt_filter_results=[])  # as Azure begins
-    answer = first + chunk({"role": "assistant", "content": ""}) + chunk({"content": "hi"})
-    _, (got,) = scripted([ASKED | {"stream": True}], [answer + chunk({}, "stop") + DONE])
+    first = of_stream(id="", object="", model="", prompt_filter_results=[])  # as Azure begins
+    answer = first + of_stream({"role": "assistant", "content": ""}) + of_stream({"content": "hi"})
+    _, (got,) = scripted([ASKED | {"stream": True}], [answer + of_stream({}, "stop") + DONE])
     chunks = [json.loads(line[6:]) for line in got.split("\n\n")[:-2]]
     assert {(one["id"], one["object"], one["model"]) for one in chunks} == {
         ("c1", "chat.completion.chunk", "m")
