@@ -114,6 +114,9 @@ class Stage:
     def report(self) -> AgentReport:
         """What was measured.
 
+        Returns:
+            The report of the stage's one agent.
+
         Raises:
             UsageError: where episodes are missing, though the measurement was finished once.
         """
