@@ -157,8 +157,8 @@ def _of_stream(path: Path) -> Side:
         )
     if twice:
         raise UsageError(
-            f"{path}: a list in it has different tools named {min(twice)}, and which of them a "
-            "call is of cannot be said. Give each server a trace of its own"
+            f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
+            "of them a call was made of. Record each server in its own trace"
         )
     return side_of(kind, path.name, list(found.values()))
 
