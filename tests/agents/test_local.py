@@ -212,6 +212,29 @@ def test_attention_over_slots_is_attention(length, known, window):
     assert torch.allclose(together, wanted.transpose(1, 2), atol=1e-5)
 
 
+def test_attention_is_computed_in_the_type_of_the_store():
+    query, pages = stored_rows(BLOCK + 1, 37)
+    wanted, _ = grouped_attention(None, query.bfloat16().float(), pages, pages, None, 0.3)
+    found, _ = grouped_attention(None, query.bfloat16(), pages, pages, None, 0.3)
+    assert found.dtype == torch.bfloat16
+    assert torch.equal(found, wanted.bfloat16())
+
+
+def test_a_model_in_bfloat16_keeps_float32_and_gives_its_head_states_of_their_own(tiny):
+    model = load_model(tiny).to(torch.bfloat16)
+    for _ in range(2):  # a second decoder adds nothing to the model
+        decoder = Decoder(model, [2])
+    seen = []
+    hooks = model.get_output_embeddings()._forward_pre_hooks
+    assert len(hooks) == 1
+    model.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    decoder.complete([list(range(3, 40)), list(range(5, 42))], 4)
+    assert seen
+    width = seen[0].shape[-1]
+    assert all(each.stride() == (each.shape[1] * width, width, 1) for each in seen)
+    assert {each.dtype for each in decoder.memory.cells} == {torch.float32}
+
+
 @pytest.mark.parametrize("decoding", ["free", "constrained"])
 def test_nothing_is_made_elsewhere_than_where_the_model_is(tiny, decoding):
     # "meta" stands for another device than the model's: what names no device lands there.

@@ -37,7 +37,7 @@ class LocalAgent:
         name: the agent's name in results; made from model and adapter where not given.
         dtype: the type that the weights are rounded to, "bfloat16" or "float32"; computed with
             where the machine can (`toolshift.lm.dtype`).
-        memory_tokens: positions kept between turns (for "smol" 23 KB each in bfloat16); 0 keeps
+        memory_tokens: positions kept between turns (for "smol" 46 KB each on a CPU); 0 keeps
             none, None what suits the device.
 
     Attributes:

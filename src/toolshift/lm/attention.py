@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 BLOCK = 64
-"""Queries that are taken together in float32, so few that their scores stay in a cache."""
+"""Queries that are taken together on a CPU, so few that their scores stay in a cache."""
 
 
 @dataclass
@@ -73,8 +73,8 @@ class Pages:
     def write(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Writes new ones, [rows, groups, length, size], in place."""
         where = self.step.rows[:, None], slice(None), self.step.columns
-        self.keys[where] = keys.transpose(1, 2)
-        self.values[where] = values.transpose(1, 2)
+        self.keys[where] = keys.transpose(1, 2).to(self.keys.dtype)
+        self.values[where] = values.transpose(1, 2).to(self.values.dtype)
 
 
 def grouped_attention(
@@ -89,9 +89,9 @@ def grouped_attention(
 ) -> tuple[torch.Tensor, None]:
     """Attention as two matrix products, the heads that share keys folded into the length.
 
-    On a CPU each row is taken alone, against as many keys as it has: nothing is padded, nothing of
-    the store is copied, and one query needs no mask. In float32, whose scores of a long prompt fit
-    no cache, it goes over the queries in blocks. On a GPU all rows are taken at once.
+    On a CPU each row is taken alone, in blocks of its queries, against as many keys as it has:
+    nothing is padded, nothing of the store is copied, and one query needs no mask. It is done in
+    the type of the store. On a GPU all rows are taken at once.
 
     Args:
         module: the attention layer, not used.
@@ -110,12 +110,12 @@ def grouped_attention(
     if query.is_cuda:
         return all_at_once(query, key, scaling, window), None
     rows, heads, length, size = query.shape
-    block = BLOCK if query.dtype == torch.float32 else length
     mixed = query.new_empty(rows, length, heads, size)
+    scaled = query.to(key.keys.dtype) * scaling
     for row in range(rows):
-        for begin in range(0, length, block):
-            some = slice(begin, min(begin + block, length))
-            mixed[row, some] = _one(query[row, :, some] * scaling, key, row, begin, window)
+        for begin in range(0, length, BLOCK):
+            some = slice(begin, min(begin + BLOCK, length))
+            mixed[row, some] = _one(scaled[row, :, some], key, row, begin, window)
     return mixed, None
 
 

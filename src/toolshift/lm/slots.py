@@ -51,7 +51,7 @@ class Slots:
         groups: heads of keys.
         size: of a head.
         like: a tensor of the type and on the device of the keys.
-        max_tokens: how many positions are remembered (23 KB each for SmolLM2-135M in bf16); a
+        max_tokens: how many positions are remembered (46 KB each for SmolLM2-135M on a CPU); a
             batch that needs more has them while it runs.
     """
 

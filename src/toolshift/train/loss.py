@@ -23,7 +23,7 @@ from toolshift.lm.decode import Decoder
 MAX_KEPT = 2**25
 """Attention weights of one layer that are kept for the gradient: 67 MB in bf16."""
 BLOCK = 128
-"""Queries that are taken together in float32, so few that their scores stay in a cache."""
+"""Queries that are taken together on a CPU, so few that their scores stay in a cache."""
 ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
               "output_multiplier")  # fmt: skip
 
@@ -124,10 +124,10 @@ def plain_attention(
 
     The queries stand at the end of the keys. Where the weights of a layer are too many to be kept
     for the gradient, they are computed again: of four rows of 2,000 tokens, SmolLM2 has 8.6 GB.
-    In float32 the queries are taken in blocks, as `toolshift.lm.attention` says.
+    On a CPU the queries are taken in blocks, of which none reads the keys that come after it.
     """
     pairs = query.shape[:-1].numel() * key.shape[2]
-    attend = _in_blocks if query.dtype == torch.float32 and not query.is_cuda else _attend
+    attend = _attend if query.is_cuda else _in_blocks
     if pairs > MAX_KEPT and torch.is_grad_enabled():
         mixed = checkpoint(attend, query, key, value, scaling, use_reentrant=False)
     else:
