@@ -127,8 +127,20 @@ def frozen() -> list[Frozen]:
         row = known.get(name) or _new(stage)
         if not row.commit:
             row = msgspec.structs.replace(row, commit=commit_of(str(stage.folder)))
-        known[name] = msgspec.structs.replace(row, runs={stage.probed: stage.run.name, **row.runs})
+        runs = {stage.probed: stage.run.name, **row.runs}
+        known[name] = msgspec.structs.replace(row, runs=runs, episodes_sha256=sums(stage, row))
     return sorted(known.values(), key=lambda each: each.folder)
+
+
+def sums(stage: Stage, row: Frozen) -> dict[str, str]:
+    """The hashes of the episodes of a stage's runs; those that are listed stay."""
+    runs = sorted(run.parent for run in stage.folder.glob("run-*/episodes.jsonl*"))
+    found = {
+        run.name: hashlib.sha256(read_bytes(stored(run / "episodes.jsonl"))).hexdigest()
+        for run in runs
+        if run.name not in row.episodes_sha256
+    }
+    return {**row.episodes_sha256, **found}
 
 
 def _new(stage: Stage) -> Frozen:

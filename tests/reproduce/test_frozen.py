@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from toolshift.core.errors import UsageError
+from toolshift.core.files import pack, read_bytes
 from toolshift.lm.bases import find_base_model, is_there
 from toolshift.reproduce import experiments, planned, reproduce
 from toolshift.reproduce.experiments import STUDIES, find_study
@@ -44,6 +46,20 @@ def table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not in the table has a name that nothing has: real keys cost a fit's first steps."""
     monkeypatch.setattr(reproduce, "_key", lambda *given: "not-made")
     monkeypatch.setattr(reproduce, "_scenes", lambda *given: "not-made")
+
+
+def test_the_table_has_the_hash_of_all_episodes_and_others_are_not_read(tmp_path: Path) -> None:
+    listed = frozen_stages(STAGES)
+    assert all(set(each.episodes_sha256) == set(each.runs.values()) for each in listed)
+    stage = stages(find_study("contrast"), "small", 1, STAGES, ("static",))[0]
+    assert stage.report().complete
+    run = Path(shutil.copytree(stage.run, tmp_path / stage.run.name))
+    episodes = read_bytes(run / "episodes.jsonl.gz")
+    edited = episodes.replace(b'"passed":false', b'"passed":true', 1)
+    assert edited != episodes
+    (run / "episodes.jsonl.gz").write_bytes(pack(edited))
+    with pytest.raises(UsageError, match=r"episodes\.jsonl\.gz is not what was measured"):
+        replace(stage, run=run).report()
 
 
 @pytest.mark.usefixtures("table_alone")

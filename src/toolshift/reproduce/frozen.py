@@ -30,6 +30,7 @@ class Frozen(msgspec.Struct, frozen=True):
             "" where there are none.
         runs: the folders in which it was measured, by pool and a hash of what the study declared
             of the measurement, as "test 1a2b3c4d".
+        episodes_sha256: of the episodes in each of these folders, not compressed.
     """
 
     arm: str
@@ -40,6 +41,7 @@ class Frozen(msgspec.Struct, frozen=True):
     commit: str
     curves_sha256: str = ""
     runs: dict[str, str] = {}
+    episodes_sha256: dict[str, str] = {}
 
 
 class _Table(msgspec.Struct):

@@ -23,6 +23,7 @@ from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import UsageError
+from toolshift.core.files import read_bytes, stored
 from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
 from toolshift.core.terminal import progress
@@ -35,7 +36,7 @@ from toolshift.measure.report import AgentReport
 from toolshift.reproduce.arm import TRAINED_IN, Arm, Scale
 from toolshift.reproduce.artifacts import check_weights
 from toolshift.reproduce.experiments import SCALES, Study, find_scale
-from toolshift.reproduce.frozen import find_frozen
+from toolshift.reproduce.frozen import find_frozen, table_of
 from toolshift.reproduce.job import Job
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
@@ -74,6 +75,7 @@ class Stage:
         pool: of the tasks and wordings that it is measured on.
         recipe: a hash of what the study declares of its training, without what the code does.
         probed: the pool, and a hash of what the study declares of its measurement.
+        sha256: of the episodes, of a stage that is in the table; else "".
     """
 
     arm: Arm
@@ -85,6 +87,7 @@ class Stage:
     pool: str
     recipe: str
     probed: str
+    sha256: str = ""
 
     @property
     def trained(self) -> bool:
@@ -118,8 +121,10 @@ class Stage:
             The report of the stage's one agent.
 
         Raises:
-            UsageError: where episodes are missing, though the measurement was finished once.
+            UsageError: where episodes are missing, though the measurement was finished once, or
+                are not those that the table of stages has the hash of.
         """
+        self._check_episodes()
         found = report_of(RunFolder.read(self.run))
         if not found.agents or not found.agent().complete:
             raise UsageError(
@@ -127,6 +132,14 @@ class Stage:
                 "or delete it to measure the stage again"
             )
         return found.agent()
+
+    def _check_episodes(self) -> None:
+        episodes = stored(self.run / "episodes.jsonl")
+        if self.sha256 and hashlib.sha256(read_bytes(episodes)).hexdigest() != self.sha256:
+            raise UsageError(
+                f"{episodes} is not what was measured: its hash is not that of the table of stages "
+                f"({table_of(self.folder.parent)}); restore it from the repository"
+            )
 
 
 def stages(
@@ -250,7 +263,8 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     folder = work / f"{arm.name}-{named}-seed{seed}-{key}"
     run = kept.runs.get(probed, "") if kept else ""
     run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
-    return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed)
+    sha256 = kept.episodes_sha256.get(run, "") if kept else ""
+    return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed, sha256)
 
 
 def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
