@@ -26,6 +26,7 @@ from toolshift.episode.oracle import OracleAgent
 from toolshift.shifts import interruption, observation
 from toolshift.shifts.oracle_trace import TABLES, restyle
 from toolshift.shifts.registry import apply, compose, shifts
+from toolshift.shifts.wording import reword_name
 from toolshift.worlds.own import OwnWorld, load
 from toolshift.worlds.registry import find_world
 
@@ -494,3 +495,10 @@ def test_parameters_of_a_migrated_tool_have_one_name_each() -> None:
         shown = new.params[0].name
         assert new.description == f"By `{shown}`"
         assert new.params[2].schema["description"] == f"Instead of {shown}"
+
+
+def test_names_beyond_ascii_are_joined_from_whole_words() -> None:
+    assert restyle("größe_id", "camel", "dev", synonyms=False) == "größeId"
+    assert restyle("GrößeID", "data", "dev", synonyms=False) == "data-größe-id"
+    assert restyle("数量", "dunder", "dev", synonyms=False) == "the__数量"
+    assert reword_name("find_idée", "dev").endswith("_idée")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from math import gcd, inf
 from pathlib import Path
 from typing import Any, Literal
@@ -399,9 +400,10 @@ def _settings_of(arm: PlannedArm, plan: PlanFile) -> dict[str, Any]:
 def _check(plan: PlanFile, file: Path) -> None:
     if plan.preset not in PRESETS:
         raise UsageError(f"{file}: {unknown('preset', plan.preset, PRESETS)}")
-    find_world(plan.world)
-    if plan.model:
-        find_base_model(plan.model)
+    with _said_of(f"{file}"):
+        find_world(plan.world)
+        if plan.model:
+            find_base_model(plan.model)
     _check_measured(plan, file)
     _check_arms(plan, file)
     _check_blocks(plan, file)
@@ -437,7 +439,8 @@ def _check_endpoint(endpoint: Endpoint, file: Path) -> None:
     where = f"{file}: {endpoint.name}"
     if endpoint.measure == "drop" and not endpoint.shifts:
         raise UsageError(f"{where}: a drop takes shifts: name at least one")
-    stacks = [write_stack(read_stack(shift)) for shift in endpoint.shifts]
+    with _said_of(f"{where}: shifts"):
+        stacks = [write_stack(read_stack(shift)) for shift in endpoint.shifts]
     for shift, stack in zip(endpoint.shifts, stacks, strict=True):
         if not stack:
             raise UsageError(f"{where}: shifts: {shift!r} names none: leave it out")
@@ -582,11 +585,19 @@ def _check_arm(planned: PlannedArm, plan: PlanFile, file: Path) -> None:
         arm = arm_of(planned, plan)
     except msgspec.ValidationError as fault:
         raise UsageError(f"{where}: settings: {fault}") from None
-    check(Mix(kinds=plan.kinds, **arm.mix))
+    with _said_of(where):
+        check(Mix(kinds=plan.kinds, **arm.mix))
     if arm.meets(plan.held_out):
         raise UsageError(f"{where} is trained on a shift that is held out")
-    try:
+    with _said_of(f"{where}: settings"):
         made: Any = grpo_settings if arm.method == "grpo" else presets
         made.preset(plan.preset, **arm.settings)
+
+
+@contextmanager
+def _said_of(where: str) -> Iterator[None]:
+    """Puts where something stands before what is wrong with it."""
+    try:
+        yield
     except UsageError as fault:
-        raise UsageError(f"{where}: settings: {fault}") from None
+        raise UsageError(f"{where}: {fault}") from None

@@ -167,7 +167,7 @@ STYLES: dict[str, Callable[[list[str]], str]] = {
     "dunder": lambda words: "__".join(["the", *words] if len(words) == 1 else words),
     "spaced": " ".join,
 }
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 
 
 @lru_cache(maxsize=4096)

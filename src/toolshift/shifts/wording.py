@@ -28,7 +28,7 @@ def _words(file: str) -> list[str]:
     return [word for line in text.splitlines() if line[:1] != "#" for word in line.split()]
 
 
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PIECE = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _KEPT = re.compile(r"[`'\"][^`'\"]*[`'\"]|\b\w+ (?:references?|codes?|numbers?)\b|\w*[_\d]\w*")
 """What a paraphrase leaves alone: quotations, "listing reference" and its like, identifiers."""
 _OBJECT = re.compile(r" (?:the|an?|all|every|each|one|units|items)\b")
@@ -132,7 +132,7 @@ def _reword_prose(text: str, pool: str, leads: bool) -> str:
             article = "an " if other[0] in "aeio" else "a "
         return article + other
 
-    return re.sub(r"(?P<article>\b[Aa]n? )?(?P<word>[A-Za-z]+)", put, text)
+    return re.sub(r"(?P<article>\b[Aa]n? )?(?P<word>[^\W\d_]+)", put, text)
 
 
 def _stems(word: str) -> list[tuple[str, bool]]:
