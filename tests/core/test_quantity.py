@@ -180,3 +180,40 @@ def test_where_nothing_is_known_a_unit_does_no_harm() -> None:
     assert says("It weighs 4 kg.", "4")
     assert says("One moment. It is 4.", "4")
     assert not says("No copies. 4 were lost.", "4 copies")
+
+
+ALL, FREE = "How many copies of Dune are there?", "How many copies of Dune are free?"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "6, of which 4 are free.",
+        "6 copies, 4 of them free.",
+        "There are six copies, of which four are free.",
+        "The library has 6 copies (of which only 4 are free at the moment).",
+        "6 copies in all - 4 of these are free.",
+    ],
+)
+def test_a_part_is_not_the_whole(answer: str) -> None:
+    assert says(answer, "6", Asked(ALL))
+    assert not says(answer, "4", Asked(ALL))
+    assert says(answer, "4", Asked(FREE))
+    assert not says(answer, "6", Asked(FREE))
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "wanted"),
+    [
+        ("How many copies are left?", "6 in all, of which 4 are available.", "4"),
+        ("How many copies are there left?", "6, of which 4 are free.", "4"),
+        ("How many rooms do you have available?", "12 rooms, 3 of which are available.", "3"),
+        ("How many copies does the library own?", "6, of which 4 copies are free.", "6"),
+        ("", "12 rooms, 3 of which are booked.", "3"),
+        ("How many copies are there?", "4 of them, of the 1965 edition.", "4"),
+    ],
+)
+def test_where_the_request_says_neither_both_count(
+    request_: str, answer: str, wanted: str
+) -> None:
+    assert says(answer, wanted, Asked(request_))

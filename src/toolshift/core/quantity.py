@@ -8,6 +8,7 @@ neither is known, a unit does no harm.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import msgspec
 
@@ -158,6 +159,54 @@ def _nouns_behind(text: str, value: Value) -> list[str]:
         return []
     is_noun = value.readings == {1.0} or found[0].endswith("s")
     return [_stem(word) for word in found] if is_noun else []
+
+
+# -- a part of a whole --------------------------------------------------------------------------
+
+_PART_OF = r"of (?:which|whom|these|those|them)\b"
+_TO_PART = re.compile(
+    rf"(?: [^\W\d_]+){{0,3}}[ ,;(-]+(?:out )?{_PART_OF},?(?: only| just| currently)? ", _I
+)
+_TO_SOME = re.compile(r"(?: [^\W\d_]+){0,4} ?[,;(-]+(?: and| only| just)* ?", _I)
+_OF_IT = re.compile(rf" {_PART_OF}", _I)
+_HOW_MANY = re.compile(r"\bhow many ([^\W\d_]+)", _I)
+_OF_ALL = re.compile(r"\s*(?:$|[?.!,]|(?:in|at) (?!stock\b|hand\b|use\b))", _I)
+"""What may follow "how many are there", such that nothing but the whole is asked for."""
+
+
+def is_other_part(text: str, value: Value, asked: Asked) -> bool:
+    """Whether a number is a part where the whole was asked for, or the whole where a part was.
+
+    "6 copies, of which 4 are free": who asks how many copies there are gets 6, and who asks how
+    many are free gets 4. Where the request says neither, both may be meant.
+
+    Args:
+        text: the answer.
+        value: a number in it.
+        asked: what the answer is about.
+
+    Returns:
+        False where no number is said to be a part of another.
+    """
+    numbers = [other for other in values_in(text) if other.kind == "number"]
+    for whole, part in pairwise(numbers):
+        between, behind = text[whole.end : part.start], _clause_behind(text, part)
+        some = _TO_SOME.fullmatch(between) and _OF_IT.match(behind)
+        if not (some or _TO_PART.fullmatch(between)):
+            continue
+        if value.start == part.start and _asks_for_all(asked.request):
+            return True
+        noun = _HOW_MANY.search(asked.request)
+        called = _words(behind) - {_stem(noun[1]) if noun else "", *_words(between)}
+        if value.start == whole.start and called & _words(asked.request):
+            return True
+    return False
+
+
+def _asks_for_all(request: str) -> bool:
+    """Whether a request asks how many there are, and not how many of them are so or so."""
+    counted = _COUNTS_ALL.search(request)
+    return counted is not None and bool(_OF_ALL.match(request, counted.end()))
 
 
 # -- answers without a verb --------------------------------------------------------------------

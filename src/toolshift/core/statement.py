@@ -16,7 +16,13 @@ from toolshift.core.assertion import Verdict, sentence, verdict
 from toolshift.core.correction import is_corrected
 from toolshift.core.formats import leaves
 from toolshift.core.former import asks_what_was, is_former
-from toolshift.core.quantity import Asked, is_label, is_other_quantity, is_overruled
+from toolshift.core.quantity import (
+    Asked,
+    is_label,
+    is_other_part,
+    is_other_quantity,
+    is_overruled,
+)
 from toolshift.core.reading import bare, fold, spoken
 from toolshift.core.values import Value, value_of, values_in
 
@@ -576,7 +582,9 @@ def _is_of_another(text: str, value: Value, wanted: Value, asked: Asked, unit: s
     """Whether a number is that of another thing than what was asked for."""
     if not unit and not wanted.unit and is_other_quantity(text, value, asked):
         return True
-    return is_label(text, value, asked) or is_overruled(text, value, asked, unit)
+    if is_label(text, value, asked) or is_other_part(text, value, asked):
+        return True
+    return is_overruled(text, value, asked, unit)
 
 
 def _is_none(text: str, value: Value) -> bool:
