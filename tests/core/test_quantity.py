@@ -213,7 +213,5 @@ def test_a_part_is_not_the_whole(answer: str) -> None:
         ("How many copies are there?", "4 of them, of the 1965 edition.", "4"),
     ],
 )
-def test_where_the_request_says_neither_both_count(
-    request_: str, answer: str, wanted: str
-) -> None:
+def test_where_the_request_says_neither_both_count(request_: str, answer: str, wanted: str) -> None:
     assert says(answer, wanted, Asked(request_))
