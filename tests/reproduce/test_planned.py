@@ -441,13 +441,14 @@ def test_memory_that_runs_out_is_said_with_what_to_do(
         reproduce.run(stage, study, print)
 
 
-def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> Any:
+def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> reproduce.Stage:
     """A stage of a scripted agent."""
     evaluate(
         agent, worlds=["poi"], kinds=["listing"], shifts=plan.probes, tasks=4, placebo=False,
         out=folder,
     )  # fmt: skip
-    return SimpleNamespace(measured=True, arm=SimpleNamespace(name=arm), seed=seed, run=folder)
+    of_plan = next(arm_of(each, plan) for each in plan.arms if each.name == arm)
+    return reproduce.Stage(of_plan, seed, plan.name, folder, "", folder, plan.pool, "", "")
 
 
 def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_path: Path) -> None:
