@@ -390,8 +390,8 @@ class _Constrained:
 def _kept_in(model: Any) -> torch.dtype:
     """The type of the keys and values that are kept, which attention is computed in.
 
-    On a CPU float32: products in bfloat16 are compiled anew for every number of keys, in a
-    millisecond or more, and one more key comes with every token.
+    On a CPU float32: products in bfloat16 are compiled anew for every number of keys, and one
+    more key comes with every token.
     """
     dtype: torch.dtype = torch.float32 if model.device.type == "cpu" else model.dtype
     return dtype
@@ -400,8 +400,8 @@ def _kept_in(model: Any) -> torch.dtype:
 def _packed(head: object, inputs: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
     """The states that logits are wanted of, as a tensor of their own.
 
-    As a part of a longer one, torch multiplies them row by row, with a copy of the head for each:
-    of eight rows in bfloat16, 2 s in place of 0.01 s.
+    As a part of a longer one, torch multiplies them row by row, with a copy of the head for each,
+    which in bfloat16 takes longer than all layers together.
     """
     return (inputs[0].clone(memory_format=torch.contiguous_format),)
 
