@@ -193,6 +193,7 @@ ALL, FREE = "How many copies of Dune are there?", "How many copies of Dune are f
         "There are six copies, of which four are free.",
         "The library has 6 copies (of which only 4 are free at the moment).",
         "6 copies in all - 4 of these are free.",
+        "6, 4 of which are free.",
     ],
 )
 def test_a_part_is_not_the_whole(answer: str) -> None:
@@ -211,6 +212,14 @@ def test_a_part_is_not_the_whole(answer: str) -> None:
         ("How many copies does the library own?", "6, of which 4 copies are free.", "6"),
         ("", "12 rooms, 3 of which are booked.", "3"),
         ("How many copies are there?", "4 of them, of the 1965 edition.", "4"),
+        (
+            "How many rooms are there, and how many of them are free?",
+            "12, of which 3 are free.",
+            "3",
+        ),
+        ("How many rooms are there? Which are free?", "12, 3 of which are free.", "3"),
+        ("How many rooms are free? Also tell me the total.", "12, of which 3 are free.", "12"),
+        ("How many rooms are free, out of how many?", "12 rooms, 3 of them free.", "12"),
     ],
 )
 def test_where_the_request_says_neither_both_count(request_: str, answer: str, wanted: str) -> None:

@@ -170,6 +170,10 @@ _TO_PART = re.compile(
 _TO_SOME = re.compile(r"(?: [^\W\d_]+){0,4} ?[,;(-]+(?: and| only| just)* ?", _I)
 _OF_IT = re.compile(rf" {_PART_OF}", _I)
 _HOW_MANY = re.compile(r"\bhow many ([^\W\d_]+)", _I)
+_ASKS_MORE = re.compile(
+    r"\b(?:and|also|plus|total|altogether|overall|as well|out of|both|each)\b|\?.*\?", _I | re.S
+)
+"""What a request has that may ask for the part and the whole."""
 _OF_ALL = re.compile(r"\s*(?:$|[?.!,]|(?:in|at) (?!stock\b|hand\b|use\b))", _I)
 """What may follow "how many are there", such that nothing but the whole is asked for."""
 
@@ -178,7 +182,8 @@ def is_other_part(text: str, value: Value, asked: Asked) -> bool:
     """Whether a number is a part where the whole was asked for, or the whole where a part was.
 
     "6 copies, of which 4 are free": who asks how many copies there are gets 6, and who asks how
-    many are free gets 4. Where the request says neither, both may be meant.
+    many are free gets 4. Where the request says neither, or asks for more than one thing, both may
+    be meant.
 
     Args:
         text: the answer.
@@ -188,19 +193,36 @@ def is_other_part(text: str, value: Value, asked: Asked) -> bool:
     Returns:
         False where no number is said to be a part of another.
     """
+    if len(_HOW_MANY.findall(asked.request)) > 1 or _ASKS_MORE.search(asked.request):
+        return False
     numbers = [other for other in values_in(text) if other.kind == "number"]
     for whole, part in pairwise(numbers):
-        between, behind = text[whole.end : part.start], _clause_behind(text, part)
-        some = _TO_SOME.fullmatch(between) and _OF_IT.match(behind)
-        if not (some or _TO_PART.fullmatch(between)):
+        if not is_part_of(text, part, whole):
             continue
         if value.start == part.start and _asks_for_all(asked.request):
             return True
         noun = _HOW_MANY.search(asked.request)
-        called = _words(behind) - {_stem(noun[1]) if noun else "", *_words(between)}
+        counted = {_stem(noun[1]) if noun else "", *_words(text[whole.end : part.start])}
+        called = _words(_clause_behind(text, part)) - counted
         if value.start == whole.start and called & _words(asked.request):
             return True
     return False
+
+
+def is_part_of(text: str, part: Value, whole: Value) -> bool:
+    """Whether a number is said to be a part of the one before it: "6 copies, 4 of them free".
+
+    Args:
+        text: the answer.
+        part: the later number.
+        whole: the one before it.
+
+    Returns:
+        False for two numbers of which nothing like this is said.
+    """
+    between = text[whole.end : part.start]
+    some = _TO_SOME.fullmatch(between) and _OF_IT.match(text, part.end)
+    return bool(some or _TO_PART.fullmatch(between))
 
 
 def _asks_for_all(request: str) -> bool:

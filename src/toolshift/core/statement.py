@@ -22,6 +22,7 @@ from toolshift.core.quantity import (
     is_other_part,
     is_other_quantity,
     is_overruled,
+    is_part_of,
 )
 from toolshift.core.reading import bare, fold, spoken
 from toolshift.core.values import Value, value_of, values_in
@@ -647,6 +648,8 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
     if value.kind != other.kind or (value.unit and other.unit and value.unit != other.unit):
         return False
     early, late = sorted((value, other), key=lambda one: one.start)
+    if is_part_of(text, late, early):  # which of the two was asked for, is said elsewhere
+        return False
     between = text[early.end : late.start]
     if value.unit != other.unit:  # "25 EUR, 2 items" are not two prices; "9 - 25 EUR" are
         bound = text[max(0, early.start - 20) : early.start]
