@@ -6,7 +6,7 @@
 Adds what is new, and leaves alone what is listed: weights that are no longer in the tree, stages
 whose keys would be others by the code of today. The commit of what is new is filled in by the next
 call, when it has one. What is taken in is compressed, without weights, with every tenth step of the
-curves; the table has the hash of the whole curves.
+curves (of RL with all); the table has the hash of the whole curves.
 """
 
 from __future__ import annotations
@@ -104,11 +104,17 @@ def take_in(work: Path) -> None:
 
 
 def thin(folder: Path) -> None:
-    """Leaves the first, the last and every tenth step of the curves of a stage."""
+    """Leaves the first, the last and every tenth step of the curves of a stage, but for RL's.
+
+    For the page compares the mean rewards of whole stretches of those.
+    """
     file = folder / "model" / "curves.jsonl.gz"
     if file.exists():
         lines = read_bytes(file).splitlines(keepends=True)
-        steps = [json.loads(line).get("step", 0) for line in lines]
+        told = [json.loads(line) for line in lines]
+        if any("reward" in each for each in told):
+            return
+        steps = [each.get("step", 0) for each in told]
         kept = [
             line
             for line, step in zip(lines, steps, strict=True)

@@ -7,14 +7,14 @@
 #   studies/on_accelerator.sh slice  FOLDER WORK MIN there: stages for so many minutes; the same command goes on
 #   studies/on_accelerator.sh dry    FOLDER          here, on the CPU: all of these at smoke size
 #
-# From the environment: MODEL (smol), PART_MB (60), DEVICE (cuda, or cpu), PLAN (studies/decisive/plan.toml),
+# From the environment: MODEL (smol), PART_MB (35), DEVICE (cuda, or cpu), PLAN (studies/decisive/plan.toml),
 # PYTHON (python), JOBS (1; stages at once on one card). WORK keeps stages: bring it back after each slice, and
 # give it to the next one. The page is written where WORK is read: toolshift reproduce decisive --only-page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python}
 MODEL=${MODEL:-smol}
-PART_MB=${PART_MB:-60}
+PART_MB=${PART_MB:-35}
 PLAN=${PLAN:-studies/decisive/plan.toml}
 DEVICE=${DEVICE:-cuda}
 JOBS=${JOBS:-1}

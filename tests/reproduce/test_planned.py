@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,8 @@ pytest.importorskip("torch")
 
 from toolshift.api import evaluate
 from toolshift.core.errors import UsageError
-from toolshift.reproduce import endpoints, experiments, reproduce
+from toolshift.reproduce import endpoints, experiments, findings, reproduce
+from toolshift.reproduce import page as page_module
 from toolshift.reproduce.arm import Arm
 from toolshift.reproduce.endpoints import as_markdown, endpoints_of
 from toolshift.reproduce.planned import (
@@ -418,6 +420,98 @@ def test_a_stage_that_another_process_is_at_is_passed_over(
     assert (code, "only `decisive` runs without its page" in err) == (2, True)
 
 
+def test_a_stage_waits_for_the_one_that_it_starts_from(
+    written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process is training `static`, from which `graph` starts here."""
+    made, work = [], tmp_path / "stages"
+    monkeypatch.setattr(reproduce.Stage, "trained", property(lambda self: self.arm.name in made))
+    monkeypatch.setattr(reproduce.Stage, "measured", property(lambda self: self.arm.name in made))
+
+    def two(study: Any, *rest: Any, **more: Any) -> list[Any]:
+        return [
+            reproduce.Stage(arm, 0, "smoke", work / arm.name, "", work / "none", "dev", "", "")
+            for arm in study.arms
+        ]
+
+    pair = ("graph", "static")
+
+    def parents(stage: Any, study: Any) -> list[Any]:
+        return [each for each in two(study) if (stage.arm.name, each.arm.name) == pair]
+
+    monkeypatch.setattr("toolshift.cli.reproduce.stages", two)
+    monkeypatch.setattr(reproduce, "_parents", parents)
+    monkeypatch.setattr(reproduce, "_train", lambda stage, *rest: made.append(stage.arm.name))
+    monkeypatch.setattr(reproduce, "_measure", lambda *given: None)
+    file = written()
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    (work / "static").mkdir(parents=True)
+    with ExitStack() as other:
+        other.enter_context(alone_in(work / "static"))
+        pauses: list[float] = []
+
+        def end(seconds: float) -> None:
+            pauses.append(seconds)
+            if seconds and len(pauses) > 1:
+                other.close()  # which dies before it has finished
+
+        monkeypatch.setattr("toolshift.cli.reproduce.time.sleep", end)
+        code, _, err = toolshift(
+            "reproduce", "decisive", "--plan", file, "--work", work, "--no-page"
+        )
+    assert code == 0, err
+    assert err.count("static, seed 0: another process is at it") == 1
+    assert err.count("graph, seed 0: waits for static, seed 0") == 1
+    assert made == ["static", "graph"]
+    assert len([each for each in pauses if each]) == 2
+
+
+def test_what_starts_from_a_stage_starts_from_its_weights(tmp_path: Path) -> None:
+    """Two fits of one arm and seed are two models, which no page takes for one."""
+    plan = read_plan(PLAN)
+    first = arm_of(plan.arms[1], plan)
+    second = msgspec.structs.replace(first, name="rl", init=first.name)
+    stages = []
+    for arm in (first, second):
+        model = tmp_path / arm.name / "model"
+        model.mkdir(parents=True)
+        stages.append(reproduce.Stage(arm, 1, "smoke", model.parent, "", model, "dev", "", ""))
+    (tmp_path / first.name / "model" / "weights.sha256").write_text("abc  adapter\n")
+    record = {"base_sha256": "", "adapter_sha256": "abc"}
+    (tmp_path / "rl" / "model" / "training.json").write_text(json.dumps(record))
+    reproduce.check_lineage(stages)
+    (tmp_path / first.name / "model" / "weights.sha256").write_text("abd  adapter\n")
+    with pytest.raises(UsageError, match=r"rl was trained from other weights than those of .*stat"):
+        reproduce.check_lineage(stages)
+    reproduce.check_lineage(stages[1:])
+
+
+def test_the_page_says_where_the_reward_of_rl_did_not_rise(tmp_path: Path) -> None:
+    plan = read_plan(PLAN)
+    arm = msgspec.structs.replace(arm_of(plan.arms[1], plan), name="rl", method="grpo")
+    stages = []
+    for seed, (steps, slope) in enumerate(((50, 0.01), (50, -0.01), (30, 0.01))):
+        model = tmp_path / str(seed) / "model"
+        model.mkdir(parents=True)
+        lines = [
+            {"step": n, "reward": -9, "reward_drawn": 0.5 + slope * n} for n in range(1, steps + 1)
+        ]
+        text = "".join(f"{json.dumps(line)}\n" for line in [*lines, {"step": steps, "limits": 1}])
+        (model / "curves.jsonl").write_text(text)
+        stages.append(reproduce.Stage(arm, seed, "smoke", model.parent, "", model, "dev", "", ""))
+    rewards = [findings._rewards(stage) for stage in stages]
+    assert rewards[0] == pytest.approx((0.605, 0.905))
+    nothing: tuple[Any, ...] = ({}, {}, {}, {}, [], [], [], [])
+    result = findings.ArmResult("rl", "", [0, 1, 2], *nothing, rewards=rewards)
+    assert result.rose == [True, False, False]
+    said = "\n".join(page_module._reward_table([result]))
+    assert re.search(r"\| rl \| 0\.6\d → 0\.9\d, 0\.[34]\d → 0\.[01]\d, n\.d\. \| 1 of 3 \|", said)
+    assert "In some seed of rl it did not rise" in said
+    risen = msgspec.structs.replace(result, rewards=rewards[:1])
+    assert "did not rise" not in "\n".join(page_module._reward_table([risen]))
+    assert page_module._reward_table([msgspec.structs.replace(result, rewards=[])]) == []
+
+
 def test_memory_that_runs_out_is_said_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,7 +574,8 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     assert [len(each.by_seed) for each in found.arms] == [2] * len(found.arms)
     drawn = endpoints_by_arm(found)
     assert drawn.startswith("<svg")
-    assert {"tier 2", "right refusal", "static", "graph"} <= set(re.findall(r">([^<]+)<", drawn))
+    titles = {"tier 2: points lost", "right refusal: percent passed", "static", "graph"}
+    assert titles <= set(re.findall(r">([^<]+)<", drawn))
     assert drawn.count("NaN") == 0
 
 
@@ -537,6 +632,10 @@ def test_a_drop_of_an_arm_with_too_little_to_lose_is_marked(written: Any, tmp_pa
     assert [each.clean for each in found.arms if each.endpoint == "tier 2"] == [0.0, 1.0]
     page = as_markdown(found)
     assert page.count("(n.d.: clean 0%)") == 2, "the arm, and its contrast"
+    assert "| graph - static | right refusal |" in page
+    assert page.count("| one seed |") == len(found.contrasts), "one seed gets no p"
+    assert "| tier 2 | static | (0 → 0) |" in page
+    assert "| tier 2 | graph | 100 → 0 |" in page
     assert "| graph | tier 2 | 0 [-60, 60] |" in page
 
 

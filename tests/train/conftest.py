@@ -15,3 +15,10 @@ def qwen(tmp_path_factory):
     from train import tiny
 
     return tiny.qwen(tmp_path_factory.mktemp("models") / "qwen")
+
+
+@pytest.fixture(scope="module")
+def gemma(tmp_path_factory):
+    from train import tiny
+
+    return tiny.gemma(tmp_path_factory.mktemp("models") / "gemma")

@@ -115,11 +115,28 @@ def test_flat_groups_are_drawn_again_and_it_is_said(model, tmp_path):
 
     asked = settings(model, groups=2, group=2, redraw=2, save_every=0)
     train(MIX, asked, tmp_path / "run", pay=pay)
-    assert [line["drawn_again"] for line in steps_of(tmp_path / "run")] == [4.0, 4.0]
+    steps = steps_of(tmp_path / "run")
+    assert [line["drawn_again"] for line in steps] == [4.0, 4.0]
+    assert [line["outside"] for line in steps] == [2.0, 2.0]
     assert len(seen) == 2 * (1 + 2) * 4
     drawn = [seen[at : at + 2] for at in range(0, len(seen), 2)]
     assert all(one == other for one, other in drawn), "a group is of one scene"
     assert len({one for one, _ in drawn}) > 8, "others, and not the same ones again"
+
+
+def test_the_reward_of_the_scenes_as_first_drawn_is_told_apart(model, tmp_path):
+    """Those that are kept are chosen by what they earn, so their mean is not that of the mix."""
+    seen = []
+
+    def pay(episode):
+        seen.append(episode.scene.task.id)
+        return float(len(seen) > 4) * (len(seen) % 2)  # the first four episodes are flat groups
+
+    asked = settings(model, steps=1, groups=2, group=2, redraw=1, save_every=0)
+    train(MIX, asked, tmp_path / "run", pay=pay)
+    (step,) = steps_of(tmp_path / "run")
+    assert (step["reward_drawn"], step["reward"]) == (0.0, 0.5)
+    assert (step["drawn_again"], step["outside"], step["passed_drawn"]) == (2.0, 0.0, 0.0)
 
 
 def test_a_group_keeps_its_scene_where_it_has_gradient_and_headroom(model, tmp_path):
@@ -183,6 +200,9 @@ def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path
             if said:
                 wanted.append(likely[len(view.prompt_ids) + place - 1, token])
     assert torch.allclose(logps[own], torch.stack(wanted), atol=1e-5)
+    trainer._own = None  # as where a reference is asked, and by vLLM
+    every, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, real, width)
+    assert torch.allclose(every[own], logps[own], atol=1e-5)
     torch.stack(wanted).sum().backward()
     for name, weight in plain.named_parameters():
         grad = trainer.model.get_parameter(name).grad

@@ -12,6 +12,8 @@ import msgspec
 import trl
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedTokenizerFast,
@@ -87,6 +89,15 @@ def qwen(folder, template=None):
     set_seed(0)
     model = Qwen2ForCausalLM(Qwen2Config(vocab_size=600, **SIZES))
     return save(folder, model, template or qwen_template())
+
+
+def gemma(folder):
+    """Of which every other layer sees no further than a window that is shorter than a row."""
+    set_seed(0)
+    kinds = ["sliding_attention", "full_attention"]
+    shape = {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 50, "layer_types": kinds}
+    model = Gemma3ForCausalLM(Gemma3TextConfig(vocab_size=600, **SIZES, **shape))
+    return save(folder, model, chat_template())
 
 
 def two_processes():

@@ -81,18 +81,19 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
     lines = read_curves(out / CURVES)
     steps = [line for line in lines if "reward" in line]
     rewards = [line["reward"] for line in steps]
+    drawn = [line.get("reward_drawn", line["reward"]) for line in steps]
     flat = [line["flat_groups"] for line in steps]
     if as_json:
-        print_json({**record, "rewards": rewards, "flat_groups": flat})
+        print_json({**record, "rewards": rewards, "rewards_drawn": drawn, "flat_groups": flat})
         return
     if not rewards:
         say(f"{out}: no step had a reward, for every episode was void")
         return
-    first, last = (sum(some) / len(some) for some in (rewards[:5], rewards[-5:]))
+    first, last = (sum(some) / len(some) for some in (drawn[:5], drawn[-5:]))
     say(
         f"{'model' if settings.full else 'adapter'} in {out}: {record['steps']} steps, "
         f"{record['wall_seconds']:.0f} s; mean reward {first:.3f} in the first "
-        f"{len(rewards[:5])} steps, {last:.3f} in the last"
+        f"{len(drawn[:5])} steps, {last:.3f} in the last"
     )
     if all(share == 1 for share in flat):
         say(

@@ -33,11 +33,13 @@ from toolshift.reproduce.planned import (
     take_up,
 )
 from toolshift.reproduce.plots import accuracy_by_shift, endpoints_by_arm
-from toolshift.reproduce.reproduce import Stage, chosen_arms, run, seeds_there, stages
+from toolshift.reproduce.reproduce import Stage, Waits, chosen_arms, run, seeds_there, stages
 from toolshift.train.model import require_training
 from toolshift.train.settings import processes
 
 RESULTS, PLAN, ENDPOINTS = "results.json", "plan.json", "endpoints.json"
+PAUSE = 20.0
+"""Seconds after which it is looked again whether a stage that is waited for is trained."""
 PLANNED, PLAN_FILE = "decisive", Path("studies/decisive/plan.toml")
 
 
@@ -246,18 +248,31 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
 
 
 def _run_each(left: list[Stage], study: Study, options: ReproduceOptions) -> Iterator[Stage]:
-    """Runs stages until the time is up, but for those that another process is at; yields each."""
-    begun = time.monotonic()
-    for stage in left:
-        if options.minutes and time.monotonic() - begun > 60 * options.minutes:
-            _say("the time is up: the same command goes on")
-            return
-        try:
-            run(stage, study, _say, options.launch, **_threads(options))
-        except InUse:
-            _say(f"{stage.arm.name}, seed {stage.seed}: another process is at it")
-        else:
-            yield stage
+    """Runs stages until the time is up, but for those that another process is at; yields each.
+
+    Where a stage starts from one that another process trains, that one is waited for.
+    """
+    begun, told = time.monotonic(), set[str]()
+    while left:
+        waits = False
+        for stage in left:
+            if options.minutes and time.monotonic() - begun > 60 * options.minutes:
+                _say("the time is up: the same command goes on")
+                return
+            said = ""
+            try:
+                run(stage, study, _say, options.launch, **_threads(options))
+            except Waits as fault:
+                waits, said = True, str(fault)
+            except InUse:
+                said = f"{stage.arm.name}, seed {stage.seed}: another process is at it"
+            else:
+                yield stage
+            if said and said not in told:
+                told.add(said)
+                _say(said)
+        left = [each for each in left if not each.measured] if waits else []
+        time.sleep(PAUSE if waits else 0)
 
 
 def _page_of(plan: PlanFile, file: Path) -> Path:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import lru_cache
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
         template: the chat template, in `lm/templates`.
         ends: tokens that end a reply, beside the one that the file names.
         folder: of the converted model in the cache.
+        probe: a text and its tokens, where some versions of transformers read the file's tokenizer
+            wrongly.
     """
 
     name: str
@@ -64,6 +67,23 @@ class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
     template: str
     ends: tuple[str, ...] = ()
     folder: str
+    probe: tuple[str, tuple[int, ...]] = ("", ())
+
+    def check_tokenizer(self, tokenizer: Any) -> None:
+        """Checks that a tokenizer cuts the probe as it should.
+
+        Args:
+            tokenizer: of transformers.
+
+        Raises:
+            UsageError: where it does not; a model would learn and speak in pieces of words.
+        """
+        text, tokens = self.probe
+        if text and tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) != tokens:
+            raise UsageError(
+                f"transformers {version('transformers')} reads the tokenizer of {self.name} wrongly: "
+                f"run pip install 'transformers>=5.23', and remove {cache_folder() / self.folder}"
+            )
 
 
 BASES: dict[str, BaseModel] = {
@@ -95,6 +115,10 @@ BASES: dict[str, BaseModel] = {
             template="gemma.jinja",
             ends=("<end_of_turn>",),
             folder="gemma-3-270m-q4_k_m",
+            probe=(
+                '<start_of_turn>model\n find_place(name=" Lyon")<end_of_turn>\n',
+                (105, 4368, 107, 1586, 236779, 2811, 236769, 1201, 718, 49533, 1373, 106, 107),
+            ),
         ),
     )
 }
@@ -338,6 +362,7 @@ def _convert(gguf: Path, base: BaseModel, target: Path) -> None:
         dtype=torch.bfloat16,
     )
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    base.check_tokenizer(tokenizer)
     tokenizer.chat_template = chat_template(base.name)
     if base.ends:
         ends = [tokenizer.eos_token_id, *map(tokenizer.convert_tokens_to_ids, base.ends)]

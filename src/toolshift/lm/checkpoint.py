@@ -67,7 +67,7 @@ def load_tokenizer(directory: Path, base: str = "") -> Any:
         A transformers tokenizer with a chat template.
 
     Raises:
-        UsageError: where it has no chat template.
+        UsageError: where it has no chat template, or this transformers cannot read it.
     """
     from transformers import AutoTokenizer  # noqa: PLC0415 - heavy, and an extra
 
@@ -75,6 +75,7 @@ def load_tokenizer(directory: Path, base: str = "") -> Any:
         tokenizer: Any = AutoTokenizer.from_pretrained(directory)
     if base in BASES:  # the one shipped now, whatever the cache folder was written with
         tokenizer.chat_template = chat_template(base)
+        BASES[base].check_tokenizer(tokenizer)
     if not tokenizer.chat_template:
         raise UsageError(
             f"the tokenizer in {directory} has no chat template; choose an instruction-tuned model"

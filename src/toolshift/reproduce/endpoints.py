@@ -32,6 +32,8 @@ class ArmEndpoint(msgspec.Struct, frozen=True):
     Attributes:
         by_seed: the mean over the tasks, one a seed.
         clean: the clean accuracy on the tasks of a drop, over all seeds; NaN for other measures.
+        kinds: of a drop, by kind of task.
+        measure: of the endpoint.
     """
 
     arm: str
@@ -39,6 +41,21 @@ class ArmEndpoint(msgspec.Struct, frozen=True):
     found: Crossed
     by_seed: list[float]
     clean: float = nan
+    kinds: dict[str, KindDrop] = {}
+    measure: str = ""
+
+    @property
+    def defined(self) -> bool:
+        """Whether the figure says something: a drop of what was hardly there does not."""
+        return isnan(self.clean) or drop_is_defined(self.clean)
+
+
+class KindDrop(msgspec.Struct, frozen=True):
+    """What the tasks of one kind lose, over all seeds, in shares of them."""
+
+    clean: float
+    drop: float
+    tasks: int
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -75,17 +92,19 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
     Returns:
         Those of every arm with a finished stage, and of every pair with a common seed.
     """
-    scores: dict[str, dict[int, Scores]] = defaultdict(dict)
+    told: dict[str, dict[int, Scores]] = defaultdict(dict)
     for stage in stages:
         if stage.measured:
-            scores[stage.arm.name][stage.seed] = _scores(stage)
+            told[stage.arm.name][stage.seed] = _scores(stage)
+    scores = {each.name: told[each.name] for each in plan.arms if each.name in told}
     every = (*plan.endpoints, *plan.secondary)
     arms = [
         ArmEndpoint(
             arm, each.name, _of_arm(each, list(table.values())), [*map(mean, table.values())],
-            _clean(each, by_seed, _common_tasks(each, by_seed)),
+            _clean(each, by_seed, _common_tasks(each, by_seed)), _by_kind(each, by_seed),
+            each.measure,
         )
-        for arm, by_seed in ((arm, _scored_in_all(told)) for arm, told in scores.items())
+        for arm, by_seed in ((arm, _scored_in_all(one)) for arm, one in scores.items())
         for each in every
         if (table := _table(each, by_seed))
     ]  # fmt: skip
@@ -99,20 +118,21 @@ def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
 def as_markdown(found: Endpoints) -> str:
     """The section of a study's page, in points."""
     rows = [
-        f"| {each.arm} | {each.endpoint} | {_points(each)} | "
-        f"{each.found.seeds} x {each.found.tasks} |"
+        f"| {each.arm} | {each.endpoint} | {_points(each)} | {_design(each)} |"
         for each in found.arms
     ]
     said = [
         "## Endpoints of the plan",
         "",
         f"Plan `{found.plan_sha256[:16]}`. In points; in brackets 95% intervals that hold for "
-        "other seeds and other tasks (both random; `benchmarks/crossed_coverage.json`), of one "
-        "seed for other tasks alone. A drop is clean minus shifted on the same tasks. Where the "
+        "other seeds and other tasks (both random). Where such studies are simulated, they hold "
+        "the true mean in 91 to 100% of them, least often with three seeds that differ "
+        "(`benchmarks/crossed_coverage.json`). With one seed they hold for other tasks alone. "
+        "A drop is clean minus shifted on the same tasks. Where the "
         "clean accuracy on them is under one half, in a contrast that of either arm, a drop is not "
         "defined (n.d.): there was too little to lose for the figure to say much. In the "
         "picture the wide bars are t intervals over the seeds alone, on these tasks, and the thin "
-        "ones those of the table.",
+        "ones those of the table, dashed with one seed; a hollow point is n.d.",
         "",
         f"![each endpoint of each arm]({PICTURE})",
         "",
@@ -120,15 +140,61 @@ def as_markdown(found: Endpoints) -> str:
         "|---|---|---:|---:|",
         *rows,
         "",
+        *_kind_tables(found.arms),
     ]
     if found.contrasts:
-        said += ["| contrast | endpoint | points | p, after Holm |", "|---|---|---:|---:|"]
+        said += [
+            "p is Holm's over the primary endpoints of one contrast; over all contrasts it would "
+            "be larger. Brackets are of one endpoint alone, so one may leave out 0 where p is "
+            "above 0.05. One seed gets no p: it would speak of other tasks, and not of training.",
+            "",
+            "| contrast | endpoint | points | seeds x tasks | p, after Holm |",
+            "|---|---|---:|---:|---:|",
+        ]
         said += [
             f"| {each.second} - {each.first} | {each.endpoint} | {_points(each)} | "
-            + ("secondary |" if isnan(each.p_holm) else f"{each.p_holm:.3g} |")
+            f"{_design(each)} | {_p(each)} |"
             for each in found.contrasts
         ]
     return "\n".join([*said, ""])
+
+
+def _design(told: ArmEndpoint | Contrast) -> str:
+    return f"{told.found.seeds} x {told.found.tasks}"
+
+
+def _p(told: Contrast) -> str:
+    if isnan(told.p_holm):
+        return "secondary"
+    return f"{told.p_holm:.2g}" if told.found.seeds > 1 else "one seed"
+
+
+def _kind_tables(arms: Sequence[ArmEndpoint]) -> list[str]:
+    """The drops by kind of task, a table for each endpoint that has them."""
+    kinds = list(dict.fromkeys(kind for each in arms for kind in each.kinds))
+    if not kinds:
+        return []
+    counts = sorted({one.tasks for each in arms for one in each.kinds.values()})
+    said = [
+        f"Drops by kind of task ({' or '.join(map(str, counts))} tasks each), as clean accuracy → "
+        "points lost; in parentheses where the clean accuracy is under one half.",
+        "",
+        f"| endpoint | arm | {' | '.join(kinds)} |",
+        f"|---|---|{'---:|' * len(kinds)}",
+    ]
+    for endpoint in dict.fromkeys(each.endpoint for each in arms if each.kinds):
+        for each in arms:
+            if each.endpoint == endpoint:
+                cells = " | ".join(_kind_cell(each.kinds.get(kind)) for kind in kinds)
+                said.append(f"| {endpoint} | {each.arm} | {cells} |")
+    return [*said, ""]
+
+
+def _kind_cell(told: KindDrop | None) -> str:
+    if told is None:
+        return "-"
+    said = f"{100 * told.clean:.0f} → {100 * told.drop:z.0f}"
+    return said if drop_is_defined(told.clean) else f"({said})"
 
 
 def _of_arm(endpoint: Endpoint, table: list[list[float]]) -> Crossed:
@@ -193,6 +259,24 @@ def _clean(endpoint: Endpoint, by_seed: dict[int, Scores], tasks: Sequence[str])
     if endpoint.measure != "drop":
         return nan
     return mean(float(scores[""][task][0]) for scores in by_seed.values() for task in tasks)
+
+
+def _by_kind(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[str, KindDrop]:
+    """A drop by kind of task; {} for other measures."""
+    if endpoint.measure != "drop":
+        return {}
+    told = [_by_task(endpoint, scores) for scores in by_seed.values()]
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for task in _common_tasks(endpoint, by_seed):
+        tasks["/".join(task.split("/")[:2])].append(task)  # world and kind: see `Cell.lineage`
+    return {
+        kind: KindDrop(
+            clean=_clean(endpoint, by_seed, mine),
+            drop=mean(lost[task] for lost in told for task in mine),
+            tasks=len(mine),
+        )
+        for kind, mine in tasks.items()
+    }
 
 
 def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import isnan, nan
+from statistics import mean
 from typing import Any
 
 import msgspec
@@ -13,8 +14,9 @@ from toolshift.core.shift import TIERS, without_versions
 from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval, seed_contrast
 from toolshift.reproduce.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
-from toolshift.reproduce.reproduce import Stage
+from toolshift.reproduce.reproduce import Stage, check_lineage
 from toolshift.runs.run_folder import RunFolder
+from toolshift.train.curves import CURVES, read_curves
 
 MEASURES = {
     "clean": "accuracy in clean scenes",
@@ -38,6 +40,8 @@ PERCENT = (
 )  # fmt: skip
 CLAIM = 3
 """Training seeds that a claim takes; with fewer a result is exploratory."""
+ENDS = 20
+"""Steps at the beginning and at the end of RL whose mean rewards are compared."""
 LEAST_LOSS = 10
 """Points; of a smaller loss no share is given, for it would be a ratio of noise."""
 POINTS = ("perception", "interaction", "reasoning")
@@ -50,7 +54,10 @@ class ArmResult(msgspec.Struct, frozen=True):
         beyond: by tier and seed, the change less that under the placebo, in points.
         told_apart: by tier and seed, whether that run's report tells the loss from chance and from
             the placebo: a test over its tasks, of which there are few.
-        rows: by seed, of all its fits, as `steps`, `tokens` and `cpu_seconds`.
+        rows: by seed, of all its fits, as `steps`, `tokens`, `cpu_seconds` and `wall_seconds`.
+        devices: by seed, what it was trained on; "-" where nothing was.
+        rewards: by seed, of RL: the mean reward of its first and of its last `ENDS` steps, over the
+            scenes as first drawn; NaN where it had fewer than twice as many.
         computed_in: by seed, the types of training and of measurement, which are the machine's.
         untrained: whether it is the base model, the same under every seed.
     """
@@ -71,6 +78,19 @@ class ArmResult(msgspec.Struct, frozen=True):
     told_apart: dict[str, list[bool]] = {}
     computed_in: list[str] = []
     untrained: bool = False
+    wall_seconds: list[float] = []
+    devices: list[str] = []
+    rewards: list[tuple[float, float]] = []
+
+    @property
+    def few_seeds(self) -> bool:
+        """Whether it has fewer seeds than a claim needs."""
+        return len(self.seeds) < CLAIM and not self.untrained
+
+    @property
+    def rose(self) -> list[bool]:
+        """By seed, whether the reward of RL was higher at its end than at its beginning."""
+        return [first < last for first, last in self.rewards]
 
     def interval(self, measure: str) -> Interval:
         """The mean over seeds with its interval; limits are NaN below two seeds."""
@@ -108,7 +128,7 @@ class Findings(msgspec.Struct, frozen=True):
     @property
     def few_seeds(self) -> bool:
         """Whether some arm that is there has fewer seeds than a claim needs."""
-        return any(len(arm.seeds) < CLAIM for arm in self.arms if not arm.untrained)
+        return any(arm.few_seeds for arm in self.arms)
 
 
 def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
@@ -121,6 +141,9 @@ def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
 
     Returns:
         What arms, contrasts and controls came to.
+
+    Raises:
+        UsageError: where a stage started from other weights than those of its arm and seed.
     """
     wanted = max(seeds, study.seeds)
     mine = {arm.name: arm for arm in study.arms}
@@ -128,6 +151,7 @@ def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
     for stage in stages:
         if stage.measured and stage.arm.name in mine:
             done[stage.arm.name].append(stage)
+    check_lineage([stage for rows in done.values() for stage in rows])
     arms = [_arm_result(done[name]) for name in mine if done[name]]
     by_name = {arm.arm: arm for arm in arms}
     pairs = {
@@ -230,12 +254,36 @@ def _arm_result(stages: Sequence[Stage]) -> ArmResult:
         told_apart={tier: [_tells(report, tier) for report in reports] for tier in POINTS},
         computed_in=[_computed_in(stage) for stage in stages],
         untrained=stages[0].arm.untrained,
+        wall_seconds=[_sum(each, "wall_seconds") if each else nan for each in fits],
+        devices=[_devices(each) for each in fits],
+        rewards=[_rewards(s) for s in stages] if stages[0].arm.method == "grpo" else [],
     )
 
 
 def _sum(fits: Sequence[dict[str, Any]], what: str) -> float:
     """What all fits of a stage took together."""
     return float(sum(each.get(what, 0) for each in fits))
+
+
+def _rewards(stage: Stage) -> tuple[float, float]:
+    """The mean reward of the first and of the last steps of RL."""
+    lines = [
+        (line["step"], line.get("reward_drawn", line["reward"]))
+        for line in read_curves(stage.folder / "model" / CURVES)
+        if "reward" in line
+    ]
+    last = max((step for step, _ in lines), default=0)
+    if last < 2 * ENDS:
+        return nan, nan
+    begun = [reward for step, reward in lines if step <= ENDS]
+    ended = [reward for step, reward in lines if step > last - ENDS]
+    return (mean(begun), mean(ended)) if begun and ended else (nan, nan)
+
+
+def _devices(fits: Sequence[dict[str, Any]]) -> str:
+    """What the fits of a stage ran on, as "cpu" or "NVIDIA H200"."""
+    found = [each.get("hardware", {}).get("device", "-") for each in fits]
+    return " and ".join(dict.fromkeys(found)) or "-"
 
 
 def _computed_in(stage: Stage) -> str:

@@ -12,6 +12,7 @@ from toolshift.reproduce.arm import TRAINED_IN, Scale
 from toolshift.reproduce.experiments import SCALES
 from toolshift.reproduce.findings import (
     CLAIM,
+    ENDS,
     LEAST_LOSS,
     MEASURES,
     PERCENT,
@@ -21,6 +22,7 @@ from toolshift.reproduce.findings import (
     over_seeds,
 )
 from toolshift.reproduce.reproduce import WORLD_SEED
+from toolshift.shifts.registry import shifts
 
 ABLE = 0.9
 """What a control asks of static training in clean scenes."""
@@ -28,20 +30,25 @@ TESTABLE = 0.8
 """What a model trained on a tier alone must reach there; below, the scale cannot test the tier. And
 what one that is trained on renamed tools must reach under names that it never saw."""
 NAMES = ("identity_erasure", "semantic_rename", "semantic_trap")
-PAPER = """\
-The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation
-samples; change under shift in points):
-
-| model | tier 1 | tier 2 | tier 3 | refusal rate |
-|---|---:|---:|---:|---:|
-| base | -29.8 | -8.5 | -8.5 | 12.2% |
-| SFT-200 | -67.7 | -48.2 | -39.9 | 0.3% |
-| SFT-400 | -53.9 | -45.4 | -32.5 | 0.0% |
-| SFT-800 | -50.4 | -45.3 | -28.0 | 0.2% |
-| PAFT, alpha 0.2 | -6.9 | -7.7 | -15.8 | 90.4% |
-| PAFT, alpha 0.3 | -4.1 | -5.3 | -9.8 | 99.6% |
-| PAFT, alpha 0.4 | -5.3 | -7.8 | -11.1 | 96.4% |
-"""
+BESIDE = (
+    "The paper's figures (Qwen2.5-7B-Instruct, full-parameter, 6,050 training and 880 evaluation "
+    "samples), and below them ours; change under shift in points. Tiers and refusals are made of "
+    "other scenes there, so rows are compared within one source. Ours have in tier 1 {perception}; "
+    "in tier 2 {interaction}; in tier 3 {reasoning}."
+)
+PAPER = (
+    ("paper: base", "-29.8", "-8.5", "-8.5", "12.2"),
+    ("paper: SFT-200", "-67.7", "-48.2", "-39.9", "0.3"),
+    ("paper: SFT-400", "-53.9", "-45.4", "-32.5", "0.0"),
+    ("paper: SFT-800", "-50.4", "-45.3", "-28.0", "0.2"),
+    ("paper: PAFT, alpha 0.2", "-6.9", "-7.7", "-15.8", "90.4"),
+    ("paper: PAFT, alpha 0.3", "-4.1", "-5.3", "-9.8", "99.6"),
+    ("paper: PAFT, alpha 0.4", "-5.3", "-7.8", "-11.1", "96.4"),
+)
+COST = (
+    "Of the fits alone, by seed. Seconds are of the whole fit, pauses included; CPU seconds are "
+    "those of the processor beside a GPU, too, so they compare only fits on one device."
+)
 
 
 def page(found: Findings, command: str) -> str:
@@ -51,8 +58,9 @@ def page(found: Findings, command: str) -> str:
     if not found.evidence:
         said += ["**No evidence: a tiny untrained model, to run the code path only.**", ""]
     elif found.exploratory:
-        few = f"some arms have fewer seeds than {CLAIM}"
-        said += [f"**Exploratory: {few if found.few_seeds else 'not all has been run'}.**", ""]
+        few = [f"{arm.arm} ({_seeds(arm)})" for arm in found.arms if arm.few_seeds]
+        below = f"fewer than {CLAIM} seeds have been run of {', '.join(few)}"
+        said += [f"**Exploratory: {below if few else 'not all has been run'}.**", ""]
     if found.missing:
         said += [f"Not run yet: {'; '.join(found.missing)}.", ""]
     said += [
@@ -92,12 +100,14 @@ def page(found: Findings, command: str) -> str:
     said += [*_rate_table("shift", [(arm.arm, arm.shifts) for arm in found.arms]), ""]
     said += ["By kind of task, over all shifts:", ""]
     said += [*_rate_table("kind", [(arm.arm, arm.kinds) for arm in found.arms]), ""]
+    said += _reward_table(found.arms)
     void = [f"{arm.arm} {arm.void}" for arm in found.arms if arm.void]
     said += [f"Void episodes, which count as nothing above: {', '.join(void)}.", ""] if void else []
     said += _controls(found.arms)
     said += ["## Root causes of failures", "", "Counted over all seeds of an arm.", ""]
     said += [*_cause_table(found.arms), ""]
-    said += ["## Beside the paper", "", PAPER, "## What it took", "", *_cost_table(found.arms), ""]
+    said += ["## Beside the paper", "", *_beside(found.arms), ""]
+    said += ["## What it took", "", COST, "", *_cost_table(found.arms), ""]
     return "\n".join([*said, "```console", f"$ {command}", "```", ""])
 
 
@@ -140,6 +150,33 @@ def _beyond_cell(arm: ArmResult, tier: str) -> str:
 
 def _told(arm: ArmResult, tier: str) -> str:
     return f"{sum(arm.told_apart[tier])} of {len(arm.told_apart[tier])}"
+
+
+def _reward_table(arms: Sequence[ArmResult]) -> list[str]:
+    """Whether RL learned anything, of the arms that it trained."""
+    trained = [arm for arm in arms if arm.rewards]
+    if not trained:
+        return []
+    rows = [
+        [
+            arm.arm,
+            ", ".join("n.d." if isnan(a) else f"{a:.2f} → {b:.2f}" for a, b in arm.rewards),
+            f"{sum(arm.rose)} of {len(arm.rose)}",
+        ]
+        for arm in trained
+    ]
+    flat = [arm.arm for arm in trained if not all(arm.rose)]
+    said = (
+        f"The mean reward of the first {ENDS} steps and of the last {ENDS}, by seed, over the "
+        f"scenes as they were first drawn (n.d.: fewer than {2 * ENDS} steps)."
+    )
+    if flat:
+        said += (
+            f" **In some seed of {', '.join(flat)} it did not rise: their figures say nothing of "
+            "what RL does.**"
+        )
+    columns = ("arm", "reward, first → last", "rose in")
+    return ["## Rewards of RL", "", said, "", *_table(columns, rows), ""]
 
 
 def _controls(arms: Sequence[ArmResult]) -> list[str]:
@@ -225,6 +262,29 @@ def _cause_table(arms: Sequence[ArmResult]) -> list[str]:
     return _table(("cause", *(arm.arm for arm in arms)), rows)
 
 
+def _seeds(arm: ArmResult) -> str:
+    return f"{len(arm.seeds)} seed{'s' * (len(arm.seeds) != 1)}"
+
+
+def _beside(arms: Sequence[ArmResult]) -> list[str]:
+    """The paper's rows, and below them those of the study."""
+    names = list(dict.fromkeys(name for arm in arms for name in arm.shifts))
+    made_of = {}
+    for tier in POINTS:
+        own = [f"`{name}`" for name in names if name in shifts() and shifts()[name].tier == tier]
+        made_of[tier] = ", ".join(own) or "none"
+    ours = [
+        [
+            f"{arm.arm}, {_seeds(arm)}",
+            *(_cell(measure, arm.interval(measure)) for measure in POINTS),
+            _cell("refusal_rate", arm.interval("refusal_rate"), True),
+        ]
+        for arm in arms
+    ]
+    columns = ("model", "tier 1", "tier 2", "tier 3", "refusal rate, percent")
+    return [BESIDE.format(**made_of), "", *_table(columns, [*map(list, PAPER), *ours])]
+
+
 def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
     rows = [
         [
@@ -232,11 +292,15 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
             ", ".join(map(str, arm.seeds)),
             *(", ".join(map(str, each)) for each in (arm.rows, arm.steps)),
             ", ".join(f"{tokens / 1e6:.2f}" for tokens in arm.tokens),
-            ", ".join("-" if isnan(each) else f"{each:.0f}" for each in arm.cpu_seconds),
+            *(
+                ", ".join("-" if isnan(each) else f"{each:.0f}" for each in seconds)
+                for seconds in (arm.wall_seconds, arm.cpu_seconds)
+            ),
+            ", ".join(arm.devices),
             "; ".join(dict.fromkeys(arm.computed_in)),
         ]
         for arm in arms
     ]
-    columns = ("arm", "which seeds", "trajectories' rows", "steps", "million tokens",
-               "CPU seconds", "computed in: training, measurement")  # fmt: skip
+    columns = ("arm", "which seeds", "trajectories' rows", "steps", "million tokens", "seconds",
+               "CPU seconds", "trained on", "computed in: training, measurement")  # fmt: skip
     return _table(columns, rows)

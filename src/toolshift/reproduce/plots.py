@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import TIERS
-from toolshift.reproduce.endpoints import Endpoints
+from toolshift.reproduce.endpoints import ArmEndpoint, Endpoints
 from toolshift.reproduce.findings import Findings, over_seeds
 from toolshift.shifts.registry import shifts
 
 CLEAN = "as trained"
+UNITS = {"drop": "points lost", "passed": "percent passed", "refused": "percent refused"}
+"""What the endpoints of a measure count."""
 PANELS = (CLEAN, *TIERS, "several")
 _UNSEEN = re.compile(
     r'<path class="(?:back|fore)ground"[^>]* d="(?:|M0,0h0v0h0Z)"[^>]*/>'
@@ -52,28 +55,29 @@ def endpoints_by_arm(found: Endpoints) -> str:
 
     Returns:
         An SVG document, in points: wide bars are t intervals over seeds, where there are several;
-        thin ones hold for other seeds and other tasks.
+        thin ones hold for other seeds and other tasks, dashed ones for other tasks alone; hollow
+        points are drops of too little.
 
     Raises:
         UsageError: where vl-convert-python is not installed.
     """
-    rows = []
-    for each in found.arms:
-        crossed, seeds = each.found.interval, over_seeds(each.by_seed)
-        told = {"mean": crossed.estimate, "low": crossed.low, "high": crossed.high}
-        if not isnan(seeds.low):  # as with one seed, or where all are alike
-            told |= {"seeds_low": max(-1.0, seeds.low), "seeds_high": min(1.0, seeds.high)}
-        points = {name: 100 * value for name, value in told.items()}
-        rows.append({"arm": each.arm, "endpoint": each.endpoint, **points})
-    x = {"type": "quantitative", "title": "points", "scale": {"domain": [-20, 100], "clamp": True}}
-    y = {"field": "arm", "type": "nominal", "sort": None, "title": None}
-    colour = {"field": "arm", "type": "nominal", "sort": None, "legend": None}
+    rows = [_endpoint_row(each) for each in found.arms]
+    x = {"type": "quantitative", "title": None, "scale": {"domain": [-40, 100], "clamp": True}}
+    colour = {**_colour([row["arm"] for row in rows]), "legend": None}
+    y = {"field": "arm", "type": "nominal", "sort": colour["scale"]["domain"], "title": None}
 
     def bar(low: str, high: str, **mark: Any) -> dict[str, Any]:
         place = {"x": {**x, "field": low}, "x2": {"field": high}, "y": y, "color": colour}
         return {"mark": {"type": "rule", **mark}, "encoding": place}
 
+    thin = bar("low", "high", strokeWidth=1.5)
+    one_seed = {"field": "one_seed", "type": "nominal", "legend": None}
+    thin["encoding"]["strokeDash"] = {
+        **one_seed, "scale": {"domain": [False, True], "range": [[1, 0], [3, 3]]}
+    }  # fmt: skip
     mean = {"x": {**x, "field": "mean"}, "y": y, "color": colour}
+    hollow = {"condition": {"test": "datum.defined", "value": 1}, "value": 0}
+    point = {"type": "point", "filled": False, "size": 60, "strokeWidth": 1.5}
     header = {"labelAngle": 0, "labelAlign": "left"}
     order = list(dict.fromkeys(row["endpoint"] for row in rows))
     panel = {"field": "endpoint", "type": "nominal", "sort": order, "title": None, "header": header}
@@ -87,12 +91,35 @@ def endpoints_by_arm(found: Endpoints) -> str:
             "height": {"step": 18},
             "layer": [
                 bar("seeds_low", "seeds_high", strokeWidth=9, opacity=0.35),
-                bar("low", "high", strokeWidth=1.5),
-                {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": mean},
+                thin,
+                {"mark": {**point, "filled": True}, "encoding": {**mean, "opacity": hollow}},
+                {"mark": point, "encoding": mean},
             ],
         },
     }
     return _drawn(chart)
+
+
+def _endpoint_row(each: ArmEndpoint) -> dict[str, Any]:
+    """An endpoint of an arm as the picture takes it, in points."""
+    crossed, seeds = each.found.interval, over_seeds(each.by_seed)
+    told = {"mean": crossed.estimate, "low": crossed.low, "high": crossed.high}
+    if not isnan(seeds.low):  # as with one seed, or where all are alike
+        told |= {"seeds_low": max(-1.0, seeds.low), "seeds_high": min(1.0, seeds.high)}
+    points = {name: 100 * value for name, value in told.items()}
+    return {
+        "arm": each.arm,
+        "endpoint": ": ".join(filter(None, (each.endpoint, UNITS.get(each.measure)))),
+        "defined": each.defined,
+        "one_seed": each.found.seeds == 1,
+        **points,
+    }
+
+
+def _colour(arms: Sequence[str]) -> dict[str, Any]:
+    """The colours of arms, the same in all pictures that show the same ones in the same order."""
+    scale = {"domain": list(dict.fromkeys(arms)), "scheme": "tableau10"}
+    return {"field": "arm", "type": "nominal", "sort": None, "scale": scale}
 
 
 def _drawn(chart: dict[str, Any]) -> str:
@@ -142,10 +169,10 @@ def _chart(found: Findings) -> dict[str, Any]:
         "scale": {"domain": [0, 100]},
         "title": "accuracy, % (large: mean over seeds; small: each seed)",
     }
-    colour = {"field": "arm", "type": "nominal", "sort": None, "title": None}
+    colour = {**_colour([arm.arm for arm in found.arms]), "title": None}
     base = {
         "y": {"field": "shift", "type": "nominal", "sort": None, "title": None},
-        "color": {**colour, "scale": {"scheme": "tableau10"}},
+        "color": colour,
         "yOffset": {"field": "arm", "type": "nominal", "sort": None},
     }
     return {

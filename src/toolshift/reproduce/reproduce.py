@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,7 @@ import msgspec
 from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
 from toolshift.api import report_of, run_plan
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import read_bytes, stored
 from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
@@ -62,6 +62,10 @@ HASHED_FIRST = (
 """The first settings of a run, in the order in which they are hashed; the others follow."""
 SAMPLE = 64
 """Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
+
+
+class Waits(InUse):
+    """A stage starts from one that another process is training."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +208,17 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
 
     Raises:
         KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
-        UsageError: where another process is at work on this stage.
+        InUse: where another process is at work on this stage.
+        Waits: where it is at work on the one that this one starts from.
+        UsageError: where it cannot be run.
     """
     use_threads(changes.get("threads", 0))
     where = f"{stage.arm.name}, seed {stage.seed}"
     stage.folder.mkdir(parents=True, exist_ok=True)
     with alone_in(stage.folder), enough_memory(where):
         if not stage.trained:
+            for parent in _parents(stage, study):
+                _wait_for(parent, where)
             say(f"{where}: training in {stage.folder}")
             _train(stage, study, changes, launch)
         for checkpoint in (stage.folder / "model").glob("checkpoint-*"):
@@ -218,6 +226,41 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
         if not stage.measured:
             say(f"{where}: measuring")
             _measure(stage, study)
+
+
+def _wait_for(parent: Stage, where: str) -> None:
+    """Raises `Waits` where another process is at a stage that is to be started from."""
+    if parent.trained or not parent.folder.exists():
+        return
+    try:
+        with alone_in(parent.folder):
+            pass
+    except InUse:
+        raise Waits(f"{where}: waits for {parent.arm.name}, seed {parent.seed}") from None
+
+
+def check_lineage(stages: Sequence[Stage]) -> None:
+    """Checks that what starts from another stage started from that one, and not from a refit.
+
+    Two fits of one arm and seed on two machines are two models; a contrast of one with what was
+    trained from the other compares neither.
+
+    Args:
+        stages: finished ones.
+
+    Raises:
+        UsageError: for a stage that was trained from other weights than are listed.
+    """
+    known = {(each.arm.name, each.seed): each for each in stages}
+    for stage in stages:
+        parent = known.get((stage.arm.init, stage.seed))
+        sums = parent.folder / "model" / "weights.sha256" if parent else Path()
+        began = stage.record().get("adapter_sha256")
+        if parent and began and sums.is_file() and sums.read_text().split()[0] != began:
+            raise UsageError(
+                f"{stage.folder} was trained from other weights than those of {parent.folder} "
+                "(sha256): measure the stage that it started from, or take it out"
+            )
 
 
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:

@@ -26,6 +26,7 @@ from trl.trainer.utils import split_tensor_dict
 
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
+from toolshift.lm.decode import Decoder
 from toolshift.lm.weights import quiet
 from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent
 from toolshift.train.curves import read_curves
@@ -43,7 +44,10 @@ _LOGGED = {
     "reward": "reward",
     "reward_std": "reward_std",
     "flat_groups": "flat_groups",
+    "reward_drawn": "reward_drawn",
+    "passed_drawn": "passed_drawn",
     "drawn_again": "drawn_again",
+    "outside": "outside",
     "entropy": "entropy",
     "kl": "kl",
     "clipped": "clip_ratio/region_mean",
@@ -150,6 +154,8 @@ class Player:
         numbers = [number_of(prompt) for prompt in prompts]
         self.clock.begin()
         self.played = self._play(numbers, trainer)
+        noted = trainer._metrics["train"]
+        self._note_drawn(noted)
         again = 0
         for attempt in range(settings.redraw):
             poor = self._without_gradient()
@@ -162,7 +168,9 @@ class Player:
                 some = slice(place * settings.group, (place + 1) * settings.group)
                 self.played[at * settings.group : (at + 1) * settings.group] = fresh[some]
         if settings.redraw:
-            trainer._metrics["train"]["drawn_again"].append(float(again))
+            noted["drawn_again"].append(float(again))
+            noted["outside"].append(float(len(self._without_gradient())))
+        trainer.forget()  # what it keeps between turns is of no use while gradients are computed
         rows = [self._row(rollout) for rollout, _ in self.played]
         return {
             "prompt_ids": [row.prompt_ids for row in rows],
@@ -171,6 +179,14 @@ class Player:
             "env_mask": [row.env_mask for row in rows],
             "earned": [earned for _, earned in self.played],
         }
+
+    def _note_drawn(self, noted: Any) -> None:
+        """Notes what the scenes as first drawn earn: those that are kept are chosen by it."""
+        first = [earned for _, earned in self.played]
+        totals = [each.total for each in first if each.total is not None]
+        if totals:
+            noted["reward_drawn"].append(sum(totals) / len(totals))
+        noted["passed_drawn"].append(sum(each.grade.passed for each in first) / len(first))
 
     def _play(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[tuple[Rollout, Earned]]:
         """Plays one episode of each scene that is named by its number."""
@@ -313,7 +329,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
                 inner,
                 self.temperature,
                 self.settings.share
-                and attends_plainly(inner)
+                and Decoder.fits(inner)
                 and self._alone
                 and not self.settings.checkpointing,
             )
@@ -411,7 +427,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     ) -> tuple[torch.Tensor, torch.Tensor | None, None]:
         own = self._own
         if own is None:
-            own = attention_mask[:, -logits_to_keep:].bool()
+            own = self._preceded(input_ids, attention_mask, logits_to_keep)
         size = batch_size or len(input_ids)
         pieces = zip(
             *(torch.split(each, size) for each in (input_ids, attention_mask, own)), strict=True
@@ -420,6 +436,16 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         logps = torch.cat([each for each, _ in found])
         self._scored = logps.detach()
         return logps, torch.cat([each for _, each in found]) if compute_entropy else None, None
+
+    def _preceded(self, ids: torch.Tensor, real: torch.Tensor, kept: int) -> torch.Tensor:
+        """Which of the last tokens have one before them: a further sequence's first has none."""
+        own = real[:, -kept:].bool().clone()
+        prompts = real[:, :-kept].sum(dim=1).tolist()
+        for row, prompt in enumerate(prompts if self.player.borders else ()):
+            tokens = ids[row][real[row].bool()].tolist()
+            for border in self.player.borders.get(key_of(tokens), ()):
+                own[row, border - prompt] = False
+        return own
 
     def _scores(
         self, model: Any, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor

@@ -33,6 +33,7 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from toolshift.core.errors import UsageError
+from toolshift.lm.decode import Decoder
 from toolshift.lm.inference import use_threads
 from toolshift.lm.weights import quiet
 from toolshift.train import record
@@ -229,9 +230,10 @@ class Trainer(Careful, SFTTrainer):
         self.remove_callback(PrinterCallback)
         inner = model.get_base_model() if hasattr(model, "get_base_model") else model
         alone = self.accelerator.num_processes == 1 and not self.is_fsdp_enabled
-        plain = attends_plainly(inner)
-        add_loss(inner, settings.share and plain and alone and not settings.checkpointing)
-        self.plain_attention = plain and alone and self.args.device.type == "cpu"
+        shares = settings.share and Decoder.fits(inner) and alone and not settings.checkpointing
+        add_loss(inner, shares)
+        on_cpu = self.args.device.type == "cpu"
+        self.plain_attention = attends_plainly(inner) and alone and on_cpu
         if self.plain_attention:
             use_plain_attention(inner)
 
