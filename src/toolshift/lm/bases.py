@@ -81,8 +81,9 @@ class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
         text, tokens = self.probe
         if text and tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) != tokens:
             raise UsageError(
-                f"transformers {version('transformers')} reads the tokenizer of {self.name} wrongly: "
-                f"run pip install 'transformers>=5.23', and remove {cache_folder() / self.folder}"
+                f"transformers {version('transformers')} reads the tokenizer of {self.name} "
+                "wrongly: run pip install 'transformers>=5.23', and remove "
+                f"{cache_folder() / self.folder}"
             )
 
 
