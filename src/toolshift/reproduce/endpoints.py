@@ -14,6 +14,7 @@ import numpy as np
 from toolshift.core.shift import without_versions
 from toolshift.measure.crossed import Crossed, crossed_mean
 from toolshift.measure.statistics import drop_is_defined, holm
+from toolshift.reproduce.findings import LEAST_LOSS, over_seeds
 from toolshift.reproduce.planned import Endpoint, PlanFile
 from toolshift.reproduce.reproduce import Stage
 from toolshift.runs.cell import write_stack
@@ -64,6 +65,8 @@ class Contrast(msgspec.Struct, frozen=True):
     Attributes:
         p_holm: over the endpoints of the plan, of this pair; NaN for secondary ones.
         clean: as of `ArmEndpoint`, of the arm that has less.
+        won_back: by seed, the share of the first arm's drop that the second does not have; NaN
+            where the first loses less than `LEAST_LOSS` points, empty where one is not defined.
     """
 
     first: str
@@ -72,6 +75,7 @@ class Contrast(msgspec.Struct, frozen=True):
     found: Crossed
     p_holm: float
     clean: float = nan
+    won_back: list[float] = []
 
 
 class Endpoints(msgspec.Struct, frozen=True):
@@ -156,7 +160,31 @@ def as_markdown(found: Endpoints) -> str:
             f"{_design(each)} | {_p(each)} |"
             for each in found.contrasts
         ]
+        said += _won_back(found.contrasts)
     return "\n".join([*said, ""])
+
+
+def _won_back(contrasts: Sequence[Contrast]) -> list[str]:
+    """The shares of drops that are won back, where several seeds have them."""
+    told = [(each, over_seeds(each.won_back)) for each in contrasts if len(each.won_back) > 1]
+    rows = [
+        f"| {each.second} against {each.first} | {each.endpoint} | {100 * one.estimate:z.0f} "
+        f"[{100 * one.low:z.0f}, {100 * one.high:z.0f}] |"
+        for each, one in told
+        if not isnan(one.low)
+    ]
+    if not rows:
+        return []
+    return [
+        "",
+        "Of the first arm's drop, the share that the second does not have, in percent; in brackets "
+        f"t intervals over the seeds alone. Left out: drops that are not defined or are below "
+        f"{LEAST_LOSS} points in some seed, and single seeds.",
+        "",
+        "| contrast | endpoint | won back |",
+        "|---|---|---:|",
+        *rows,
+    ]
 
 
 def _design(told: ArmEndpoint | Contrast) -> str:
@@ -296,7 +324,7 @@ def _contrast(
     seeds = scores[first].keys() & scores[second].keys()
     every = {(arm, seed): scores[arm][seed] for arm in (first, second) for seed in seeds}
     both = _scored_in_all(every) if every else {}
-    found: list[tuple[Endpoint, Crossed, float]] = []
+    found: list[tuple[Endpoint, Crossed, float, list[float]]] = []
     for endpoint in (*plan.endpoints, *plan.secondary) if seeds else ():
         one, other = (
             {seed: _by_task(endpoint, both[arm, seed]) for seed in sorted(seeds)}
@@ -308,9 +336,19 @@ def _contrast(
             arms = ({s: both[arm, s] for s in seeds} for arm in (first, second))
             clean = min(_clean(endpoint, arm, tasks) for arm in arms)
             bound = 2.0 if endpoint.measure == "drop" else 1.0
-            found.append((endpoint, crossed_mean(np.array(table), bound=bound), clean))
-    adjusted = iter(holm([told.p for endpoint, told, _ in found if endpoint in plan.endpoints]))
+            lost = [[mean(arm[s][t] for t in tasks) for s in sorted(seeds)] for arm in (one, other)]
+            # NaN for other measures than drops, which compares as false
+            shares = [*map(_share, *lost)] if clean >= 0 and drop_is_defined(clean) else []
+            found.append((endpoint, crossed_mean(np.array(table), bound=bound), clean, shares))
+    adjusted = iter(holm([told.p for endpoint, told, *_ in found if endpoint in plan.endpoints]))
     return [
-        Contrast(first, second, e.name, told, next(adjusted) if e in plan.endpoints else nan, clean)
-        for e, told, clean in found
-    ]
+        Contrast(
+            first, second, e.name, told, next(adjusted) if e in plan.endpoints else nan, clean, won
+        )
+        for e, told, clean, won in found
+    ]  # fmt: skip
+
+
+def _share(before: float, after: float) -> float:
+    """The share of a loss that is not lost any more; NaN of one that is too small for it."""
+    return 1 - after / before if before >= LEAST_LOSS / 100 else nan
