@@ -570,6 +570,9 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
     assert -1 <= share.low <= share.high <= 1, "shares differ by 1 at most"
     page = as_markdown(found)
     assert f"| graph - static | tier 2 | {-100 * lost.interval.estimate:.0f} [" in page
+    assert "| graph against static | tier 2 | 100 |" in page, "the oracle loses nothing"
+    assert drop.won_back == [1.0, 1.0]
+    assert [each.won_back for each in found.contrasts if each.endpoint != "tier 2"] == [[], []]
     assert msgspec.json.encode(found)
     assert [len(each.by_seed) for each in found.arms] == [2] * len(found.arms)
     drawn = endpoints_by_arm(found)

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolshift.core.shift import without_versions
 from toolshift.measure.crossed import Crossed, crossed_mean
-from toolshift.measure.statistics import drop_is_defined, holm
+from toolshift.measure.statistics import Interval, drop_is_defined, holm
 from toolshift.reproduce.findings import LEAST_LOSS, over_seeds
 from toolshift.reproduce.planned import Endpoint, PlanFile
 from toolshift.reproduce.reproduce import Stage
@@ -48,7 +48,7 @@ class ArmEndpoint(msgspec.Struct, frozen=True):
     @property
     def defined(self) -> bool:
         """Whether the figure says something: a drop of what was hardly there does not."""
-        return isnan(self.clean) or drop_is_defined(self.clean)
+        return _is_defined(self.clean)
 
 
 class KindDrop(msgspec.Struct, frozen=True):
@@ -168,10 +168,9 @@ def _won_back(contrasts: Sequence[Contrast]) -> list[str]:
     """The shares of drops that are won back, where several seeds have them."""
     told = [(each, over_seeds(each.won_back)) for each in contrasts if len(each.won_back) > 1]
     rows = [
-        f"| {each.second} against {each.first} | {each.endpoint} | {100 * one.estimate:z.0f} "
-        f"[{100 * one.low:z.0f}, {100 * one.high:z.0f}] |"
+        f"| {each.second} against {each.first} | {each.endpoint} | {_percent(one)} |"
         for each, one in told
-        if not isnan(one.low)
+        if not isnan(one.estimate)
     ]
     if not rows:
         return []
@@ -185,6 +184,16 @@ def _won_back(contrasts: Sequence[Contrast]) -> list[str]:
         "|---|---|---:|",
         *rows,
     ]
+
+
+def _is_defined(clean: float) -> bool:
+    return isnan(clean) or drop_is_defined(clean)
+
+
+def _percent(one: Interval) -> str:
+    """A share with its interval, where it has one: where all seeds agree there is none."""
+    limits = "" if isnan(one.low) else f" [{100 * one.low:z.0f}, {100 * one.high:z.0f}]"
+    return f"{100 * one.estimate:z.0f}{limits}"
 
 
 def _design(told: ArmEndpoint | Contrast) -> str:
@@ -236,10 +245,8 @@ def _of_arm(endpoint: Endpoint, table: list[list[float]]) -> Crossed:
 
 def _points(told: ArmEndpoint | Contrast) -> str:
     """An endpoint with its interval; a drop of too little is told so."""
-    one = told.found.interval
-    defined = isnan(told.clean) or drop_is_defined(told.clean)
-    said = "" if defined else f" (n.d.: clean {100 * told.clean:.0f}%)"
-    return f"{100 * one.estimate:z.0f} [{100 * one.low:z.0f}, {100 * one.high:z.0f}]{said}"
+    said = "" if _is_defined(told.clean) else f" (n.d.: clean {100 * told.clean:.0f}%)"
+    return f"{_percent(told.found.interval)}{said}"
 
 
 def _scores(stage: Stage) -> Scores:
