@@ -271,8 +271,10 @@ def _run_each(left: list[Stage], study: Study, options: ReproduceOptions) -> Ite
             if said and said not in told:
                 told.add(said)
                 _say(said)
-        left = [each for each in left if not each.measured] if waits else []
-        time.sleep(PAUSE if waits else 0)
+        if not waits:
+            return
+        left = [each for each in left if not each.measured]
+        time.sleep(PAUSE)
 
 
 def _page_of(plan: PlanFile, file: Path) -> Path:

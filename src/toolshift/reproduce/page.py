@@ -296,7 +296,7 @@ def _cost_table(arms: Sequence[ArmResult]) -> list[str]:
                 ", ".join("-" if isnan(each) else f"{each:.0f}" for each in seconds)
                 for seconds in (arm.wall_seconds, arm.cpu_seconds)
             ),
-            ", ".join(arm.devices),
+            "; ".join(dict.fromkeys(arm.devices)),
             "; ".join(dict.fromkeys(arm.computed_in)),
         ]
         for arm in arms
