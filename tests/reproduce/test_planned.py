@@ -506,9 +506,9 @@ def test_the_page_says_where_the_reward_of_rl_did_not_rise(tmp_path: Path) -> No
     assert result.rose == [True, False, False]
     said = "\n".join(page_module._reward_table([result]))
     assert re.search(r"\| rl \| 0\.6\d → 0\.9\d, 0\.[34]\d → 0\.[01]\d, n\.d\. \| 1 of 3 \|", said)
-    assert "In some seed of rl it did not rise" in said
+    assert "It is not seen to rise in every seed of rl:" in said
     risen = msgspec.structs.replace(result, rewards=rewards[:1])
-    assert "did not rise" not in "\n".join(page_module._reward_table([risen]))
+    assert "not seen to rise" not in "\n".join(page_module._reward_table([risen]))
     assert page_module._reward_table([msgspec.structs.replace(result, rewards=[])]) == []
 
 

@@ -243,7 +243,7 @@ def test_a_wording_changes_where_an_arm_is_measured(monkeypatch):
     ids=["sft", "grpo"],
 )
 def test_a_study_runs_end_to_end_and_is_not_run_twice(
-    tmp_path, toolshift, study, arms, missing, another
+    tmp_path, toolshift, monkeypatch, study, arms, missing, another
 ):
     words = ("reproduce", study, "--preset", "smoke", "--seeds", "1", "--arm", arms[-1])
     where = ("--work", tmp_path / "stages", "--out", tmp_path / "page")
@@ -272,6 +272,12 @@ def test_a_study_runs_end_to_end_and_is_not_run_twice(
     assert code == 2
     assert "has no finished stage of this study" in err
     assert (tmp_path / "page" / "results.json").read_bytes() == results
+    monkeypatch.chdir(tmp_path)  # where its own folder is
+    code, _, err = toolshift(*words, *where[:2], "--only-page")
+    assert code == 0, err
+    assert f" --out {tmp_path / 'page'}\n" in (tmp_path / "page" / "README.md").read_text()
+    own = (tmp_path / "studies" / study / "README.md").read_text()
+    assert f"$ toolshift reproduce {study} --preset smoke\n" in own
     if study == "more":
         _is_measured_elsewhere(toolshift, tmp_path, words)
 

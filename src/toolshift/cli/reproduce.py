@@ -184,7 +184,7 @@ def reproduce(options: ReproduceOptions) -> None:
         raise UsageError(f"--plan: only `{PLANNED}` has a plan: name that study")
     world = options.world or TRAINED_IN
     scale = measured_in(scale_with(options.preset, options.model), world)
-    apart = _apart(options.model, "" if world == TRAINED_IN else world)
+    apart = _apart(options.model, world)
     out = options.out or place(options.study, options.pool) / apart
     _keep_others(out, options.study, scale, options.pool)
     found = _run(options, out, scale)
@@ -212,7 +212,7 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     study, scale = take_up(plan, options.model)
     world = options.world or plan.world
     scale = measured_in(scale, world)
-    apart = _apart(options.model, "" if world == plan.world else world)
+    apart = _apart(options.model, world, plan.world)
     out = options.out or _page_of(plan, options.plan) / apart
     _keep_other_plan(out, plan, scale, options.no_page)
     names = chosen_arms(study, options.arms)
@@ -362,9 +362,9 @@ def _run(options: ReproduceOptions, out: Path, scale: str) -> Findings | None:
     return found
 
 
-def _apart(model: str, world: str) -> Path:
-    """Where, below its study, the page of another model or another world stands; "" for none."""
-    return Path(model) / (f"in-{world}" if world else "")
+def _apart(model: str, world: str, own: str = TRAINED_IN) -> Path:
+    """Where, below its study, the page of another model or of another world than its own stands."""
+    return Path(model) / (f"in-{world}" if world != own else "")
 
 
 def place(study: str, pool: str) -> Path:

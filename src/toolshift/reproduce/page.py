@@ -172,8 +172,8 @@ def _reward_table(arms: Sequence[ArmResult]) -> list[str]:
     )
     if flat:
         said += (
-            f" **In some seed of {', '.join(flat)} it did not rise: their figures say nothing of "
-            "what RL does.**"
+            f" **It is not seen to rise in every seed of {', '.join(flat)}: their figures say "
+            "nothing of what RL does.**"
         )
     columns = ("arm", "reward, first → last", "rose in")
     return ["## Rewards of RL", "", said, "", *_table(columns, rows), ""]
