@@ -48,6 +48,27 @@ def models() -> Any:
     return AutoTokenizer.from_pretrained(directory), ours, plain
 
 
+def test_its_plan_names_the_layout_that_the_rule_derives() -> None:
+    from toolshift.lm.checkpoint import load_tokenizer
+    from toolshift.lm.layout_rule import derived_layout
+    from toolshift.reproduce.planned import read_plan
+
+    plan = Path(__file__).parents[2] / "studies" / "decisive" / "gemma.toml"
+    tokenizer = load_tokenizer(base_directory(GEMMA), GEMMA)
+    assert read_plan(plan).layout == derived_layout(tokenizer)
+
+
+def test_another_reading_of_its_tokenizer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a transformers that cuts words otherwise: nothing else would tell."""
+    from toolshift.lm.checkpoint import load_tokenizer
+
+    tokenizer = load_tokenizer(base_directory(GEMMA), GEMMA)
+    pieces = {"input_ids": list(range(20))}
+    monkeypatch.setattr(type(tokenizer), "__call__", lambda self, *text, **how: pieces)
+    with pytest.raises(UsageError, match=r"reads the tokenizer of gemma3-270m wrongly: run pip"):
+        BASES[GEMMA].check_tokenizer(tokenizer)
+
+
 def test_every_weight_is_that_of_the_file(tmp_path: Path) -> None:
     import torch
     from gguf import GGUFReader

@@ -160,7 +160,9 @@ def test_the_plans_that_extend_it_are_those_that_were_fixed(name: str) -> None:
     file, first = PLAN.with_name(f"{name}.toml"), read_plan(PLAN)
     plan = read_plan(file)
     check_fixed(plan, file)
-    assert (plan.trained, plan.kinds, plan.layout) == ("decisive", first.kinds, first.layout)
+    assert (plan.trained, plan.kinds) == ("decisive", first.kinds)
+    if not plan.model:  # another one's is named, as its own tokenizer derives it: see test_gemma.py
+        assert plan.layout == first.layout == "derived"
     assert plan.held_out == first.held_out
     if name != "transfer":  # in the same scenes, so that the arms of the first stand beside
         assert (plan.probes, plan.tasks, plan.world) == (first.probes, first.tasks, first.world)
