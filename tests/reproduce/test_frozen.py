@@ -10,7 +10,6 @@ import pytest
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import pack, read_bytes
-from toolshift.lm.bases import find_base_model, is_there
 from toolshift.reproduce import experiments, planned, reproduce
 from toolshift.reproduce.experiments import STUDIES, find_study
 from toolshift.reproduce.frozen import frozen_stages, table_of
@@ -91,8 +90,6 @@ def test_every_run_of_the_plans_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     found, read = set(), set()
     for file in (STAGES.parent / "decisive").glob("*.toml"):
         plan = read_plan(file)
-        if plan.model and not is_there(find_base_model(plan.model)):
-            continue
         study, scale = take_up(plan)
         read.add(scales[scale].trained or scale)
         made = [s for s in stages(study, scale, study.seeds, STAGES, pool=plan.pool) if s.measured]
@@ -104,6 +101,32 @@ def test_every_run_of_the_plans_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         for run in each.runs.values()
         if each.scale in read
     }
+
+
+def test_kept_stages_are_found_where_the_base_model_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So the page of a plan can be made without weights that may not stand in the repository."""
+    monkeypatch.setattr(planned, "STUDIES", dict(STUDIES))
+    monkeypatch.setattr(planned, "SCALES", scales := dict(reproduce.SCALES))
+    monkeypatch.setattr(reproduce, "SCALES", scales)
+    monkeypatch.setattr(experiments, "SCALES", scales)
+    monkeypatch.setattr(reproduce, "is_there", lambda base: False)
+    plan = read_plan(STAGES.parent / "decisive" / "gemma.toml")
+    study, scale = take_up(plan)
+    made = stages(study, scale, study.seeds, STAGES, pool=plan.pool)
+    kept = {(each.arm.name, each.seed) for each in made if each.measured}
+    assert {("static", 0), ("paft", 0)} <= kept
+    left = next(each for each in made if not each.measured)
+    assert left.key == reproduce.NO_BASE
+
+    def missing(base: object) -> None:
+        raise UsageError("needs the wheel")
+
+    monkeypatch.setattr(reproduce, "check_there", missing)
+    with pytest.raises(UsageError, match="needs the wheel"):
+        reproduce.run(left, study, print)
+    assert not left.folder.exists()
 
 
 @pytest.mark.usefixtures("table_alone")

@@ -28,7 +28,7 @@ from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
 from toolshift.core.terminal import progress
 from toolshift.core.tool import JSON
-from toolshift.lm.bases import BASES
+from toolshift.lm.bases import BASES, check_there, is_there
 from toolshift.lm.checkpoint import training_record
 from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
@@ -60,6 +60,8 @@ HASHED_FIRST = (
     "batch", "accumulate", "clip", "decay", "precision", "layout", "max_tokens", "checkpointing",
 )  # fmt: skip
 """The first settings of a run, in the order in which they are hashed; the others follow."""
+NO_BASE = "no-model"
+"""In place of a stage's key, where the weights that stand in it are not on this machine."""
 SAMPLE = 64
 """Trajectories, spread over all of an arm's, that stand in its key for the code that makes them."""
 
@@ -212,6 +214,8 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
         Waits: where it is at work on the one that this one starts from.
         UsageError: where it cannot be run.
     """
+    if stage.key == NO_BASE:
+        check_there(BASES[_preset(stage.scale).model])
     use_threads(changes.get("threads", 0))
     where = f"{stage.arm.name}, seed {stage.seed}"
     stage.folder.mkdir(parents=True, exist_ok=True)
@@ -302,12 +306,22 @@ def _stage(arm: Arm, study: Study, scale: str, seed: int, work: Path, pool: str)
     probed = f"{pool} {_hash(probes, size.kinds, size.tasks, *elsewhere)}"
     named = size.trained or scale
     kept = find_frozen(work, arm.name, named, seed, recipe)
-    key = kept.folder[-8:] if kept else _key(arm, scale, seed, start[0].key if start else "")
+    if kept:
+        key = kept.folder[-8:]
+    elif _base_is_there(scale):
+        key = _key(arm, scale, seed, start[0].key if start else "")
+    else:  # so a page can be made where the weights are not, of the stages that are kept
+        key = NO_BASE
     folder = work / f"{arm.name}-{named}-seed{seed}-{key}"
     run = kept.runs.get(probed, "") if kept else ""
     run = run or f"run-{_plan(probes, size, pool).hash[:8]}-{_scenes(probes, size, pool)}"
     sha256 = kept.episodes_sha256.get(run, "") if kept else ""
     return Stage(arm, seed, scale, folder, key, folder / run, pool, recipe, probed, sha256)
+
+
+def _base_is_there(scale: str) -> bool:
+    model = _preset(scale).model
+    return model not in BASES or is_there(BASES[model])
 
 
 def _key(arm: Arm, scale: str, seed: int, parent: str) -> str:
