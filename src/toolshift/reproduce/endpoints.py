@@ -144,7 +144,7 @@ def as_markdown(found: Endpoints) -> str:
         "|---|---|---:|---:|",
         *rows,
         "",
-        *_kind_tables(found.arms),
+        *_kind_table(found.arms),
     ]
     if found.contrasts:
         said += [
@@ -177,7 +177,7 @@ def _won_back(contrasts: Sequence[Contrast]) -> list[str]:
     return [
         "",
         "Of the first arm's drop, the share that the second does not have, in percent; in brackets "
-        f"t intervals over the seeds alone. Left out: drops that are not defined or are below "
+        "t intervals over the seeds alone. Left out: drops that are not defined or are below "
         f"{LEAST_LOSS} points in some seed, and single seeds.",
         "",
         "| contrast | endpoint | won back |",
@@ -206,8 +206,8 @@ def _p(told: Contrast) -> str:
     return f"{told.p_holm:.2g}" if told.found.seeds > 1 else "one seed"
 
 
-def _kind_tables(arms: Sequence[ArmEndpoint]) -> list[str]:
-    """The drops by kind of task, a table for each endpoint that has them."""
+def _kind_table(arms: Sequence[ArmEndpoint]) -> list[str]:
+    """The drops by kind of task, endpoint by endpoint."""
     kinds = list(dict.fromkeys(kind for each in arms for kind in each.kinds))
     if not kinds:
         return []
@@ -344,8 +344,8 @@ def _contrast(
             clean = min(_clean(endpoint, arm, tasks) for arm in arms)
             bound = 2.0 if endpoint.measure == "drop" else 1.0
             lost = [[mean(arm[s][t] for t in tasks) for s in sorted(seeds)] for arm in (one, other)]
-            # NaN for other measures than drops, which compares as false
-            shares = [*map(_share, *lost)] if clean >= 0 and drop_is_defined(clean) else []
+            # For other measures than drops `clean` is NaN, which is never enough.
+            shares = [*map(_share, *lost)] if drop_is_defined(clean) else []
             found.append((endpoint, crossed_mean(np.array(table), bound=bound), clean, shares))
     adjusted = iter(holm([told.p for endpoint, told, *_ in found if endpoint in plan.endpoints]))
     return [
