@@ -100,7 +100,12 @@ def take_in(work: Path) -> None:
             if file.name in RECORDS:
                 shutil.copyfile(file, target)
             elif file.name in LISTS and file.parent.parent == run.parent:
-                target.with_name(f"{file.name}.gz").write_bytes(pack(file.read_bytes()))
+                write_packed(target, file.read_bytes())
+
+
+def write_packed(path: Path, content: bytes) -> None:
+    """Writes a file compressed, as `path` with `.xz`."""
+    path.with_name(f"{path.name}.xz").write_bytes(pack(content, ".xz"))
 
 
 def thin(folder: Path) -> None:
@@ -108,7 +113,7 @@ def thin(folder: Path) -> None:
 
     For the page compares the mean rewards of whole stretches of those.
     """
-    file = folder / "model" / "curves.jsonl.gz"
+    file = stored(folder / "model" / "curves.jsonl")
     if file.exists():
         lines = read_bytes(file).splitlines(keepends=True)
         told = [json.loads(line) for line in lines]
@@ -120,7 +125,7 @@ def thin(folder: Path) -> None:
             for line, step in zip(lines, steps, strict=True)
             if step % 10 == 0 or step in (1, max(steps))
         ]
-        file.write_bytes(pack(b"".join(kept)))
+        write_packed(folder / "model" / "curves.jsonl", b"".join(kept))
 
 
 def frozen() -> list[Frozen]:

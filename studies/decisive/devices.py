@@ -2,7 +2,7 @@
 
     python studies/decisive/devices.py
 
-`on_gpu.jsonl.gz` has the 760 episodes of `paft-graph`, seed 0, that were played on the H200 in
+`on_gpu.jsonl.xz` has the 760 episodes of `paft-graph`, seed 0, that were played on the H200 in
 bfloat16 before the time was up; the stage has all 1,160, played on two cores in float32.
 """
 
@@ -22,7 +22,7 @@ def main() -> int:
     """Prints the comparison; returns the exit code."""
     folder = RunFolder.read(next(STAGE.glob("run-*")))
     there = {record.cell: record for record in folder.records()}
-    pairs = [(each, there[each.cell]) for each in lines(HERE / "on_gpu.jsonl.gz", Record)]
+    pairs = [(each, there[each.cell]) for each in lines(HERE / "on_gpu.jsonl.xz", Record)]
     same = sum(one.steps == other.steps for one, other in pairs)
     gained = sum(other.grade.passed > one.grade.passed for one, other in pairs)
     lost = sum(other.grade.passed < one.grade.passed for one, other in pairs)

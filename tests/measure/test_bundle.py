@@ -16,6 +16,7 @@ from running import Run
 
 from toolshift.core.command_line import PLUGINS
 from toolshift.core.errors import UsageError
+from toolshift.core.files import PACKED
 from toolshift.core.tool import JSON
 from toolshift.measure import bundle
 from toolshift.measure.bundle import INDEX, PAGE, make_bundle, opened_bundle
@@ -183,11 +184,13 @@ def test_a_bundle_that_hides_its_size_or_is_damaged_within_is_refused(failed: Ru
     Path("damaged.zip").write_bytes(raw)
     code, _, err = failed("replay", "damaged.zip")
     assert (code, "is damaged" in err) == (2, True), err
-    with zipfile.ZipFile("bomb.zip", "w") as archive:
-        for name, content in names.items():
-            archive.writestr(f"{name}.gz" if name == "episodes.jsonl" else name, content)
-    code, _, err = failed("replay", "bomb.zip")
-    assert (code, "hides a size" in err) == (2, True), err
+    for suffix in PACKED:
+        with zipfile.ZipFile("bomb.zip", "w") as archive:
+            for name, content in names.items():
+                end = suffix if name == "episodes.jsonl" else ""
+                archive.writestr(f"{name}{end}", content)
+        code, _, err = failed("replay", "bomb.zip")
+        assert (code, "hides a size" in err) == (2, True), err
 
 
 def test_two_plugins_of_one_name_both_travel(

@@ -53,11 +53,11 @@ def test_the_table_has_the_hash_of_all_episodes_and_others_are_not_read(tmp_path
     stage = stages(find_study("contrast"), "small", 1, STAGES, ("static",))[0]
     assert stage.report().complete
     run = Path(shutil.copytree(stage.run, tmp_path / stage.run.name))
-    episodes = read_bytes(run / "episodes.jsonl.gz")
+    episodes = read_bytes(run / "episodes.jsonl.xz")
     edited = episodes.replace(b'"passed":false', b'"passed":true', 1)
     assert edited != episodes
-    (run / "episodes.jsonl.gz").write_bytes(pack(edited))
-    with pytest.raises(UsageError, match=r"episodes\.jsonl\.gz is not what was measured"):
+    (run / "episodes.jsonl.xz").write_bytes(pack(edited, ".xz"))
+    with pytest.raises(UsageError, match=r"episodes\.jsonl\.xz is not what was measured"):
         replace(stage, run=run).report()
 
 

@@ -19,7 +19,7 @@ from toolshift.adapt.calls import RecordedCall, as_calls
 from toolshift.adapt.lock import Lock, lock_tools
 from toolshift.adapt.stream import Called, Event, Reader, Shown
 from toolshift.core.errors import UsageError
-from toolshift.core.files import opened, sound
+from toolshift.core.files import PACKED, opened, sound
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
 from toolshift.runs.cell import Cell, build
@@ -50,8 +50,8 @@ def read_source(text: str) -> Side:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is a file of JSON lines, by its name; it may end in `.gz`."""
-    name = path.with_suffix("") if path.suffix == ".gz" else path
+    """Whether a path is a file of JSON lines, by its name; it may be compressed."""
+    name = path.with_suffix("") if path.suffix in PACKED else path
     return name.suffix in _LINES and path.is_file()
 
 
@@ -104,7 +104,7 @@ def read_sources(texts: Iterable[str]) -> Side:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, decompressed where its name ends in `.gz`."""
+    """The lines of a file, decompressed where its name says that it is compressed."""
     with opened(path) as file, sound(path):
         yield from file
 

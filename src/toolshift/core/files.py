@@ -15,7 +15,15 @@ import msgspec
 
 from toolshift.core.errors import InUse, UsageError
 
+try:
+    import lzma
+except ImportError:  # a Python that was built without it: everything but `.xz` works
+    lzma = None  # type: ignore[assignment]
+
 T = TypeVar("T")
+PACKED = (".gz", ".xz")
+"""What the name of a compressed file ends in."""
+_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, *([lzma.LZMAError] if lzma else []))
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says where a file finds no room: a full disk, a quota, a limit."""
 
@@ -24,7 +32,7 @@ def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
     """The lines of a file, decoded; `torn` leaves an unfinished last one out.
 
     Args:
-        path: of the file, which may end in `.gz`.
+        path: of the file, which may be compressed (see `PACKED`).
         type_: what each line is.
         torn: leave an unfinished last line out, as a killed process leaves it.
 
@@ -47,7 +55,7 @@ def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
 
 
 def stored(path: Path) -> Path:
-    """Where a file is kept: at `path`, or compressed beside it as `path` with `.gz`.
+    """Where a file is kept: at `path`, or compressed beside it as `path` with `.gz` or `.xz`.
 
     Args:
         path: of the file that is not compressed.
@@ -55,12 +63,25 @@ def stored(path: Path) -> Path:
     Returns:
         The compressed one where it is the only one there; else `path`, whether or not it exists.
     """
-    packed = path.with_name(f"{path.name}.gz")
-    return packed if packed.is_file() and not path.exists() else path
+    if path.exists():
+        return path
+    packed = (path.with_name(f"{path.name}{suffix}") for suffix in PACKED)
+    return next((file for file in packed if file.is_file()), path)
 
 
-def pack(content: bytes) -> bytes:
-    """Compresses, without a time or a name in it, so that the same content gives the same bytes."""
+def pack(content: bytes, suffix: str = ".gz") -> bytes:
+    """Compresses, without a time or a name in it, so that the same content gives the same bytes.
+
+    Args:
+        content: what to compress.
+        suffix: one of `PACKED`. Episodes take half the room as `.xz`: the same task comes again
+            under each shift, too far on for gzip to see.
+
+    Returns:
+        The bytes of the compressed file.
+    """
+    if suffix == ".xz":
+        return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
     return gzip.compress(content, 9, mtime=0)
 
 
@@ -76,7 +97,7 @@ def sound(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+    except _DAMAGED as fault:
         raise UsageError(f"{path} is damaged ({fault}): restore it") from None
 
 
@@ -90,7 +111,7 @@ def cut_torn_line(path: Path) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Opens a file for reading; one whose name ends in `.gz` is read as what it holds.
+    """Opens a file for reading; one whose name is of a compressed file is read as what it holds.
 
     Args:
         path: of the file.
@@ -102,6 +123,10 @@ def opened(path: Path) -> BinaryIO:
         UsageError: where it cannot be read.
     """
     try:
+        if path.suffix == ".xz":
+            if not lzma:
+                raise UsageError(f"{path}: this Python was built without lzma; install one with it")
+            return cast(BinaryIO, lzma.open(path))
         return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
     except OSError as fault:
         raise UsageError(f"{path}: cannot read ({fault.strerror or fault})") from None

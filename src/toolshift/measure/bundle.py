@@ -23,7 +23,7 @@ import msgspec
 from toolshift.core import plugins
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError, naming_folder
-from toolshift.core.files import decode, write
+from toolshift.core.files import PACKED, decode, write
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import by_cell
@@ -339,7 +339,7 @@ def _unpack(path: Path, folder: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
                 raise UsageError(f"{path} would unpack to more than {MAX_BYTES:,} bytes")
-            if packed := [name for name in archive.namelist() if name.endswith(".gz")]:
+            if packed := [name for name in archive.namelist() if name.endswith(PACKED)]:
                 raise UsageError(
                     f"{path} holds {packed[0]}: a bundle packs nothing twice, for that hides a size"
                 )

@@ -23,7 +23,7 @@ from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
 from toolshift.api import report_of, run_plan
 from toolshift.core.errors import InUse, UsageError
-from toolshift.core.files import read_bytes, stored
+from toolshift.core.files import PACKED, read_bytes, stored
 from toolshift.core.names import unknown
 from toolshift.core.shift import without_versions
 from toolshift.core.terminal import progress
@@ -118,7 +118,8 @@ class Stage:
         The report is the last file that a run leaves. Stages that are kept have none, since it can
         be made again; their episodes are compressed, which only those of a finished run are.
         """
-        return (self.run / "report.txt").exists() or (self.run / "episodes.jsonl.gz").exists()
+        packed = stored(self.run / "episodes.jsonl").suffix in PACKED
+        return packed or (self.run / "report.txt").exists()
 
     def report(self) -> AgentReport:
         """What was measured.

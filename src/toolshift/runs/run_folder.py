@@ -4,7 +4,7 @@
     plan.jsonl       the cells, and those that were not applicable
     episodes.jsonl   one episode a line: steps, end, usage, grade; nothing of a clock
     timings.jsonl    seconds of each episode;
-                     a finished run may keep these three compressed, with `.gz` at the end
+                     a finished run may keep these three compressed, with `.gz` or `.xz` at the end
     spent.json       dollars spent, those of dropped episodes included; only where there are any
     judge.jsonl      verdicts of a judge of prose; only where there was one
     sealed.json      the sealed plan of a gate that it was made under; only where there was one
@@ -31,6 +31,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.core.files import (
     NO_ROOM,
+    PACKED,
     cut_torn_line,
     decode,
     draft,
@@ -343,7 +344,7 @@ class RunFolder:
         """Puts these episodes in the place of those that are there, compressed where they were."""
         content = b"".join(JSON.encode(record) + b"\n" for record in records)
         path = self.episodes
-        self.write(path.name, pack(content) if path.suffix == ".gz" else content)
+        self.write(path.name, pack(content, path.suffix) if path.suffix in PACKED else content)
 
     def note_grading(self, version: str, judge: dict[str, Any] | None = None) -> RunFolder:
         """Notes in the manifest who has graded the run again.

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.core.files import decode, opened, sound
+from toolshift.core.files import PACKED, decode, opened, sound
 from toolshift.report.html.episodes.catalog import Catalog, Head, Row
 from toolshift.report.html.episodes.pack import Pack
 from toolshift.runs.run_folder import Record, RunFolder
@@ -47,7 +47,8 @@ class _Log:
         if not self.path.exists():
             return self.offset > 0
         now = self.path.stat()
-        cut = now.st_size < self.offset and self.path.suffix != ".gz"  # which is always smaller
+        packed = self.path.suffix in PACKED  # which is always smaller
+        cut = now.st_size < self.offset and not packed
         return self.offset > 0 and (now.st_ino != self.file or cut)
 
     def news(self) -> list[tuple[Head, int, int]]:
