@@ -366,6 +366,17 @@ def test_a_stage_of_dagger_took_what_all_its_fits_took(tmp_path: Path) -> None:
     assert [each["steps"] for each in stage.fits()] == [1, 2, 3]
 
 
+def test_an_endpoint_that_no_task_counts_for_is_refused_before_anything_is_trained(
+    written: Any, toolshift: Any, tmp_path: Path
+) -> None:
+    file = written(("fatal_error:2", "reversed_order:2"))
+    file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
+    code, _, err = toolshift("reproduce", "decisive", "--plan", file, "--work", tmp_path / "stages")
+    assert code == 2
+    assert "right refusal: reversed_order:2 is applicable to none of the 2 tasks" in err
+    assert not (tmp_path / "stages").exists()
+
+
 def test_dagger_is_not_launched_in_several_processes(
     written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

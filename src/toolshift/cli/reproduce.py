@@ -25,6 +25,7 @@ from toolshift.reproduce.findings import Findings, find
 from toolshift.reproduce.page import page
 from toolshift.reproduce.planned import (
     PlanFile,
+    check_applies,
     check_fixed,
     measured_in,
     read_plan,
@@ -33,7 +34,15 @@ from toolshift.reproduce.planned import (
     take_up,
 )
 from toolshift.reproduce.plots import accuracy_by_shift, endpoints_by_arm
-from toolshift.reproduce.reproduce import Stage, Waits, chosen_arms, run, seeds_there, stages
+from toolshift.reproduce.reproduce import (
+    Stage,
+    Waits,
+    chosen_arms,
+    run,
+    scenes_of,
+    seeds_there,
+    stages,
+)
 from toolshift.train.model import require_training
 from toolshift.train.settings import processes
 
@@ -223,11 +232,9 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
     everything = [made[name] for name in plan.order]
     todo = [each for each in everything if each.arm.name in names]
     left = [each for each in todo if not each.measured]
-    if options.launch and (alone := {e.arm.name for e in left if e.arm.method == "dagger"}):
-        raise UsageError(
-            f"--launch: DAgger trains in one process: run {', '.join(sorted(alone))} without it, "
-            "and the other arms by their names (--arm)"
-        )
+    if left and not options.only_page:
+        _check_launch(left, options)
+        check_applies(plan, scenes_of(left[0], study), options.plan)
     _say(f"plan {plan.sha256[:16]}, {len(todo)} stages, {len(todo) - len(left)} of them done")
     for _ in _run_each(left, study, options) if not options.only_page else ():
         if not options.no_page:
@@ -245,6 +252,14 @@ def _reproduce_plan(options: ReproduceOptions) -> None:
         print_json(found)
     else:
         say(f"{out / 'README.md'}, results.json and {ENDPOINTS}")
+
+
+def _check_launch(left: list[Stage], options: ReproduceOptions) -> None:
+    if options.launch and (alone := {e.arm.name for e in left if e.arm.method == "dagger"}):
+        raise UsageError(
+            f"--launch: DAgger trains in one process: run {', '.join(sorted(alone))} without it, "
+            "and the other arms by their names (--arm)"
+        )
 
 
 def _run_each(left: list[Stage], study: Study, options: ReproduceOptions) -> Iterator[Stage]:

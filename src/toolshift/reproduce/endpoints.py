@@ -15,11 +15,9 @@ from toolshift.core.shift import without_versions
 from toolshift.measure.crossed import Crossed, crossed_mean
 from toolshift.measure.statistics import Interval, drop_is_defined, holm
 from toolshift.reproduce.findings import LEAST_LOSS, over_seeds
-from toolshift.reproduce.planned import Endpoint, PlanFile
+from toolshift.reproduce.planned import Endpoint, PlanFile, as_cells_name
 from toolshift.reproduce.reproduce import Stage
-from toolshift.runs.cell import write_stack
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import read_stack
 
 K = TypeVar("K", bound=Hashable)
 PICTURE = "endpoints.svg"
@@ -317,8 +315,7 @@ def _by_kind(endpoint: Endpoint, by_seed: dict[int, Scores]) -> dict[str, KindDr
 def _by_task(endpoint: Endpoint, scores: Scores) -> dict[str, float]:
     clean, found = scores.get("", {}), defaultdict(list)
     for shift in endpoint.shifts or ("",):
-        stack = without_versions(write_stack(read_stack(shift)))  # as cells name it
-        for task, (passed, refused) in scores.get(stack, {}).items():
+        for task, (passed, refused) in scores.get(as_cells_name(shift), {}).items():
             found[task].append(float(refused if endpoint.measure == "refused" else passed))
     if endpoint.measure != "drop":
         return {task: mean(values) for task, values in found.items()}

@@ -23,6 +23,7 @@ from toolshift.core.documents import read_toml
 from toolshift.core.errors import UsageError
 from toolshift.core.files import read_bytes
 from toolshift.core.names import unknown
+from toolshift.core.shift import without_versions
 from toolshift.lm.bases import find_base_model
 from toolshift.lm.checkpoint import load_tokenizer
 from toolshift.lm.layout_rule import derived_layout
@@ -30,6 +31,7 @@ from toolshift.lm.prompt import Layout
 from toolshift.reproduce.arm import SHORT, TRAINED_IN, Arm, Scale
 from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale
 from toolshift.runs.cell import write_stack
+from toolshift.runs.plan import Plan
 from toolshift.runs.suite import read_stack
 from toolshift.shifts.registry import SHIFTS
 from toolshift.train import grpo_settings, presets
@@ -250,6 +252,32 @@ def check_fixed(plan: PlanFile, file: Path) -> None:
             f"{fixed[0][:16] if fixed else 'nothing'}: what is planned is fixed before it is run. "
             "Take the plan back as it was, or write another one elsewhere with its own hash"
         )
+
+
+def check_applies(plan: PlanFile, scenes: Plan, file: Path) -> None:
+    """Refuses an endpoint that none of the scenes counts for, before anything is trained for it.
+
+    Args:
+        plan: of the study.
+        scenes: that its arms are measured in.
+        file: that the plan is in.
+
+    Raises:
+        UsageError: where no shift of an endpoint is applicable to any task; it names one of them.
+    """
+    there = {without_versions(cell.stack) for cell in scenes.cells}
+    for each in (*plan.endpoints, *plan.secondary):
+        if each.shifts and not any(as_cells_name(shift) in there for shift in each.shifts):
+            raise UsageError(
+                f"{file}: {each.name}: {each.shifts[0]} is applicable to none of the "
+                f"{len({cell.lineage for cell in scenes.cells})} tasks, and no other of its shifts "
+                "is, so the endpoint would have no figure: name another shift, or other kinds"
+            )
+
+
+def as_cells_name(shift: str) -> str:
+    """A stack of an endpoint as the cells of a plan name it, without versions."""
+    return without_versions(write_stack(read_stack(shift)))
 
 
 def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:

@@ -460,6 +460,11 @@ def _scenes(probes: tuple[str, ...], scale: Scale, pool: str) -> str:
     )
 
 
+def scenes_of(stage: Stage, study: Study) -> Plan:
+    """The scenes that a stage is measured in, clean and shifted."""
+    return _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
+
+
 @lru_cache(maxsize=16)
 def _plan(probes: tuple[str, ...], scale: Scale, pool: str) -> Plan:
     """What arms are measured in."""
@@ -541,6 +546,6 @@ def _measure(stage: Stage, study: Study) -> None:
         max_new_tokens=grpo_settings.PRESETS[_preset_name(stage.scale)].turn_tokens,
         name=stage.arm.name,
     )
-    plan = _plan(stage.arm.probes or study.probes, SCALES[stage.scale], stage.pool)
+    plan = scenes_of(stage, study)
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
         run_plan(plan, contestants([agent], None), stage.run, 1, watch)
