@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -22,7 +23,9 @@ from toolshift.data.conversation import (
     turns_of,
 )
 from toolshift.data.formats import FORMATS, recognised
+from toolshift.data.formats.schemas import as_json_schema
 from toolshift.data.formats.toolace import read_calls
+from toolshift.data.replay import check
 
 CALL = "{'name': 'g', 'arguments': {'x': 1}}"
 RESULT = '{"name": "g", "content": [1]}'
@@ -373,3 +376,85 @@ def test_results_that_say_their_tool_go_to_it_and_an_unknown_id_to_none() -> Non
     assert paired(Message("tool", "first"), other) == ["first", "second"]
     assert paired(Message("tool", "lost", call_id="zzz"), ids=True) is None
     assert paired(Message("tool", "of g", call_id="2"), f, ids=True) == ["of f", "of g"]
+
+
+LEVEL = {"type": "string", "description": "How loud.", "enum": ["low", "high"]}
+TAKES = {
+    "type": "object",
+    "properties": {"level": LEVEL, "count": {"type": "integer", "description": "How often."}},
+    "required": ["level", "count"],
+}
+IN_WORDS = json.loads(
+    json.dumps(TAKES)
+    .replace('"object"', '"dict"')
+    .replace('"integer"', '"int"')
+    .replace('"string"', '"str"')
+)
+RING = {"level": "low", "count": 2}
+
+
+def ringing(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """A row of a format that calls one tool, with these parameters."""
+    listed = [{"name": "ring", "description": "Rings.", "parameters": parameters}]
+    if name == "xlam":
+        calls = [{"name": "ring", "arguments": RING}]
+        return {"query": "Ring.", "tools": json.dumps(listed), "answers": json.dumps(calls)}
+    said = [("user", "Ring."), ("assistant", '[ring(level="low", count=2)]')]
+    turns = [{"from": who, "value": value} for who, value in said]
+    return {"system": f"You ring. {json.dumps(listed)} Do.", "conversations": turns}
+
+
+def listed_in(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tools of such a row, as they are written."""
+    text = row["tools"] if "tools" in row else row["system"]
+    begin, end = text.index("[{"), text.rindex("]") + 1
+    found: list[dict[str, Any]] = json.loads(text[begin:end])
+    return found
+
+
+SHIFTS = ["enum_change", "type_change", "schema_noise", "parameter_rename"]
+
+
+@pytest.mark.parametrize("name", ["xlam", "toolace"])
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("parameters", [TAKES, IN_WORDS], ids=["json", "words"])
+def test_what_a_shift_does_to_a_schema_is_written(
+    name: str, shift: str, parameters: dict[str, Any]
+) -> None:
+    """In the words of the row; and the calls fit what is written."""
+    row = ringing(name, parameters)
+    form = recognised(row)
+    before = form.read(row)
+    for severity in (1, 2, 3):
+        (after,) = augmented(row, b"1", Recipe(1.0, (f"{shift}:{severity}",))).rows
+        now = form.read(after)
+        check(now)
+        (tool,) = listed_in(after)
+        assert as_json_schema(tool["parameters"]) == now.tools[0].function["parameters"]
+        words = {json.dumps(LEVEL["type"]), '"integer"', '"boolean"', '"array"', '"object"'}
+        others = {'"str"', '"int"', '"bool"', '"list"', '"dict"'}
+        written = set(re.findall(r'(?<="type": )"\w+"', json.dumps(tool)))
+        assert not written & (others if parameters is TAKES else words - {'"boolean"', '"array"'})
+        openai_row = converted(row, form, FORMATS.find("openai"))
+        (same,) = augmented(openai_row, b"1", Recipe(1.0, (f"{shift}:{severity}",))).rows
+        assert functions(now) == [one["function"] for one in same["tools"]]
+    assert form.write(before, row) == row
+
+
+def test_a_parameter_in_words_of_python_has_what_is_said_of_it() -> None:
+    parameters = {
+        "count": {"type": "int", "description": "How often."},
+        "end": {"type": "str, optional", "description": "When.", "default": "", "format": "date"},
+    }
+    row = ringing("xlam", parameters)
+    row["answers"] = json.dumps([{"name": "ring", "arguments": {"count": 2}}])
+    (after,) = augmented(row, b"1", Recipe(1.0, ("type_change:1",))).rows
+    (tool,) = listed_in(after)
+    assert tool["parameters"]["count"]["type"] == "str"
+    assert tool["parameters"]["end"] == parameters["end"]
+    assert json.loads(after["answers"])[0]["arguments"] == {"count": "2"}
+    (after,) = augmented(row, b"1", Recipe(1.0, ("schema_noise:3",))).rows
+    (tool,) = listed_in(after)
+    noise = tool["parameters"]["verbose"]
+    assert (noise["type"], noise["default"]) == ("bool, optional", False)
+    assert {name: tool["parameters"][name] for name in parameters} == parameters

@@ -21,7 +21,7 @@ from toolshift.data.conversation import (
     in_order,
     joined,
 )
-from toolshift.data.formats.schemas import as_json_schema, in_words
+from toolshift.data.formats.schemas import as_json_schema, in_words, rewritten, words_in
 from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
@@ -126,12 +126,20 @@ def _end_of_list(text: str, begin: int) -> int:
 def _tool(raw: Any, place: int) -> ToolShown:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("name"), str):
         raise RowFault(f"function {place} has no name")
-    parameters = raw.get("parameters") or raw.get("arguments") or {}
-    schema = as_json_schema(parameters) if isinstance(parameters, Mapping) else {}
-    schema = {"type": "object", **schema}
+    schema = _read(raw.get(_key(raw)))
     told = str(raw.get("description") or "")
     function = {"name": raw["name"], "description": told, "parameters": schema}
     return ToolShown(function, place, {name: name for name in schema.get("properties") or {}})
+
+
+def _key(raw: Mapping[str, Any]) -> str:
+    """Where a function has its parameters."""
+    return "arguments" if raw.get("arguments") and not raw.get("parameters") else "parameters"
+
+
+def _read(parameters: Any) -> dict[str, Any]:
+    schema = as_json_schema(parameters) if isinstance(parameters, Mapping) else {}
+    return {"type": "object", **schema}
 
 
 def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
@@ -139,19 +147,11 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
         return tool.function
     if tool.source is None:
         return _added(tool.function, raws)
-    raw = raws[tool.source]
-    key = "arguments" if "arguments" in raw and "parameters" not in raw else "parameters"
-    before = raw.get(key) or {}
-    known = before.get("properties") or {}
-    schema = tool.function.get("parameters") or {}
-    properties = {}
-    for name, shown in (schema.get("properties") or {}).items():
-        old = known.get(tool.params.get(name, ""))
-        told = {"description": shown["description"]} if "description" in shown else {}
-        properties[name] = {**old, **told} if isinstance(old, Mapping) else shown
-    after = {**before, "properties": properties} if properties or known else before
-    if isinstance(before.get("required"), list) or schema.get("required"):
-        after = {**after, "required": schema.get("required") or []}
+    raw, schema = raws[tool.source], tool.function.get("parameters") or {}
+    key = _key(raw)
+    after = before = raw.get(key) or {}
+    if schema.get("properties") or before.get("properties"):
+        after = rewritten(schema, _read(before), before, words_in(raws), tool.params)
     head = {"name": tool.function["name"], "description": tool.function.get("description", "")}
     return {**raw, **head, key: after}
 
