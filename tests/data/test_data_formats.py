@@ -76,8 +76,7 @@ def test_another_format_says_the_same_and_back(name: str, seed: int) -> None:
     row = form.write(before, None)
     assert recognised(row) is form
     again = form.read(json.loads(json.dumps(row)))
-    missing_system = name == "toolace"  # its system text is where the tools stand
-    assert said(again) == [s for s in said(before) if not (missing_system and s[0] == "system")]
+    assert said(again) == said(before)
     assert functions(again) == functions(before)
     assert form.read(form.write(again, row)) == again, "written over itself"
     back = source.read(source.write(portable(again), None))
@@ -458,3 +457,28 @@ def test_a_parameter_in_words_of_python_has_what_is_said_of_it() -> None:
     noise = tool["parameters"]["verbose"]
     assert (noise["type"], noise["default"]) == ("bool, optional", False)
     assert {name: tool["parameters"][name] for name in parameters} == parameters
+
+
+def test_the_system_text_of_toolace_is_a_message() -> None:
+    """It follows a renaming, and is not lost on the way to another format."""
+    row = ringing("toolace", TAKES)
+    row["system"] = row["system"].replace("You ring.", "You ring with `ring`, as ring(count=2).")
+    form = FORMATS.find("toolace")
+    for shift in ("identity_erasure:3", "parameter_rename:3"):
+        (after,) = augmented(row, b"1", Recipe(1.0, (shift,))).rows
+        (tool,) = listed_in(after)
+        count = list(tool["parameters"]["properties"])[1]
+        name = tool["name"]
+        assert name != "ring" or count != "count"
+        assert after["system"].startswith(f"You ring with `{name}`, as {name}({count}=2). [{{")
+        assert after["system"].endswith("}] Do.")
+    for target in ("openai", "hermes", "sharegpt", "adp"):
+        there = converted(row, form, FORMATS.find(target))
+        first = FORMATS.find(target).read(there).messages[0]
+        assert first.role == "system"
+        assert first.text.startswith("You ring with `ring`, as ring(count=2).  Do.")
+    back = converted(converted(row, form, FORMATS.find("openai")), FORMATS.find("openai"), form)
+    assert said(form.read(back))[0][1] == "You ring with `ring`, as ring(count=2).  Do."
+    bare = {**row, "system": f"\n{json.dumps(listed_in(row))}\n"}
+    assert form.write(form.read(bare), bare) == bare
+    assert [m.role for m in form.read(bare).messages] == ["user", "assistant"]

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from toolshift.data.conversation import (
+    TOOLS_HERE,
     Call,
     Conversation,
     Message,
@@ -51,10 +52,11 @@ class ToolACE:
         Raises:
             RowFault: where it cannot be read.
         """
-        raws, _, _ = _listed(row["system"])
+        raws, begin, end = _listed(row["system"])
         tools = tuple(_tool(raw, place) for place, raw in enumerate(raws))
         names = [tool.function["name"] for tool in tools]
-        messages: list[Message] = []
+        said = _marked(row["system"], begin, end)
+        messages = [Message("system", said)] if said.strip() != TOOLS_HERE else []
         for place, turn in enumerate(turns_of(row)):
             messages += _messages(turn, place, names)
         return Conversation(tools, joined(messages))
@@ -62,30 +64,43 @@ class ToolACE:
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
         """A row."""
         turns = turns_of(row) if row else []
-        raws, begin, end = _listed(row["system"]) if row else ([], 0, 0)
-        system = row["system"] if row else ""
-        tools = encoded([_written(tool, raws) for tool in conversation.tools], system[begin:end])
-        if not row:
-            said = [m.text for m in conversation.messages if m.role == "system"]
-            system, begin = "\n".join([*said, _PREFACE]), len("\n".join([*said, _PREFACE]))
-            end = begin
+        in_turns = [m for m in conversation.messages if not _in_system(m, row)]
         written: list[dict[str, Any]] = []
         waiting: list[Message] = []
-        for each in in_order(conversation.messages):
+        for each in in_order(tuple(in_turns)):
             if each.role == "tool":
                 waiting.append(each)
                 continue
             written += _results(waiting, turns)
             waiting = []
-            if each.role == "system" and not row:
-                continue  # it stands in the system text
             raw = turns[each.source] if row and each.source is not None else {}
             if each.calls and each.text:  # a turn of calls holds nothing else
                 written.append(written_turn(each, each.text, {}, each.role))
             written.append(written_turn(each, _value(each), raw, each.role))
         written += _results(waiting, turns)
-        told = f"{system[:begin]}{tools}{system[end:]}"
-        return {**(row or {}), "system": told, "conversations": written}
+        return {**(row or {}), "system": _system(conversation, row), "conversations": written}
+
+
+def _in_system(message: Message, row: Mapping[str, Any] | None) -> bool:
+    """Whether a message stands in the system text; others of the system are turns of the row."""
+    return message.role == "system" and (not row or message.source is None)
+
+
+def _system(conversation: Conversation, row: Mapping[str, Any] | None) -> str:
+    """The system text of a row, with its functions where they stood."""
+    like = row["system"] if row else _PREFACE
+    raws, begin, end = _listed(like) if row else ([], len(like), len(like))
+    tools = encoded([_written(tool, raws) for tool in conversation.tools], like[begin:end])
+    own = [m.text for m in conversation.messages if _in_system(m, row)]
+    said = "\n".join(own) if own else _marked(like, begin, end)
+    said = said if TOOLS_HERE in said else f"{said}\n{TOOLS_HERE}"
+    preface = _PREFACE if like[:begin].endswith(_PREFACE) else ""
+    return said.replace(TOOLS_HERE, f"{preface}{tools}", 1)
+
+
+def _marked(system: str, begin: int, end: int) -> str:
+    """A system text with a mark for its functions, and for our own sentence before them."""
+    return f"{system[:begin].removesuffix(_PREFACE)}{TOOLS_HERE}{system[end:]}"
 
 
 def _listed(system: str) -> tuple[list[Any], int, int]:

@@ -178,8 +178,9 @@ def _in_python(tool: ToolShown, before: Mapping[str, Any]) -> dict[str, Any]:
         changed = {key: value for key, value in shown.items() if read.get(key) != value}
         kept = {key: value for key, value in old.items() if key in shown or key not in read}
         out[name] = {**kept, **said_in(changed, SPOKEN)}
-        if name not in needed and ("type" in changed or raw is not old):
-            out[name]["type"] += ", optional"
+        if "type" in changed or raw is not old:
+            kind = out[name]["type"] if isinstance(out[name]["type"], str) else "any"
+            out[name]["type"] = kind if name in needed else f"{kind}, optional"
     return out
 
 
