@@ -71,7 +71,9 @@ class XLAM:
         """
         asked, *rest = [m for m in conversation.messages if m.role != "system"]
         if asked.role != "user" or len(rest) != 1 or rest[0].role != "assistant" or rest[0].text:
-            raise RowFault("xlam holds one question and its calls, and no results")
+            raise RowFault(
+                "xlam holds one question and its calls, and no results or answers in prose"
+            )
         raws = _list(row["tools"], "tools") if row else []
         tools = [_written(tool, raws) for tool in conversation.tools]
         calls = [{"name": c.name, "arguments": c.arguments} for c in rest[0].calls]
