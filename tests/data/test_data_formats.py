@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from typing import Any
@@ -482,3 +483,29 @@ def test_the_system_text_of_toolace_is_a_message() -> None:
     bare = {**row, "system": f"\n{json.dumps(listed_in(row))}\n"}
     assert form.write(form.read(bare), bare) == bare
     assert [m.role for m in form.read(bare).messages] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("parameters", [TAKES, IN_WORDS], ids=["json", "words"])
+def test_a_call_of_toolace_is_one_of_python(parameters: dict[str, Any]) -> None:
+    """Names with dots, which a migration gives, are objects in the calls and in the schema."""
+    row = ringing("toolace", parameters)
+    listed = json.dumps([*listed_in(row), {**listed_in(row)[0], "name": "stop"}])
+    rung = {"from": "tool", "value": '[{"name": "ring", "results": {"ok": true}}]'}
+    stop = {"from": "assistant", "value": '[stop(level="high", count=1)]'}
+    row["system"] = f"You ring. {listed}"
+    row["conversations"] += [rung, stop, json.loads(json.dumps(rung).replace("ring", "stop"))]
+    form = FORMATS.find("toolace")
+    made = augmented(row, b"1", Recipe(1.0, ("tool_migrated:3",))).rows
+    for each in made:
+        check(form.read(each))
+    value = made[-1]["conversations"][-2]["value"]
+    (call,) = ast.parse(value, mode="eval").body.elts  # type: ignore[attr-defined]
+    given = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+    assert read_calls(value, []) == (Call(ast.unparse(call.func), given),)
+    assert (list(given), list(given["request"].values())) == (["request"], ["high", 1])
+    (tool,) = (one for one in listed_in(made[-1]) if one["name"] == ast.unparse(call.func))
+    (whole,) = tool["parameters"]["properties"].values()
+    assert whole["type"] == parameters["type"]
+    assert whole["required"] == list(whole["properties"]) == list(given["request"])
+    dotted = '[ring(request.level="low", count=2)]'  # as rows of others may have it
+    assert read_calls(dotted, [])[0].arguments == {"request.level": "low", "count": 2}

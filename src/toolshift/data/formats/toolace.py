@@ -64,6 +64,7 @@ class ToolACE:
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
         """A row."""
         turns = turns_of(row) if row else []
+        conversation = _nested(conversation)
         in_turns = [m for m in conversation.messages if not _in_system(m, row)]
         written: list[dict[str, Any]] = []
         waiting: list[Message] = []
@@ -178,6 +179,68 @@ def _added(function: Mapping[str, Any], raws: list[Any]) -> dict[str, Any]:
     if "arguments" in like and "parameters" not in like and "parameters" in told:
         told["arguments"] = told.pop("parameters")
     return told
+
+
+# -- names with dots -----------------------------------------------------------------------------
+
+
+def _nested(conversation: Conversation) -> Conversation:
+    """A conversation in which an argument `request.id` is `id` in the object `request`.
+
+    No argument of a call in Python has a dot in its name. Names that were read stay as they are.
+    """
+    dotted = {tool.function["name"]: _dotted(tool) for tool in conversation.tools}
+    if not any(dotted.values()):
+        return conversation
+    tools = tuple(
+        msgspec.structs.replace(tool, function=_nested_in(tool.function, names)) if names else tool
+        for tool, names in zip(conversation.tools, dotted.values(), strict=True)
+    )
+    messages = tuple(
+        msgspec.structs.replace(
+            said,
+            calls=tuple(
+                Call(call.name, _gathered(call.arguments, dotted.get(call.name, set())), call.id)
+                for call in said.calls
+            ),
+        )
+        for said in conversation.messages
+    )
+    return Conversation(tools, messages)
+
+
+def _dotted(tool: ToolShown) -> set[str]:
+    """The parameters with dots that were read under other names."""
+    shown = (tool.function.get("parameters") or {}).get("properties") or {}
+    new = (name for name in shown if "." in name and tool.params.get(name) != name)
+    return {name for name in new if name.partition(".")[0] not in shown}
+
+
+def _gathered(values: Mapping[str, Any], dotted: set[str]) -> dict[str, Any]:
+    """What stands under names with dots, in objects."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in dotted:
+            whole, _, part = name.partition(".")
+            found.setdefault(whole, {})[part] = value
+        else:
+            found[name] = value
+    return found
+
+
+def _nested_in(function: Mapping[str, Any], dotted: set[str]) -> dict[str, Any]:
+    """A function whose schema takes such objects."""
+    schema = function["parameters"]
+    wholes = {name.partition(".")[0] for name in dotted}
+    needed = _gathered(dict.fromkeys(schema.get("required") or ()), dotted)
+    properties = {
+        name: {"type": "object", "properties": one, "required": list(needed.get(name, ()))}
+        if name in wholes
+        else one
+        for name, one in _gathered(schema["properties"], dotted).items()
+    }
+    inner = {**schema, "properties": properties, "required": list(needed)}
+    return {**function, "parameters": inner}
 
 
 # -- calls -----------------------------------------------------------------------------------------
