@@ -681,3 +681,15 @@ def test_contents_in_parts_stay_in_parts() -> None:
     for shift in ("identity_erasure:3", "transient_error:2"):
         (each,) = made(row, shifts=(shift,)).rows
         assert all(isinstance(said["content"], list) for said in each["messages"])
+
+
+def test_a_row_of_xlam_gets_the_ending_that_it_has_a_place_for() -> None:
+    """A refusal is prose; `--to openai` has a place for it."""
+    seen: dict[str, set[str]] = {"": set(), "openai": set()}
+    for seed in range(30):
+        row = question(seed)
+        row["answers"] = json.dumps(json.loads(row["answers"])[:1])
+        for to, found in seen.items():
+            found.add(made(row, shifts=("endings",), to=to).shifts)
+    assert seen[""] == {"tool_gone_lookalike", ""}
+    assert {"tool_gone", "tool_gone_lookalike"} <= seen["openai"]

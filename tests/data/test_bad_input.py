@@ -84,6 +84,16 @@ FAULTS: list[tuple[bytes, str]] = [
         messages({"role": "tool", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}),
         "message 0: its content holds more than texts",
     ),
+    (
+        messages(
+            {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]}
+        ),
+        "a block `tool_use`, .* convert calls to `tool_calls`",
+    ),
+    (
+        messages({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}),
+        "a block `tool_result`, .* messages of the role `tool`",
+    ),
     (messages({"role": "assistant", "tool_calls": "x"}), "message 0: its tool_calls are no list"),
     (messages({"role": "assistant", "tool_calls": [None]}), "message 0: a call has no name"),
     (messages({"role": "assistant", "function_call": {"name": "f"}}), "convert it to `tool_calls`"),
@@ -250,3 +260,29 @@ def test_a_file_that_cannot_be_read_says_why(
     with pytest.raises(UsageError, match=why):
         augment_file(Job(tmp_path / name, tmp_path / "out.jsonl", Recipe()))
     assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_a_call_that_is_put_right_may_be_context() -> None:
+    row = openai(0)
+    place, wrong = next((n, m) for n, m in enumerate(row["messages"]) if m.get("tool_calls"))
+    again = json.loads(json.dumps(wrong).replace('"call_', '"again_'))
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "wrong"}
+        for call in wrong["tool_calls"]
+    ]
+    later = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "{}"}
+        for call in again["tool_calls"]
+    ]
+    wrong["tool_calls"][0]["function"]["arguments"] = "{}"
+    row["messages"] = [*row["messages"][: place + 1], *results, again, *later]
+    recipe = Recipe(1.0, ("identity_erasure:3",))
+    with pytest.raises(RowFault, match=r'required property; .* give this message `"weight": 0`'):
+        augmented(row, b"1", recipe)
+    wrong["weight"] = 0
+    assert augmented(row, b"1", recipe).rows
+    del wrong["weight"]
+    row["messages"] = row["messages"][: place + 1]
+    with pytest.raises(RowFault) as fault:
+        augmented(row, b"1", recipe)
+    assert "weight" not in str(fault.value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -22,7 +24,9 @@ from toolshift.data.conversation import (
     turns_of,
 )
 from toolshift.data.formats import FORMATS, recognised
+from toolshift.data.formats.schemas import as_json_schema
 from toolshift.data.formats.toolace import read_calls
+from toolshift.data.replay import check
 
 CALL = "{'name': 'g', 'arguments': {'x': 1}}"
 RESULT = '{"name": "g", "content": [1]}'
@@ -73,8 +77,7 @@ def test_another_format_says_the_same_and_back(name: str, seed: int) -> None:
     row = form.write(before, None)
     assert recognised(row) is form
     again = form.read(json.loads(json.dumps(row)))
-    missing_system = name == "toolace"  # its system text is where the tools stand
-    assert said(again) == [s for s in said(before) if not (missing_system and s[0] == "system")]
+    assert said(again) == said(before)
     assert functions(again) == functions(before)
     assert form.read(form.write(again, row)) == again, "written over itself"
     back = source.read(source.write(portable(again), None))
@@ -373,3 +376,136 @@ def test_results_that_say_their_tool_go_to_it_and_an_unknown_id_to_none() -> Non
     assert paired(Message("tool", "first"), other) == ["first", "second"]
     assert paired(Message("tool", "lost", call_id="zzz"), ids=True) is None
     assert paired(Message("tool", "of g", call_id="2"), f, ids=True) == ["of f", "of g"]
+
+
+LEVEL = {"type": "string", "description": "How loud.", "enum": ["low", "high"]}
+TAKES = {
+    "type": "object",
+    "properties": {"level": LEVEL, "count": {"type": "integer", "description": "How often."}},
+    "required": ["level", "count"],
+}
+IN_WORDS = json.loads(
+    json.dumps(TAKES)
+    .replace('"object"', '"dict"')
+    .replace('"integer"', '"int"')
+    .replace('"string"', '"str"')
+)
+RING = {"level": "low", "count": 2}
+
+
+def ringing(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """A row of a format that calls one tool, with these parameters."""
+    listed = [{"name": "ring", "description": "Rings.", "parameters": parameters}]
+    if name == "xlam":
+        calls = [{"name": "ring", "arguments": RING}]
+        return {"query": "Ring.", "tools": json.dumps(listed), "answers": json.dumps(calls)}
+    said = [("user", "Ring."), ("assistant", '[ring(level="low", count=2)]')]
+    turns = [{"from": who, "value": value} for who, value in said]
+    return {"system": f"You ring. {json.dumps(listed)} Do.", "conversations": turns}
+
+
+def listed_in(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tools of such a row, as they are written."""
+    text = row["tools"] if "tools" in row else row["system"]
+    begin, end = text.index("[{"), text.rindex("]") + 1
+    found: list[dict[str, Any]] = json.loads(text[begin:end])
+    return found
+
+
+SHIFTS = ["enum_change", "type_change", "schema_noise", "parameter_rename"]
+
+
+@pytest.mark.parametrize("name", ["xlam", "toolace"])
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("parameters", [TAKES, IN_WORDS], ids=["json", "words"])
+def test_what_a_shift_does_to_a_schema_is_written(
+    name: str, shift: str, parameters: dict[str, Any]
+) -> None:
+    """In the words of the row; and the calls fit what is written."""
+    row = ringing(name, parameters)
+    form = recognised(row)
+    before = form.read(row)
+    for severity in (1, 2, 3):
+        (after,) = augmented(row, b"1", Recipe(1.0, (f"{shift}:{severity}",))).rows
+        now = form.read(after)
+        check(now)
+        (tool,) = listed_in(after)
+        assert as_json_schema(tool["parameters"]) == now.tools[0].function["parameters"]
+        words = {json.dumps(LEVEL["type"]), '"integer"', '"boolean"', '"array"', '"object"'}
+        others = {'"str"', '"int"', '"bool"', '"list"', '"dict"'}
+        written = set(re.findall(r'(?<="type": )"\w+"', json.dumps(tool)))
+        assert not written & (others if parameters is TAKES else words - {'"boolean"', '"array"'})
+        openai_row = converted(row, form, FORMATS.find("openai"))
+        (same,) = augmented(openai_row, b"1", Recipe(1.0, (f"{shift}:{severity}",))).rows
+        assert functions(now) == [one["function"] for one in same["tools"]]
+    assert form.write(before, row) == row
+
+
+def test_a_parameter_in_words_of_python_has_what_is_said_of_it() -> None:
+    parameters = {
+        "count": {"type": "int", "description": "How often."},
+        "end": {"type": "str, optional", "description": "When.", "default": "", "format": "date"},
+    }
+    row = ringing("xlam", parameters)
+    row["answers"] = json.dumps([{"name": "ring", "arguments": {"count": 2}}])
+    (after,) = augmented(row, b"1", Recipe(1.0, ("type_change:1",))).rows
+    (tool,) = listed_in(after)
+    assert tool["parameters"]["count"]["type"] == "str"
+    assert tool["parameters"]["end"] == parameters["end"]
+    assert json.loads(after["answers"])[0]["arguments"] == {"count": "2"}
+    (after,) = augmented(row, b"1", Recipe(1.0, ("schema_noise:3",))).rows
+    (tool,) = listed_in(after)
+    noise = tool["parameters"]["verbose"]
+    assert (noise["type"], noise["default"]) == ("bool, optional", False)
+    assert {name: tool["parameters"][name] for name in parameters} == parameters
+
+
+def test_the_system_text_of_toolace_is_a_message() -> None:
+    """It follows a renaming, and is not lost on the way to another format."""
+    row = ringing("toolace", TAKES)
+    row["system"] = row["system"].replace("You ring.", "You ring with `ring`, as ring(count=2).")
+    form = FORMATS.find("toolace")
+    for shift in ("identity_erasure:3", "parameter_rename:3"):
+        (after,) = augmented(row, b"1", Recipe(1.0, (shift,))).rows
+        (tool,) = listed_in(after)
+        count = list(tool["parameters"]["properties"])[1]
+        name = tool["name"]
+        assert name != "ring" or count != "count"
+        assert after["system"].startswith(f"You ring with `{name}`, as {name}({count}=2). [{{")
+        assert after["system"].endswith("}] Do.")
+    for target in ("openai", "hermes", "sharegpt", "adp"):
+        there = converted(row, form, FORMATS.find(target))
+        first = FORMATS.find(target).read(there).messages[0]
+        assert first.role == "system"
+        assert first.text.startswith("You ring with `ring`, as ring(count=2).  Do.")
+    back = converted(converted(row, form, FORMATS.find("openai")), FORMATS.find("openai"), form)
+    assert said(form.read(back))[0][1] == "You ring with `ring`, as ring(count=2).  Do."
+    bare = {**row, "system": f"\n{json.dumps(listed_in(row))}\n"}
+    assert form.write(form.read(bare), bare) == bare
+    assert [m.role for m in form.read(bare).messages] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("parameters", [TAKES, IN_WORDS], ids=["json", "words"])
+def test_a_call_of_toolace_is_one_of_python(parameters: dict[str, Any]) -> None:
+    """Names with dots, which a migration gives, are objects in the calls and in the schema."""
+    row = ringing("toolace", parameters)
+    listed = json.dumps([*listed_in(row), {**listed_in(row)[0], "name": "stop"}])
+    rung = {"from": "tool", "value": '[{"name": "ring", "results": {"ok": true}}]'}
+    stop = {"from": "assistant", "value": '[stop(level="high", count=1)]'}
+    row["system"] = f"You ring. {listed}"
+    row["conversations"] += [rung, stop, json.loads(json.dumps(rung).replace("ring", "stop"))]
+    form = FORMATS.find("toolace")
+    made = augmented(row, b"1", Recipe(1.0, ("tool_migrated:3",))).rows
+    for each in made:
+        check(form.read(each))
+    value = made[-1]["conversations"][-2]["value"]
+    (call,) = ast.parse(value, mode="eval").body.elts  # type: ignore[attr-defined]
+    given = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+    assert read_calls(value, []) == (Call(ast.unparse(call.func), given),)
+    assert (list(given), list(given["request"].values())) == (["request"], ["high", 1])
+    (tool,) = (one for one in listed_in(made[-1]) if one["name"] == ast.unparse(call.func))
+    (whole,) = tool["parameters"]["properties"].values()
+    assert whole["type"] == parameters["type"]
+    assert whole["required"] == list(whole["properties"]) == list(given["request"])
+    dotted = '[ring(request.level="low", count=2)]'  # as rows of others may have it
+    assert read_calls(dotted, [])[0].arguments == {"request.level": "low", "count": 2}

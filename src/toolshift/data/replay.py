@@ -8,7 +8,7 @@ recorded is not applicable; nothing is made up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -34,12 +34,25 @@ def check(conversation: Conversation) -> None:
     Raises:
         RowFault: naming the first call that is not.
     """
+    for place, call, wrong in _faults(conversation):
+        later = (each.name for said in conversation.messages[place + 1 :] for each in said.calls)
+        again = call.name in later
+        raise RowFault(f"message {place}: {wrong}{_PUT_RIGHT if again else ''}")
+
+
+def _faults(conversation: Conversation) -> Iterator[tuple[int, Call, str]]:
+    """Each learned call that does not fit, with the place of its message and what is wrong."""
     schemas = {t.function["name"]: t.function.get("parameters") for t in conversation.tools}
     for place, said in enumerate(conversation.messages):
         for call in said.calls if said.learned else ():
             wrong = fault_of(schemas, call.name, call.arguments)
             if wrong:
-                raise RowFault(f"message {place}: {wrong}")
+                yield place, call, wrong
+
+
+_PUT_RIGHT = (
+    """; if it is put right later, give this message `"weight": 0`, and it is not learned"""
+)
 
 
 def fault_of(schemas: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> str:
@@ -100,10 +113,8 @@ def replay(conversation: Conversation, ready: Prepared) -> list[Conversation]:
     except LayerFault as fault:
         raise NotApplicable(f"the shift fails on this recording: {fault}") from None
     for part in found:
-        try:
-            check(part)
-        except RowFault as wrong:
-            raise NotApplicable(f"a call would not fit what is shown: {wrong}") from None
+        for place, _, wrong in _faults(part):
+            raise NotApplicable(f"a call would not fit what is shown: message {place}: {wrong}")
     return found
 
 

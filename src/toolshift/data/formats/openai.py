@@ -138,6 +138,13 @@ def _text(content: Any, place: int, role: Role = "user") -> str:
         return content or ""
     if not isinstance(content, list):
         raise RowFault(f"message {place}: its content is no text, and no list of parts")
+    kinds = [part.get("type") for part in content if isinstance(part, Mapping)]
+    block = next((kind for kind in ("tool_use", "tool_result") if kind in kinds), None)
+    if block:
+        raise RowFault(
+            f"message {place}: its content has a block `{block}`, as Anthropic has them, which is "
+            "not read: convert calls to `tool_calls` and results to messages of the role `tool`"
+        )
     if role != "user" and _holds_more(content):
         raise RowFault(f"message {place}: its content holds more than texts")
     return "".join(_texts(content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 TYPES = {
@@ -29,7 +30,7 @@ TYPES = {
 }
 _DATA = ("default", "enum", "const", "examples", "required")
 """Keys of a schema under which no schemas stand."""
-_SPOKEN = {
+SPOKEN = {
     "string": "str",
     "integer": "int",
     "number": "float",
@@ -37,18 +38,13 @@ _SPOKEN = {
     "array": "list",
     "object": "dict",
 }
+"""The words of Python for the types of JSON."""
 
 
 def json_type(said: str) -> str:
     """The JSON type of `str`, `List[int]`, `dict, optional`; "" where it is none of them."""
     word = re.match(r"\s*([A-Za-z]+)", said)
     return TYPES.get(word[1].lower(), "") if word else ""
-
-
-def spoken_type(schema: Mapping[str, Any]) -> str:
-    """The word of Python for the type of a schema."""
-    kind = schema.get("type")
-    return _SPOKEN.get(kind, "any") if isinstance(kind, str) else "any"
 
 
 def as_json_schema(node: Any) -> Any:
@@ -83,10 +79,61 @@ def in_words(node: Any, like: Any) -> Any:
     Returns:
         The same, with `int` for `integer` where the others speak so.
     """
-    words = {json_type(said): said for said in _types_in(like)}
+    return said_in(node, words_in(like))
+
+
+def words_in(like: Any) -> dict[str, str]:
+    """The words that schemas have for types, by the type of JSON."""
+    words = {TYPES[said.lower()]: said for said in _types_in(like) if said.lower() in TYPES}
     if words.get("object") == "dict":
         words = {"integer": "int", "number": "float", **words}
-    return _said_in(node, words)
+    return words
+
+
+def rewritten(
+    shown: Any,
+    read: Any,
+    raw: Any,
+    words: Mapping[str, str],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
+    """A schema, written as the one in whose place it stands.
+
+    Args:
+        shown: the JSON Schema.
+        read: the one in whose place it stands.
+        raw: what that one was read from.
+        words: for types that are new.
+        names: for each property at the top, the name that it was read under.
+
+    Returns:
+        What has not changed as `raw` has it, and the rest in these words.
+    """
+    if shown == read:
+        return raw
+    if not (isinstance(shown, Mapping) and isinstance(read, Mapping) and isinstance(raw, Mapping)):
+        return said_in(shown, words)
+    # Keys that reading has passed over are of the row, and stay.
+    out = {key: value for key, value in raw.items() if key in shown or key not in read}
+    for key, value in shown.items():
+        was, before = read.get(key), raw.get(key)
+        if key in read and value == was:
+            continue
+        if key == "properties":
+            out[key] = {
+                name: rewritten(one, _member(was, own), _member(before, own), words)
+                for name, one in value.items()
+                for own in (names.get(name, name),)
+            }
+        elif isinstance(value, Mapping) and key not in _DATA:
+            out[key] = rewritten(value, was, before, words)
+        else:
+            out |= said_in({key: value}, words)
+    return out
+
+
+def _member(node: Any, key: str) -> Any:
+    return node.get(key) if isinstance(node, Mapping) else None
 
 
 def _types_in(node: Any) -> Iterator[str]:
@@ -98,9 +145,10 @@ def _types_in(node: Any) -> Iterator[str]:
         yield from _types_in(one)
 
 
-def _said_in(node: Any, words: Mapping[str, str]) -> Any:
+def said_in(node: Any, words: Mapping[str, str]) -> Any:
+    """A JSON Schema with other words for its types, all the way down."""
     if isinstance(node, list):
-        return [_said_in(one, words) for one in node]
+        return [said_in(one, words) for one in node]
     if not isinstance(node, Mapping):
         return node
     return {
@@ -108,6 +156,6 @@ def _said_in(node: Any, words: Mapping[str, str]) -> Any:
         if key == "type" and isinstance(value, str)
         else value
         if key in _DATA
-        else _said_in(value, words)
+        else said_in(value, words)
         for key, value in node.items()
     }

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from toolshift.data.conversation import (
+    TOOLS_HERE,
     Call,
     Conversation,
     Message,
@@ -21,7 +22,7 @@ from toolshift.data.conversation import (
     in_order,
     joined,
 )
-from toolshift.data.formats.schemas import as_json_schema, in_words
+from toolshift.data.formats.schemas import as_json_schema, in_words, rewritten, words_in
 from toolshift.data.formats.turns import ROLES, has_turns, turns_of, written_turn
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
@@ -51,10 +52,11 @@ class ToolACE:
         Raises:
             RowFault: where it cannot be read.
         """
-        raws, _, _ = _listed(row["system"])
+        raws, begin, end = _listed(row["system"])
         tools = tuple(_tool(raw, place) for place, raw in enumerate(raws))
         names = [tool.function["name"] for tool in tools]
-        messages: list[Message] = []
+        said = _marked(row["system"], begin, end)
+        messages = [Message("system", said)] if said.strip() != TOOLS_HERE else []
         for place, turn in enumerate(turns_of(row)):
             messages += _messages(turn, place, names)
         return Conversation(tools, joined(messages))
@@ -62,30 +64,44 @@ class ToolACE:
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
         """A row."""
         turns = turns_of(row) if row else []
-        raws, begin, end = _listed(row["system"]) if row else ([], 0, 0)
-        system = row["system"] if row else ""
-        tools = encoded([_written(tool, raws) for tool in conversation.tools], system[begin:end])
-        if not row:
-            said = [m.text for m in conversation.messages if m.role == "system"]
-            system, begin = "\n".join([*said, _PREFACE]), len("\n".join([*said, _PREFACE]))
-            end = begin
+        conversation = _nested(conversation)
+        in_turns = [m for m in conversation.messages if not _in_system(m, row)]
         written: list[dict[str, Any]] = []
         waiting: list[Message] = []
-        for each in in_order(conversation.messages):
+        for each in in_order(tuple(in_turns)):
             if each.role == "tool":
                 waiting.append(each)
                 continue
             written += _results(waiting, turns)
             waiting = []
-            if each.role == "system" and not row:
-                continue  # it stands in the system text
             raw = turns[each.source] if row and each.source is not None else {}
             if each.calls and each.text:  # a turn of calls holds nothing else
                 written.append(written_turn(each, each.text, {}, each.role))
             written.append(written_turn(each, _value(each), raw, each.role))
         written += _results(waiting, turns)
-        told = f"{system[:begin]}{tools}{system[end:]}"
-        return {**(row or {}), "system": told, "conversations": written}
+        return {**(row or {}), "system": _system(conversation, row), "conversations": written}
+
+
+def _in_system(message: Message, row: Mapping[str, Any] | None) -> bool:
+    """Whether a message stands in the system text; others of the system are turns of the row."""
+    return message.role == "system" and (not row or message.source is None)
+
+
+def _system(conversation: Conversation, row: Mapping[str, Any] | None) -> str:
+    """The system text of a row, with its functions where they stood."""
+    like = row["system"] if row else _PREFACE
+    raws, begin, end = _listed(like) if row else ([], len(like), len(like))
+    tools = encoded([_written(tool, raws) for tool in conversation.tools], like[begin:end])
+    own = [m.text for m in conversation.messages if _in_system(m, row)]
+    said = "\n".join(own) if own else _marked(like, begin, end)
+    said = said if TOOLS_HERE in said else f"{said}\n{TOOLS_HERE}"
+    preface = _PREFACE if like[:begin].endswith(_PREFACE) else ""
+    return said.replace(TOOLS_HERE, f"{preface}{tools}", 1)
+
+
+def _marked(system: str, begin: int, end: int) -> str:
+    """A system text with a mark for its functions, and for our own sentence before them."""
+    return f"{system[:begin].removesuffix(_PREFACE)}{TOOLS_HERE}{system[end:]}"
 
 
 def _listed(system: str) -> tuple[list[Any], int, int]:
@@ -126,12 +142,20 @@ def _end_of_list(text: str, begin: int) -> int:
 def _tool(raw: Any, place: int) -> ToolShown:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("name"), str):
         raise RowFault(f"function {place} has no name")
-    parameters = raw.get("parameters") or raw.get("arguments") or {}
-    schema = as_json_schema(parameters) if isinstance(parameters, Mapping) else {}
-    schema = {"type": "object", **schema}
+    schema = _read(raw.get(_key(raw)))
     told = str(raw.get("description") or "")
     function = {"name": raw["name"], "description": told, "parameters": schema}
     return ToolShown(function, place, {name: name for name in schema.get("properties") or {}})
+
+
+def _key(raw: Mapping[str, Any]) -> str:
+    """Where a function has its parameters."""
+    return "arguments" if raw.get("arguments") and not raw.get("parameters") else "parameters"
+
+
+def _read(parameters: Any) -> dict[str, Any]:
+    schema = as_json_schema(parameters) if isinstance(parameters, Mapping) else {}
+    return {"type": "object", **schema}
 
 
 def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
@@ -139,19 +163,11 @@ def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
         return tool.function
     if tool.source is None:
         return _added(tool.function, raws)
-    raw = raws[tool.source]
-    key = "arguments" if "arguments" in raw and "parameters" not in raw else "parameters"
-    before = raw.get(key) or {}
-    known = before.get("properties") or {}
-    schema = tool.function.get("parameters") or {}
-    properties = {}
-    for name, shown in (schema.get("properties") or {}).items():
-        old = known.get(tool.params.get(name, ""))
-        told = {"description": shown["description"]} if "description" in shown else {}
-        properties[name] = {**old, **told} if isinstance(old, Mapping) else shown
-    after = {**before, "properties": properties} if properties or known else before
-    if isinstance(before.get("required"), list) or schema.get("required"):
-        after = {**after, "required": schema.get("required") or []}
+    raw, schema = raws[tool.source], tool.function.get("parameters") or {}
+    key = _key(raw)
+    after = before = raw.get(key) or {}
+    if schema.get("properties") or before.get("properties"):
+        after = rewritten(schema, _read(before), before, words_in(raws), tool.params)
     head = {"name": tool.function["name"], "description": tool.function.get("description", "")}
     return {**raw, **head, key: after}
 
@@ -163,6 +179,68 @@ def _added(function: Mapping[str, Any], raws: list[Any]) -> dict[str, Any]:
     if "arguments" in like and "parameters" not in like and "parameters" in told:
         told["arguments"] = told.pop("parameters")
     return told
+
+
+# -- names with dots -----------------------------------------------------------------------------
+
+
+def _nested(conversation: Conversation) -> Conversation:
+    """A conversation in which an argument `request.id` is `id` in the object `request`.
+
+    No argument of a call in Python has a dot in its name. Names that were read stay as they are.
+    """
+    dotted = {tool.function["name"]: _dotted(tool) for tool in conversation.tools}
+    if not any(dotted.values()):
+        return conversation
+    tools = tuple(
+        msgspec.structs.replace(tool, function=_nested_in(tool.function, names)) if names else tool
+        for tool, names in zip(conversation.tools, dotted.values(), strict=True)
+    )
+    messages = tuple(
+        msgspec.structs.replace(
+            said,
+            calls=tuple(
+                Call(call.name, _gathered(call.arguments, dotted.get(call.name, set())), call.id)
+                for call in said.calls
+            ),
+        )
+        for said in conversation.messages
+    )
+    return Conversation(tools, messages)
+
+
+def _dotted(tool: ToolShown) -> set[str]:
+    """The parameters with dots that were read under other names."""
+    shown = (tool.function.get("parameters") or {}).get("properties") or {}
+    new = (name for name in shown if "." in name and tool.params.get(name) != name)
+    return {name for name in new if name.partition(".")[0] not in shown}
+
+
+def _gathered(values: Mapping[str, Any], dotted: set[str]) -> dict[str, Any]:
+    """What stands under names with dots, in objects."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in dotted:
+            whole, _, part = name.partition(".")
+            found.setdefault(whole, {})[part] = value
+        else:
+            found[name] = value
+    return found
+
+
+def _nested_in(function: Mapping[str, Any], dotted: set[str]) -> dict[str, Any]:
+    """A function whose schema takes such objects."""
+    schema = function["parameters"]
+    wholes = {name.partition(".")[0] for name in dotted}
+    needed = _gathered(dict.fromkeys(schema.get("required") or ()), dotted)
+    properties = {
+        name: {"type": "object", "properties": one, "required": list(needed.get(name, ()))}
+        if name in wholes
+        else one
+        for name, one in _gathered(schema["properties"], dotted).items()
+    }
+    inner = {**schema, "properties": properties, "required": list(needed)}
+    return {**function, "parameters": inner}
 
 
 # -- calls -----------------------------------------------------------------------------------------

@@ -17,7 +17,15 @@ from toolshift.data.conversation import (
     encoded,
     rewrapped,
 )
-from toolshift.data.formats.schemas import as_json_schema, json_type, spoken_type
+from toolshift.data.formats.schemas import (
+    SPOKEN,
+    as_json_schema,
+    in_words,
+    json_type,
+    rewritten,
+    said_in,
+    words_in,
+)
 
 
 class XLAM:
@@ -63,7 +71,9 @@ class XLAM:
         """
         asked, *rest = [m for m in conversation.messages if m.role != "system"]
         if asked.role != "user" or len(rest) != 1 or rest[0].role != "assistant" or rest[0].text:
-            raise RowFault("xlam holds one question and its calls, and no results")
+            raise RowFault(
+                "xlam holds one question and its calls, and no results or answers in prose"
+            )
         raws = _list(row["tools"], "tools") if row else []
         tools = [_written(tool, raws) for tool in conversation.tools]
         calls = [{"name": c.name, "arguments": c.arguments} for c in rest[0].calls]
@@ -101,15 +111,20 @@ def _tool(raw: Any, place: int) -> ToolShown:
     parameters = inner.get("parameters") or {}
     if not isinstance(parameters, Mapping):
         raise RowFault(f"tool {place}: its parameters are no object")
-    if _is_schema(parameters):
-        schema = as_json_schema(parameters)
-    else:
-        properties = {name: _schema(one) for name, one in parameters.items()}
-        required = [name for name, one in parameters.items() if _is_required(one)]
-        schema = {"type": "object", "properties": properties, "required": required}
+    schema = _read(parameters)
     told = str(inner.get("description") or "")
     function = {"name": inner["name"], "description": told, "parameters": schema}
     return ToolShown(function, place, {name: name for name in schema.get("properties") or {}})
+
+
+def _read(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of parameters, in whichever of both styles they are."""
+    if _is_schema(parameters):
+        found: dict[str, Any] = as_json_schema(parameters)
+        return found
+    properties = {name: _schema(one) for name, one in parameters.items()}
+    required = [name for name, one in parameters.items() if _is_required(one)]
+    return {"type": "object", "properties": properties, "required": required}
 
 
 def _schema(one: Any) -> dict[str, Any]:
@@ -132,45 +147,42 @@ def _is_required(one: Any) -> bool:
 
 
 def _written(tool: ToolShown, raws: list[Any]) -> dict[str, Any]:
+    """A tool in the style that it had, or that the row has where that does not show."""
     raw = raws[tool.source] if tool.source is not None and raws else {}
-    inner = raw.get("function", raw)
-    before = inner.get("parameters") or {}
-    like = raws[0] if raws and not raw else {}
-    if _is_schema(like.get("function", like).get("parameters") or {}):
-        return rewrapped(tool, raws)  # one that was added is written as the others are
-    schema = tool.function.get("parameters") or {}
-    properties = schema.get("properties") or {}
-    parameters: Any
-    if before and _is_schema(before):
-        parameters = {**before, "properties": _kept(tool, properties, before["properties"])}
-        if "required" in before or schema.get("required"):
-            parameters["required"] = schema.get("required") or []
+    before = _parameters(raw)
+    if not _is_schema(before or next(filter(None, map(_parameters, raws)), {})):
+        parameters: Any = _in_python(tool, before)
+    elif raw:
+        schema = tool.function.get("parameters") or {}
+        parameters = rewritten(schema, _read(before), before, words_in(raws), tool.params)
     else:
-        parameters = _kept(tool, properties, before)
-        needed = schema.get("required") or []
-        for name, one in parameters.items():
-            if tool.params.get(name) not in before and name not in needed:
-                one.setdefault("type", "str")
-                one["type"] += ", optional"
+        spoken = in_words(tool.function, raws)
+        return rewrapped(ToolShown(spoken), raws)
+    inner = raw.get("function", raw)
     told = {"name": tool.function["name"], "description": tool.function.get("description", "")}
     own = {**inner, **told, "parameters": parameters}
     return {**raw, "function": own} if "function" in raw else own
 
 
-def _kept(
-    tool: ToolShown, properties: Mapping[str, Any], before: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Each parameter as it was written, under the name and with the text that is shown."""
+def _parameters(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    return raw.get("function", raw).get("parameters") or {}
+
+
+def _in_python(tool: ToolShown, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Each parameter with its type in the words of Python; what has not changed as it was."""
+    schema = tool.function.get("parameters") or {}
+    needed = schema.get("required") or []
     out = {}
-    for name, schema in properties.items():
+    for name, shown in (schema.get("properties") or {}).items():
         raw = before.get(tool.params.get(name, ""))
-        told = schema.get("description", "")
-        if not isinstance(raw, Mapping):
-            out[name] = {"description": told, "type": spoken_type(schema)}
-        elif told != str(raw.get("description") or ""):
-            out[name] = {**raw, "description": told}
-        else:
-            out[name] = dict(raw)
+        read = _schema(raw)
+        old = raw if isinstance(raw, Mapping) else {"description": "", "type": "any"}
+        changed = {key: value for key, value in shown.items() if read.get(key) != value}
+        kept = {key: value for key, value in old.items() if key in shown or key not in read}
+        out[name] = {**kept, **said_in(changed, SPOKEN)}
+        if "type" in changed or raw is not old:
+            kind = out[name]["type"] if isinstance(out[name]["type"], str) else "any"
+            out[name]["type"] = kind if name in needed else f"{kind}, optional"
     return out
 
 
