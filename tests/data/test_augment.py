@@ -169,6 +169,22 @@ def test_what_is_said_and_learned_names_no_tool_that_has_gone_midway() -> None:
     assert len(made(row, shifts=(shift,)).rows) == 2
 
 
+def test_an_argument_that_is_null_is_passed_on_to_a_successor() -> None:
+    tool = _function("pay_rent", "Pays the rent of a flat.", "flat")
+    tool["parameters"]["properties"]["day"] = {"type": ["string", "null"]}
+    row = {
+        "messages": [
+            {"role": "user", "content": "Pay the rent."},
+            *_called("1", "pay_rent", {"flat": "F-1", "day": None}, "ok"),
+        ],
+        "tools": [tool],
+    }
+    done = made(row, shifts=("redirect:3",))
+    assert done.rows, done.reasons
+    (last,) = done.rows[-1]["messages"][-2]["tool_calls"]
+    assert None in json.loads(last["function"]["arguments"]).values()
+
+
 def _called(own: str, name: str, given: dict[str, Any], result: str) -> list[dict[str, Any]]:
     call = {"id": own, "function": {"name": name, "arguments": json.dumps(given)}}
     return [
