@@ -169,6 +169,56 @@ def test_what_is_said_and_learned_names_no_tool_that_has_gone_midway() -> None:
     assert len(made(row, shifts=(shift,)).rows) == 2
 
 
+def test_a_tool_that_is_left_speaks_of_none_that_has_gone_midway() -> None:
+    row = {
+        "messages": [
+            {"role": "user", "content": "Book a table where they have tea."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            *_called("2", "book_table", {"place_id": "A-17"}, "ok"),
+            {"role": "assistant", "content": "Done."},
+        ],
+        "tools": [
+            _function("find_place", "Finds a place by what it has.", "query"),
+            _function("book_table", "Books a table at a place.", "place_id"),
+        ],
+    }
+    shift = "tool_removed_midway:2"
+    assert made(row, shifts=(shift,)).rows
+    row["tools"][1]["description"] = "Books a table at a place of find_place."
+    found = made(row, shifts=(shift,))
+    assert "a tool that is left speaks of one that is gone" in found.reasons["tool_removed_midway"]
+
+
+def _ended(said: str, told: str) -> tuple[set[str], set[str]]:
+    """The endings that a conversation gets, and why it gets no others."""
+    row = {
+        "messages": [
+            {"role": "user", "content": "Book a table where they have tea."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            *_called("2", "send_mail", {"text": "A-17"}, "ok"),
+            {"role": "assistant", "content": "Done."},
+        ],
+        "tools": [
+            _function("find_place", "Finds a place by what it has.", "query"),
+            _function("send_mail", "Writes a letter to the guest.", "text"),
+            _function("cancel_taxi", told, "number"),
+        ],
+    }
+    row["messages"][1]["content"] = said
+    found = [made(row, shifts=("endings",), seed=seed) for seed in range(12)]
+    return {each.shifts for each in found}, {why for each in found for why in each.reasons.values()}
+
+
+def test_an_ending_takes_no_tool_that_is_spoken_of() -> None:
+    taxi, gone = "Calls a car off.", "what is said names a tool that is gone by then"
+    both = {"tool_gone", "tool_gone_lookalike"}
+    assert _ended("I look for it.", taxi) == (both, set())
+    assert _ended("I look, then use send_mail.", taxi) == (both - {"tool_gone"} | {""}, {gone})
+    assert _ended("Not with cancel_taxi.", taxi) == (both - {"tool_gone_lookalike"} | {""}, {gone})
+    _, why = _ended("I look for it.", "Calls a car off; see send_mail.")
+    assert why == {"a tool that is left speaks of one that is gone by then"}
+
+
 def test_an_argument_that_is_null_is_passed_on_to_a_successor() -> None:
     tool = _function("pay_rent", "Pays the rent of a flat.", "flat")
     tool["parameters"]["properties"]["day"] = {"type": ["string", "null"]}
