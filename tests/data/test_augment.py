@@ -149,6 +149,29 @@ def test_prose_speaks_of_the_new_names_and_of_no_others() -> None:
     assert each["messages"][1] == row["messages"][1]
 
 
+def test_an_answer_keeps_the_keys_that_were_asked_for() -> None:
+    answer = '{"query": "tea"}, https://x.org/?query=tea, SELECT 1 WHERE query=\'tea\''
+    said = f"As find_place(query='find_place') has it:\n{answer}"
+    row = {
+        "messages": [
+            {"role": "user", "content": "Answer with JSON, a link and SQL."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            {"role": "assistant", "content": said},
+        ],
+        "tools": [_function("find_place", "Finds a place by what it has.", "query")],
+    }
+    for shift in ("parameter_rename:3", "identity_erasure:3"):
+        (each,) = made(row, shifts=(shift,)).rows
+        tool = each["tools"][0]
+        (key,) = tool["parameters"]["properties"]
+        said, kept = each["messages"][-1]["content"].split("\n")
+        assert said == f"As {tool['name']}({key}='find_place') has it:"
+        assert kept == answer
+        quick = Quick(Recipe(alpha=1.0, shifts=(shift,))).line(json.dumps(row).encode())
+        assert quick is not None
+        assert json.loads(quick[0])["messages"][-1] == each["messages"][-1]
+
+
 def test_what_is_said_and_learned_names_no_tool_that_has_gone_midway() -> None:
     row = {
         "messages": [
