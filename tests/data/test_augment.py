@@ -149,6 +149,29 @@ def test_prose_speaks_of_the_new_names_and_of_no_others() -> None:
     assert each["messages"][1] == row["messages"][1]
 
 
+def test_an_answer_keeps_the_keys_that_were_asked_for() -> None:
+    answer = '{"query": "tea"}, https://x.org/?query=tea, SELECT 1 WHERE query=\'tea\''
+    said = f"As find_place(query='find_place') has it:\n{answer}"
+    row = {
+        "messages": [
+            {"role": "user", "content": "Answer with JSON, a link and SQL."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            {"role": "assistant", "content": said},
+        ],
+        "tools": [_function("find_place", "Finds a place by what it has.", "query")],
+    }
+    for shift in ("parameter_rename:3", "identity_erasure:3"):
+        (each,) = made(row, shifts=(shift,)).rows
+        tool = each["tools"][0]
+        (key,) = tool["parameters"]["properties"]
+        said, kept = each["messages"][-1]["content"].split("\n")
+        assert said == f"As {tool['name']}({key}='find_place') has it:"
+        assert kept == answer
+        quick = Quick(Recipe(alpha=1.0, shifts=(shift,))).line(json.dumps(row).encode())
+        assert quick is not None
+        assert json.loads(quick[0])["messages"][-1] == each["messages"][-1]
+
+
 def test_what_is_said_and_learned_names_no_tool_that_has_gone_midway() -> None:
     row = {
         "messages": [
@@ -167,6 +190,72 @@ def test_what_is_said_and_learned_names_no_tool_that_has_gone_midway() -> None:
     assert "names a tool that is gone" in found.reasons["tool_migrated"]
     row["messages"][-1]["content"] = "Done."
     assert len(made(row, shifts=(shift,)).rows) == 2
+
+
+def test_a_tool_that_is_left_speaks_of_none_that_has_gone_midway() -> None:
+    row = {
+        "messages": [
+            {"role": "user", "content": "Book a table where they have tea."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            *_called("2", "book_table", {"place_id": "A-17"}, "ok"),
+            {"role": "assistant", "content": "Done."},
+        ],
+        "tools": [
+            _function("find_place", "Finds a place by what it has.", "query"),
+            _function("book_table", "Books a table at a place.", "place_id"),
+        ],
+    }
+    shift = "tool_removed_midway:2"
+    assert made(row, shifts=(shift,)).rows
+    row["tools"][1]["description"] = "Books a table at a place of find_place."
+    found = made(row, shifts=(shift,))
+    assert "a tool that is left speaks of one that is gone" in found.reasons["tool_removed_midway"]
+
+
+def _ended(said: str, told: str) -> tuple[set[str], set[str]]:
+    """The endings that a conversation gets, and why it gets no others."""
+    row = {
+        "messages": [
+            {"role": "user", "content": "Book a table where they have tea."},
+            *_called("1", "find_place", {"query": "tea"}, "A-17"),
+            *_called("2", "send_mail", {"text": "A-17"}, "ok"),
+            {"role": "assistant", "content": "Done."},
+        ],
+        "tools": [
+            _function("find_place", "Finds a place by what it has.", "query"),
+            _function("send_mail", "Writes a letter to the guest.", "text"),
+            _function("cancel_taxi", told, "number"),
+        ],
+    }
+    row["messages"][1]["content"] = said
+    found = [made(row, shifts=("endings",), seed=seed) for seed in range(12)]
+    return {each.shifts for each in found}, {why for each in found for why in each.reasons.values()}
+
+
+def test_an_ending_takes_no_tool_that_is_spoken_of() -> None:
+    taxi, gone = "Calls a car off.", "what is said names a tool that is gone by then"
+    both = {"tool_gone", "tool_gone_lookalike"}
+    assert _ended("I look for it.", taxi) == (both, set())
+    assert _ended("I look, then use send_mail.", taxi) == (both - {"tool_gone"} | {""}, {gone})
+    assert _ended("Not with cancel_taxi.", taxi) == (both - {"tool_gone_lookalike"} | {""}, {gone})
+    _, why = _ended("I look for it.", "Calls a car off; see send_mail.")
+    assert why == {"a tool that is left speaks of one that is gone by then"}
+
+
+def test_an_argument_that_is_null_is_passed_on_to_a_successor() -> None:
+    tool = _function("pay_rent", "Pays the rent of a flat.", "flat")
+    tool["parameters"]["properties"]["day"] = {"type": ["string", "null"]}
+    row = {
+        "messages": [
+            {"role": "user", "content": "Pay the rent."},
+            *_called("1", "pay_rent", {"flat": "F-1", "day": None}, "ok"),
+        ],
+        "tools": [tool],
+    }
+    done = made(row, shifts=("redirect:3",))
+    assert done.rows, done.reasons
+    (last,) = done.rows[-1]["messages"][-2]["tool_calls"]
+    assert None in json.loads(last["function"]["arguments"]).values()
 
 
 def _called(own: str, name: str, given: dict[str, Any], result: str) -> list[dict[str, Any]]:

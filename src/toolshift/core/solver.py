@@ -383,15 +383,19 @@ class Solver:
         return re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", reply, re.IGNORECASE) is not None
 
     def _carry_over(self, old: Tool, new: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The same arguments under the successor's parameter names, matched by fact."""
-        by_fact = {param.fact: arguments.get(param.name) for param in old.params}
+        """The same arguments under the successor's parameter names, matched by fact.
+
+        One that was given as null is given so again, for a call without it is another call.
+        """
+        by_fact = {p.fact: arguments[p.name] for p in old.params if p.name in arguments}
         carried = {}
         for param in new.params:
-            value = by_fact.get(param.fact) if param.given is None else param.given
-            if value is None and (param.required or param.fact in self.goal):
-                value = self.require(param.fact, self.root)
-            if value is not None:
-                carried[param.name] = value
+            if param.given is not None:
+                carried[param.name] = param.given
+            elif param.fact in by_fact:
+                carried[param.name] = by_fact[param.fact]
+            elif param.required or param.fact in self.goal:
+                carried[param.name] = self.require(param.fact, self.root)
         return carried
 
     def _evident(self, value: Any, text: str) -> None:

@@ -37,7 +37,7 @@ from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
-from toolshift.data.tools import apart, distractors
+from toolshift.data.tools import apart, check_gone, distractors
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
 from toolshift.runs.families import TRAINING_FAMILIES, stacks_of
@@ -398,7 +398,8 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
     """The conversation without a tool: the last that it calls, or one that it never calls.
 
     Raises:
-        NotApplicable: where the last tool was called before, or another may do its work.
+        NotApplicable: where the last tool was called before, another may do its work, or a text
+            that stays speaks of it.
     """
     own, kept = apart(conversation.tools)
     names = [tool.function["name"] for tool in own]
@@ -440,7 +441,13 @@ def _last_calling(conversation: Conversation, names: list[str]) -> tuple[int, Me
 
 
 def _without(conversation: Conversation, gone: str, messages: tuple[Message, ...]) -> Conversation:
+    """A conversation whose list of tools lacks one.
+
+    Raises:
+        NotApplicable: where what is learned, or a tool that is left, speaks of it.
+    """
     tools = tuple(tool for tool in conversation.tools if tool.function["name"] != gone)
+    check_gone([gone], tools, messages)
     return Conversation(tools, messages)
 
 

@@ -16,8 +16,8 @@ from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
 from toolshift.data.conversation import Call, Conversation, Message, Turn, encoded
 from toolshift.data.flow import data_of, turns_of
 from toolshift.data.prepared import Prepared
+from toolshift.data.tools import check_gone
 from toolshift.shifts.live import Live
-from toolshift.shifts.surface import Surface
 
 
 def played(conversation: Conversation, ready: Prepared) -> list[Conversation]:
@@ -234,10 +234,12 @@ class _Play:
     def _check_mentions(self) -> None:
         """Checks that nothing which is shown names a tool that others have taken the place of.
 
+        What is learned, or on offer, when one has gone midway does not name that one either.
+
         Raises:
             NotApplicable: where something does.
         """
-        gone = self.ready.gone
+        replaced = self.ready.gone
         texts = [
             text
             for said in self.said
@@ -245,17 +247,14 @@ class _Play:
             for text in (said.text, said.thought)
         ]
         for tool in self.live.tools():
-            if tool.origin and not set(tool.origin) & gone.names.keys():
+            if tool.origin and not set(tool.origin) & replaced.names.keys():
                 texts.append(tool.description)
         for text in texts:
-            if gone.speak(text) != text:
+            if replaced.speak(text) != text:
                 raise NotApplicable("a text names a tool that others take the place of")
         for (begin, tools), end in self._spans():
-            shown = {tool.name for tool in tools}
-            gone = Surface(names=dict.fromkeys(self.true.keys() - shown, ""))
-            for said in self.said[begin:end]:
-                if said.role == "assistant" and said.learned and gone.speak(said.text) != said.text:
-                    raise NotApplicable("what is said names a tool that is gone by then")
+            gone = self.true.keys() - replaced.names.keys() - {tool.name for tool in tools}
+            check_gone(gone, self.ready.as_shown(tools), self.said[begin:end])
 
     def _together(
         self, message: Message, text: str, results: list[Message], made: list[_Attempt]

@@ -15,6 +15,7 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Tool
 from toolshift.data.conversation import Conversation, ToolShown
 from toolshift.data.flow import NO_FLOW, Flow, with_flow
+from toolshift.data.prose import Prose, Renamed
 from toolshift.data.tools import apart
 from toolshift.interop.tools import Toolbox, from_openai
 from toolshift.shifts.live import LiveScene, live_scene, shifted
@@ -93,11 +94,23 @@ class Prepared:
         """A text that speaks of the tools, by the names that are shown."""
         if not text or not self._may_speak(text):
             return text
-        for surface in self.surfaces:
-            for tool in surface.params:
-                text = surface.say_params(text, tool)
-            text = surface.speak(text)
+        for prose in self.prose:
+            text = prose.say(text)
         return text
+
+    @cached_property
+    def prose(self) -> tuple[Prose, ...]:
+        """How texts speak above each surface, the lowest first."""
+        sources = self.toolbox.sources.items()
+        params = {name: [param.name for param in source.tool.params] for name, source in sources}
+        found = []
+        for surface in self.surfaces:
+            for tool in (*surface.names, *surface.params):
+                params.setdefault(tool, [])  # one that a layer below has brought
+            prose = Prose({name: _renamed(surface, name, own) for name, own in params.items()})
+            params = {tool.name: [*tool.params.values()] for tool in prose.tools.values()}
+            found.append(prose)
+        return tuple(found)
 
     def _may_speak(self, text: str) -> bool:
         """Whether a text has a name in it at all, which most have not, and is cheap to see."""
@@ -120,6 +133,13 @@ class Prepared:
         names = {name for surface in self.surfaces for name in surface.names}
         tables = [table for surface in self.surfaces for table in surface.params.values()]
         return tuple(sorted(names)), tuple(sorted({name for table in tables for name in table}))
+
+
+def _renamed(surface: Surface, name: str, params: list[str]) -> Renamed:
+    """A tool, of these parameters, as a surface shows it."""
+    table = surface.params.get(name, {})
+    shown = {param: table.get(param, param) for param in (*params, *table)}
+    return Renamed(surface.names.get(name, name), shown)
 
 
 def prepared(

@@ -158,5 +158,6 @@ def undone(conversation: Conversation, ready: Prepared, before: Conversation) ->
     back = tuple(surface.inverse for surface in reversed(ready.surfaces))
     inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
     inverse.__dict__["surfaces"] = back
+    inverse.__dict__["prose"] = tuple(prose.inverse for prose in reversed(ready.prose))
     messages = tuple(_renamed(said, inverse) for said in conversation.messages)
     return Conversation(before.tools, messages)

@@ -15,7 +15,10 @@ from typing import Any
 import msgspec
 
 from toolshift.core.message import PROTOCOL_TOOLS
-from toolshift.data.conversation import ToolShown
+from toolshift.core.shift import NotApplicable
+from toolshift.data.conversation import Message, ToolShown
+from toolshift.interop.schema import each_description
+from toolshift.shifts.surface import Surface
 
 MOST = 4096
 _PROTOCOL = [tool["function"] for tool in PROTOCOL_TOOLS]
@@ -106,3 +109,26 @@ def apart(tools: tuple[ToolShown, ...]) -> tuple[tuple[ToolShown, ...], tuple[To
     while end and tools[end - 1].function in _PROTOCOL:
         end -= 1
     return tools[:end], tools[end:]
+
+
+def check_gone(
+    gone: Iterable[str], tools: Iterable[ToolShown], messages: Iterable[Message]
+) -> None:
+    """Checks that nothing learned, and no tool that is left, speaks of a tool that is gone.
+
+    Args:
+        gone: names of tools that are not on offer.
+        tools: on offer.
+        messages: that are said while they are.
+
+    Raises:
+        NotApplicable: where something does.
+    """
+    surface = Surface(names=dict.fromkeys(gone, ""))
+    for said in messages:
+        texts = (said.text, said.thought) if said.role == "assistant" and said.learned else ()
+        if any(surface.speak(text) != text for text in texts):
+            raise NotApplicable("what is said names a tool that is gone by then")
+    for tool in tools:
+        if each_description(tool.function, surface.speak) != tool.function:
+            raise NotApplicable("a tool that is left speaks of one that is gone by then")

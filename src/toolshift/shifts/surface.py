@@ -206,11 +206,11 @@ class Surface(Layer):
 
     @cached_property
     def _anywhere(self) -> re.Pattern[str]:
-        return _mentions(self.names, plain=True)
+        return mentions(self.names, plain=True)
 
     @cached_property
     def _in_prose(self) -> re.Pattern[str]:
-        return _mentions(self.names, plain=False)
+        return mentions(self.names, plain=False)
 
 
 @lru_cache(maxsize=1024)
@@ -244,25 +244,25 @@ def _param(param: Param, name: str, text: str | None, say: Say) -> Param:
 def _quoted(names: tuple[str, ...]) -> re.Pattern[str]:
     """Finds names of parameters where they are quoted or given a value."""
     any_ = "|".join(map(re.escape, names))
-    given = [rf"(?<![{signs}])(?:{some})(?==)" for signs, some in _by_script(names)]
+    given = [rf"(?<![{signs}])(?:{some})(?==)" for signs, some in by_script(names)]
     return re.compile("|".join([rf"(?<=[`'\"])(?:{any_})(?=[`'\"])", *given]))
 
 
 @lru_cache(maxsize=1024)
 def _spoken_of(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds names of parameters as `_mentions` does, and plain words that are given a value."""
-    found = [_mentions(dict.fromkeys(names, ""), plain=False).pattern]
-    words = [name for name in names if _is_word(name)]
-    found += [rf"(?<![.{signs}-])(?:{some})(?==)" for signs, some in _by_script(words)]
+    """Finds names of parameters as `mentions` does, and plain words that are given a value."""
+    found = [mentions(dict.fromkeys(names, ""), plain=False).pattern]
+    words = [name for name in names if is_word(name)]
+    found += [rf"(?<![.{signs}-])(?:{some})(?==)" for signs, some in by_script(words)]
     return re.compile("|".join(found))
 
 
-def _is_word(name: str) -> bool:
+def is_word(name: str) -> bool:
     """Whether a name is a word that a text may well use and not mean it."""
     return name.isalpha() and name.islower()
 
 
-def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Signs that make another word of a name beside them, and a pattern of the names it is so for.
 
     Chinese or Japanese text stands right beside a name in Latin letters, and is no part of it.
@@ -276,13 +276,13 @@ def _by_script(names: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield signs, "|".join(some)
 
 
-def _mentions(names: Names, plain: bool) -> re.Pattern[str]:
+def mentions(names: Names, plain: bool) -> re.Pattern[str]:
     """Finds names as whole words; plain words, unless `plain`, in quotes or before a bracket."""
     known = sorted(names, key=len, reverse=True)
-    words = [n for n in known if not plain and _is_word(n)]
+    words = [n for n in known if not plain and is_word(n)]
     either = [rf"(?<=[`'\"])(?:{'|'.join(words)})(?=[`'\"])"] if words else []
-    either += [rf"(?<![{signs}-])(?:{some})(?=\()" for signs, some in _by_script(words)]
-    for signs, some in _by_script(name for name in known if name not in words):
+    either += [rf"(?<![{signs}-])(?:{some})(?=\()" for signs, some in by_script(words)]
+    for signs, some in by_script(name for name in known if name not in words):
         either.append(rf"(?<![{signs}-])(?:{some})(?![{signs}-])")
     return re.compile("|".join(either))
 
