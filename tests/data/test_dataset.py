@@ -14,8 +14,9 @@ import toolshift
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.data.augment import COLUMN, DEFAULT, Recipe
-from toolshift.data.files import Job, augment_file, without_holes
+from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
+from toolshift.data.parquet import without_holes
 from toolshift.data.replay import check
 
 ROWS = [openai(seed) for seed in range(60)]

@@ -19,8 +19,8 @@ from toolshift.data.augment import (
     format_of,
 )
 from toolshift.data.conversation import Row, RowFault, encoded
-from toolshift.data.files import without_holes
 from toolshift.data.formats import FORMATS, read_as
+from toolshift.data.parquet import without_holes
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 
