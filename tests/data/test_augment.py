@@ -21,6 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
+from toolshift.core.files import opened
 from toolshift.core.message import PROTOCOL_NAMES, protocol_tools
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
@@ -479,6 +480,32 @@ def test_compressed_and_parquet(source: Path, name: str) -> None:
     again = augment_file(Job(out, source.with_name("again.jsonl"), Recipe(alpha=0.0)))
     assert again.rows == tally.written
     assert again.wrong == 0
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
+def test_a_json_file_is_one_list(source: Path, name: str) -> None:
+    given = source.with_name("in.json")
+    rows = [json.loads(line) for line in lines(source)[:40]]
+    given.write_text(json.dumps(rows, indent=1))
+    plain, out = source.with_name("plain.jsonl"), source.with_name(name)
+    tally = augment_file(Job(given, out, Recipe(alpha=0.5)))
+    with opened(out) as file:
+        made = json.load(file)
+    augment_file(Job(given, plain, Recipe(alpha=0.5)))
+    assert made == [json.loads(line) for line in lines(plain)]
+    assert augment_file(Job(out, plain, Recipe(alpha=0.0))).rows == tally.written
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_column_of_the_users_is_not_overwritten(tmp_path: Path, alpha: float) -> None:
+    source, out, again = (tmp_path / f"{name}.jsonl" for name in ("in", "out", "again"))
+    rows = [openai(1), {**openai(2), COLUMN: "mine"}, {**openai(3), COLUMN: ""}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tally = augment_file(Job(source, out, Recipe(alpha=alpha, shifts=("SBP",))))
+    ((line, why),) = tally.faults
+    assert line == 2
+    assert "give that column another name" in why
+    assert not augment_file(Job(out, again, Recipe(alpha=alpha))).faults, "ours may stand there"
 
 
 def in_columns(seed: int) -> dict[str, Any]:

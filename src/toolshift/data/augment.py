@@ -166,6 +166,7 @@ def augmented(
     target = FORMATS.find(recipe.to) if recipe.to else form
     conversation = read_as(form, row)
     check(conversation)
+    _check_column(row)
 
     def written(part: Conversation) -> Row:
         if target is form:
@@ -194,9 +195,26 @@ def augmented(
     return Made(as_it_is, "", reasons)
 
 
+def _check_column(row: Row) -> None:
+    """Checks that the column that says what a row went through holds nothing of the user's.
+
+    Raises:
+        RowFault: where it does.
+    """
+    held = row.get(COLUMN)
+    if held and not str(held).startswith(_NOTE):
+        raise RowFault(
+            f"its column `{COLUMN}` is not of ToolShift, which says there what a row went through: "
+            "give that column another name"
+        )
+
+
+_NOTE = '{"shifts":'
+
+
 def told(label: str, recipe: Recipe, digest: str) -> str:
     """What the column says of a row: what it went through, the seed, and the hash of its source."""
-    return f'{{"shifts":"{label}","seed":{recipe.seed},"from":"{digest}"}}'
+    return f'{_NOTE}"{label}","seed":{recipe.seed},"from":"{digest}"}}'
 
 
 class Draw(msgspec.Struct, frozen=True):

@@ -81,8 +81,8 @@ class Job:
     """A file to augment.
 
     Attributes:
-        source: JSON lines, `.gz` or not, or Parquet.
-        out: the like.
+        source: JSON lines, one list in a `.json` file, `.gz` or not, or Parquet.
+        out: the like; a `.json` file is one list.
         recipe: what is done.
         strict: whether the first row that cannot be read ends it.
         workers: processes.
@@ -221,7 +221,7 @@ def _in_columns(job: Job) -> bool:
 
 
 def _finish(job: Job, draft: Path) -> list[str]:
-    """Puts the output in its place, compressed or as Parquet where its name says so.
+    """Puts the output in its place: compressed, as one list or as Parquet where its name says so.
 
     Returns:
         Columns that could not keep their types.
@@ -230,6 +230,10 @@ def _finish(job: Job, draft: Path) -> list[str]:
         changed = write_like(job.source, draft, job.out)
         draft.unlink()
         return changed
+    if _kind(job.out) == ".json":
+        listed = draft.with_name(f".{job.out.name}.list")
+        _list(draft, listed)
+        listed.replace(draft)
     if job.out.suffix == ".gz":
         packed = draft.with_name(f".{job.out.name}.packed")
         with (
@@ -246,6 +250,17 @@ def _finish(job: Job, draft: Path) -> list[str]:
     else:
         draft.replace(job.out)
     return []
+
+
+def _list(lines: Path, out: Path) -> None:
+    """Writes JSON lines as one list, each row on a line of its own."""
+    with lines.open("rb") as file, out.open("wb") as whole:
+        before = b"["
+        for line in file:
+            if line.strip():
+                whole.write(before + b"\n" + line.removeprefix(BOM_UTF8).rstrip())
+                before = b","
+        whole.write(b"\n]\n")
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -283,7 +298,8 @@ def place_word(path: Path) -> str:
 
 def sameness(job: Job) -> str:
     """What is promised of rows that are not shifted."""
-    plain = ".parquet" not in (job.source.suffix, job.out.suffix) and not is_array(job.source)
+    plain = _kind(job.source) != ".parquet" and _kind(job.out) == ".jsonl"
+    plain = plain and not is_array(job.source)
     return "the same bytes" if plain else "with the same content"
 
 
