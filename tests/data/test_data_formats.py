@@ -373,3 +373,18 @@ def test_results_that_say_their_tool_go_to_it_and_an_unknown_id_to_none() -> Non
     assert paired(Message("tool", "first"), other) == ["first", "second"]
     assert paired(Message("tool", "lost", call_id="zzz"), ids=True) is None
     assert paired(Message("tool", "of g", call_id="2"), f, ids=True) == ["of f", "of g"]
+
+
+def test_what_comes_from_the_agent_data_protocol_lists_its_tools_once() -> None:
+    """Those of `details` are of the row before the shift."""
+    row = FORMATS.find("adp").write(FORMATS.find("openai").read(openai(3)), None)
+    row["details"]["from"] = "prod"
+    recipe = Recipe(alpha=1.0, shifts=("identity_erasure:3",), to="openai")
+    (shifted,) = augmented(row, b"row", recipe).rows
+    assert shifted["toolshift"]
+    assert shifted["details"] == {"from": "prod"}
+    del row["details"]["from"]
+    assert "details" not in converted(row, FORMATS.find("adp"), FORMATS.find("openai"))
+    own = {**openai(3), "details": {"tools": "hammer"}}
+    made = converted(own, FORMATS.find("openai"), FORMATS.find("sharegpt"))
+    assert made["details"] == {"tools": "hammer"}, "a column of that name in another format"

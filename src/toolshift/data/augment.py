@@ -35,6 +35,7 @@ from toolshift.data.conversation import (
 from toolshift.data.conversation import told as said_in
 from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
+from toolshift.data.formats.adp import ADP_ROWS, without_tools
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, distractors
@@ -171,7 +172,7 @@ def augmented(
     def written(part: Conversation) -> Row:
         if target is form:
             return target.write(part, row)
-        return _in_format(part, row, target)
+        return _in_format(part, row, form, target)
 
     def _written(part: Conversation) -> Row:
         try:
@@ -327,14 +328,14 @@ def converted(row: Row, form: Format, target: Format) -> Row:
     Raises:
         RowFault: where it cannot be read, or the other format cannot say it.
     """
-    return _in_format(read_as(form, row), row, target)
+    return _in_format(read_as(form, row), row, form, target)
 
 
-def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
+def _in_format(conversation: Conversation, row: Row, form: Format, target: Format) -> Row:
     for place, said in enumerate(conversation.messages):
         if said.more:
             raise RowFault(f"message {place} holds more than text, which {target.name} cannot say")
-    out = {**_further(row), **target.write(portable(conversation), None)}
+    out = {**_further(row, form), **target.write(portable(conversation), None)}
     try:
         again = read_as(recognised(out), out)
     except RowFault:
@@ -344,9 +345,11 @@ def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
     return out
 
 
-def _further(row: Row) -> Row:
+def _further(row: Row, form: Format) -> Row:
     """The columns of a row that no format knows."""
     known = {"messages", "tools", "conversations", "system", "query", "answers", "content"}
+    if form is ADP_ROWS:
+        row = without_tools(row)
     return {key: value for key, value in row.items() if key not in known}
 
 
