@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
+from toolshift.core.files import opened
 from toolshift.core.message import PROTOCOL_NAMES, protocol_tools
 from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
@@ -28,6 +30,7 @@ from toolshift.data.card import write_card
 from toolshift.data.conversation import Call, Conversation, Message, RowFault
 from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
+from toolshift.data.parquet import without_holes
 from toolshift.data.prepared import Prepared, called, prepared
 from toolshift.data.quick import Quick
 from toolshift.data.replay import check, replay, undone
@@ -566,6 +569,100 @@ def test_compressed_and_parquet(source: Path, name: str) -> None:
     again = augment_file(Job(out, source.with_name("again.jsonl"), Recipe(alpha=0.0)))
     assert again.rows == tally.written
     assert again.wrong == 0
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
+def test_a_json_file_is_one_list(source: Path, name: str) -> None:
+    given = source.with_name("in.json")
+    rows = [json.loads(line) for line in lines(source)[:40]]
+    given.write_text(json.dumps(rows, indent=1))
+    plain, out = source.with_name("plain.jsonl"), source.with_name(name)
+    tally = augment_file(Job(given, out, Recipe(alpha=0.5)))
+    with opened(out) as file:
+        made = json.load(file)
+    augment_file(Job(given, plain, Recipe(alpha=0.5)))
+    assert made == [json.loads(line) for line in lines(plain)]
+    assert augment_file(Job(out, plain, Recipe(alpha=0.0))).rows == tally.written
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_column_of_the_users_is_not_overwritten(tmp_path: Path, alpha: float) -> None:
+    source, out, again = (tmp_path / f"{name}.jsonl" for name in ("in", "out", "again"))
+    rows = [openai(1), {**openai(2), COLUMN: "mine"}, {**openai(3), COLUMN: ""}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tally = augment_file(Job(source, out, Recipe(alpha=alpha, shifts=("SBP",))))
+    ((line, why),) = tally.faults
+    assert line == 2
+    assert "give that column another name" in why
+    assert not augment_file(Job(out, again, Recipe(alpha=alpha))).faults, "ours may stand there"
+
+
+def in_columns(seed: int) -> dict[str, Any]:
+    """A row with columns of many types, and with messages that have more than we know of."""
+    said = [
+        {**each, "at": datetime(2026, 1, 1), "raw": b"\x00\xff"} for each in openai(3)["messages"]
+    ]
+    return {
+        "messages": said,
+        "tools": json.dumps(openai(3)["tools"]),
+        "id": f"row {seed}",
+        "n": seed,
+        "score": float("nan") if seed % 5 else 0.5,
+        "ok": seed % 2 == 0,
+        "when": datetime(2026, 1, 1),
+        "tags": ["a", None] if seed > 30 else None,
+        "blob": b"\x00\xff",
+        "meta": {"by": None, "deep": [{"x": 1}]},
+    }
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_columns_of_parquet_keep_their_types(tmp_path: Path, unit: str) -> None:
+    datasets = pytest.importorskip("datasets")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    table = pyarrow.Table.from_pylist([in_columns(seed) for seed in range(60)])
+    place = table.schema.get_field_index("when")
+    table = table.set_column(place, "when", table["when"].cast(pyarrow.timestamp(unit)))
+    datasets.Dataset(table).to_parquet(source)
+    tally = augment_file(Job(source, out, Recipe(alpha=0.4, shifts=("SBP", "EFP"))))
+    assert tally.as_text == []
+    before, after = parquet.read_table(source), parquet.read_table(out)
+    now = {field.name: field.type for field in after.schema}
+    item = now.pop("messages").value_type
+    assert item.field("weight").type == pyarrow.int64()
+    assert now.pop(COLUMN) == pyarrow.string()
+    assert now == {f.name: f.type for f in before.schema if f.name != "messages"}
+    was = {row["id"]: row for row in before.to_pylist()}
+    shifted = 0
+    for row in after.to_pylist():
+        old = was[row["id"]]
+        shifted += bool(row[COLUMN])
+        same = old.keys() - ({"messages", "tools"} if row[COLUMN] else {"messages"})
+        assert repr([row[key] for key in same]) == repr(
+            [old[key] for key in same]
+        )  # NaN is not NaN
+        assert row["messages"][1]["at"] == datetime(2026, 1, 1)
+        if not row[COLUMN]:
+            assert without_holes(row["messages"]) == without_holes(old["messages"])
+    assert 10 < shifted < 50
+    assert len(datasets.Dataset.from_parquet(str(out), cache_dir=str(tmp_path / "c"))) == 60
+
+
+def test_a_column_of_parquet_is_json_where_its_type_holds_no_shift(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    rows = [{**openai(3), "tools": json.dumps(openai(3)["tools"]), "n": n} for n in range(40)]
+    for row in rows:
+        row["messages"] = [{**each, "weight": "full"} for each in row["messages"]]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), source)
+    tally = augment_file(Job(source, out, Recipe(alpha=0.6, shifts=("EFP",))))
+    assert tally.as_text == ["messages"]
+    made = parquet.read_table(out)
+    assert made.schema.field("n").type == pyarrow.int64()
+    assert all(isinstance(json.loads(text), list) for text in made["messages"].to_pylist())
 
 
 def test_a_recipe_is_checked_before_the_work() -> None:

@@ -509,3 +509,18 @@ def test_a_call_of_toolace_is_one_of_python(parameters: dict[str, Any]) -> None:
     assert whole["required"] == list(whole["properties"]) == list(given["request"])
     dotted = '[ring(request.level="low", count=2)]'  # as rows of others may have it
     assert read_calls(dotted, [])[0].arguments == {"request.level": "low", "count": 2}
+
+
+def test_what_comes_from_the_agent_data_protocol_lists_its_tools_once() -> None:
+    """Those of `details` are of the row before the shift."""
+    row = FORMATS.find("adp").write(FORMATS.find("openai").read(openai(3)), None)
+    row["details"]["from"] = "prod"
+    recipe = Recipe(alpha=1.0, shifts=("identity_erasure:3",), to="openai")
+    (shifted,) = augmented(row, b"row", recipe).rows
+    assert shifted["toolshift"]
+    assert shifted["details"] == {"from": "prod"}
+    del row["details"]["from"]
+    assert "details" not in converted(row, FORMATS.find("adp"), FORMATS.find("openai"))
+    own = {**openai(3), "details": {"tools": "hammer"}}
+    made = converted(own, FORMATS.find("openai"), FORMATS.find("sharegpt"))
+    assert made["details"] == {"tools": "hammer"}, "a column of that name in another format"

@@ -14,8 +14,9 @@ import toolshift
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.data.augment import COLUMN, DEFAULT, Recipe
-from toolshift.data.files import Job, augment_file, without_holes
+from toolshift.data.files import Job, augment_file
 from toolshift.data.formats import FORMATS
+from toolshift.data.parquet import without_holes
 from toolshift.data.replay import check
 
 ROWS = [openai(seed) for seed in range(60)]
@@ -92,6 +93,51 @@ def test_rows_become_what_the_command_makes_of_them(
     assert [JSON.encode(row) for row in made] == lines
     again = toolshift.augment(dataset, alpha=0.8, shifts=shifts, seed=5)
     assert [flat(row) for row in again] == [flat(json.loads(line)) for line in lines]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("objects", [False, True], ids=["texts", "objects"])
+def test_a_row_of_a_data_set_keeps_its_keys(streaming: bool, objects: bool) -> None:
+    """Its parts, thoughts and further keys, also where the first rows have none of them."""
+    datasets = pytest.importorskip("datasets")
+    rows = strings([{**openai(3), "id": f"row {place}"} for place in range(300)])
+    for place, row in enumerate(rows):
+        row["meta"] = {"score": 0.5, "by": None if place < 290 else "me"}
+        for said in row["messages"]:
+            said["content"] = [{"type": "text", "text": said["content"] or ""}]
+            said["mood"] = None if place < 290 else "glad"
+            said["reasoning_content"] = "Hm."
+            for call in (said.get("tool_calls") or ()) if objects else ():
+                call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    dataset = datasets.Dataset.from_list(rows)
+    before = {row["id"]: row for row in dataset}
+    given = dataset.to_iterable_dataset() if streaming else dataset
+    counts = {True: 0, False: 0}
+    for row in toolshift.augment(given, alpha=0.5, shifts=("SBP", "EFP")):
+        was = before[row["id"]]
+        counts[bool(row[COLUMN])] += 1
+        assert row["meta"] == was["meta"]
+        assert {"mood", "reasoning_content", "content"} <= row["messages"][0].keys()
+        for said in row["messages"]:
+            assert said["content"] is None or said["content"][0]["type"] == "text"
+        if row[COLUMN]:
+            assert any(said["reasoning_content"] == "Hm." for said in row["messages"])
+            continue
+        for said, old in zip(row["messages"], was["messages"], strict=True):
+            same = old.keys() - ({"tool_calls"} if objects else set())
+            assert {key: said[key] for key in same} == {key: old[key] for key in same}
+            for call, one in zip(said["tool_calls"] or (), old["tool_calls"] or (), strict=True):
+                given = one["function"]["arguments"]
+                if objects:
+                    assert json.loads(call["function"]["arguments"]) == without_holes(given)
+    assert min(counts.values()) > 50
+
+
+def test_a_column_that_is_named_as_one_that_we_know_stays() -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = [{**row, "content": [{"page": 1}], "details": {"a": None}} for row in strings(ROWS[:9])]
+    made = toolshift.augment(datasets.Dataset.from_list(rows), alpha=0.5)
+    assert all(row["content"] == [{"page": 1}] and row["details"] == {"a": None} for row in made)
 
 
 def test_what_is_no_json_stays_in_its_column() -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolshift.core.errors import UsageError
-from toolshift.core.tool import input_schema, invalid_arguments
+from toolshift.core.tool import Tool, input_schema, invalid_arguments
 from toolshift.interop.schema import MAX_NODES, inlined, properties_of, renamed, sample
 from toolshift.interop.tools import from_mcp, from_openai
 from toolshift.shifts.surface import Surface
@@ -213,3 +213,27 @@ def test_nonsense_schemas_are_read_and_come_back(inputs: Any, outputs: Any) -> N
     (tool,) = toolbox.tools
     assert toolbox.speak(tool) == raw or not isinstance(inputs, dict)
     toolbox.speak(Surface(params={"act": {p.name: p.name + "_" for p in tool.params}}).show(tool))
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"),
+    [
+        ([{"type": "object", "properties": {"x": {}}}], {"type": "object", "properties": {}}),
+        (
+            [{"type": "object", "properties": {"x": {}}}, {"type": "object", "required": []}],
+            {"type": "object", "required": []},
+        ),
+        ([{"$ref": "#/somewhere"}], {"type": "object", "properties": {}}),
+        ([{"type": "object", "properties": {"x": {}}}, None], None),
+    ],
+)
+def test_an_added_tool_that_takes_nothing_is_written_as_the_others(
+    others: list[dict[str, Any] | None], shown: dict[str, Any] | None
+) -> None:
+    listed = [
+        {"type": "function", "function": {"name": f"f{n}", **({"parameters": one} if one else {})}}
+        for n, one in enumerate(others)
+    ]
+    added = from_openai(listed).speak(Tool("badge", "A badge", (), ()))["function"]
+    assert added.get("parameters") == shown
+    assert ("parameters" in added) == (shown is not None)

@@ -53,6 +53,12 @@ def test_each_list_of_tools_is_a_class_and_scenes_share_it():
         assert methods_of(made.factories[names[number]]()) == shown
 
 
+def test_classes_of_other_scenes_have_other_names():
+    one, other = environments([scene()]), environments([scene(index=1)])
+    assert one.factories.keys().isdisjoint(other.factories)
+    assert environments([scene()]).rows == one.rows
+
+
 def test_the_oracle_earns_one_through_the_methods():
     made = environments([scene(), scene("look_then_book")])
     environment, _ = play(made, 0)
@@ -100,4 +106,4 @@ def test_transformers_reads_the_schemas_back():
 def test_names_that_no_method_can_have_are_refused():
     tools = [{"function": {"name": "get-hours", "description": "x", "parameters": {}}}]
     with pytest.raises(UsageError, match="'get-hours' cannot be one"):
-        environment_class("Tools", tools, [])
+        environment_class("Tools", tools, [].__getitem__)

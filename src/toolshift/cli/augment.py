@@ -17,7 +17,7 @@ from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
-from toolshift.data.files import Job, Tally, augment_file, place_word, previews
+from toolshift.data.files import Job, Tally, augment_file, place_word, previews, sameness
 from toolshift.runs.pool import Executor
 
 MOST_SHOWN = 12
@@ -116,9 +116,12 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     if tally.wrong > MOST_SHOWN:
         say(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
     say(
-        f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} the same bytes. "
+        f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} {sameness(job)}. "
         f"Rows that could not be read, and are left out: {tally.wrong:,}."
     )
+    if tally.as_text:
+        names = ", ".join(tally.as_text)
+        say(f"Columns that are JSON in a string now, as their types hold no shift: {names}")
     say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
 
 

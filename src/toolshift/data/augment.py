@@ -35,6 +35,7 @@ from toolshift.data.conversation import (
 from toolshift.data.conversation import told as said_in
 from toolshift.data.flow import NO_FLOW, flow_of
 from toolshift.data.formats import FORMATS, read_as, recognised
+from toolshift.data.formats.adp import ADP_ROWS, without_tools
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
@@ -166,11 +167,12 @@ def augmented(
     target = FORMATS.find(recipe.to) if recipe.to else form
     conversation = read_as(form, row)
     check(conversation)
+    _check_column(row)
 
     def written(part: Conversation) -> Row:
         if target is form:
             return target.write(part, row)
-        return _in_format(part, row, target)
+        return _in_format(part, row, form, target)
 
     def _written(part: Conversation) -> Row:
         try:
@@ -194,9 +196,26 @@ def augmented(
     return Made(as_it_is, "", reasons)
 
 
+def _check_column(row: Row) -> None:
+    """Checks that the column that says what a row went through holds nothing of the user's.
+
+    Raises:
+        RowFault: where it does.
+    """
+    held = row.get(COLUMN)
+    if held and not str(held).startswith(_NOTE):
+        raise RowFault(
+            f"its column `{COLUMN}` is not of ToolShift, which says there what a row went through: "
+            "give that column another name"
+        )
+
+
+_NOTE = '{"shifts":'
+
+
 def told(label: str, recipe: Recipe, digest: str) -> str:
     """What the column says of a row: what it went through, the seed, and the hash of its source."""
-    return f'{{"shifts":"{label}","seed":{recipe.seed},"from":"{digest}"}}'
+    return f'{_NOTE}"{label}","seed":{recipe.seed},"from":"{digest}"}}'
 
 
 class Draw(msgspec.Struct, frozen=True):
@@ -309,14 +328,14 @@ def converted(row: Row, form: Format, target: Format) -> Row:
     Raises:
         RowFault: where it cannot be read, or the other format cannot say it.
     """
-    return _in_format(read_as(form, row), row, target)
+    return _in_format(read_as(form, row), row, form, target)
 
 
-def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
+def _in_format(conversation: Conversation, row: Row, form: Format, target: Format) -> Row:
     for place, said in enumerate(conversation.messages):
         if said.more:
             raise RowFault(f"message {place} holds more than text, which {target.name} cannot say")
-    out = {**_further(row), **target.write(portable(conversation), None)}
+    out = {**_further(row, form), **target.write(portable(conversation), None)}
     try:
         again = read_as(recognised(out), out)
     except RowFault:
@@ -326,9 +345,11 @@ def _in_format(conversation: Conversation, row: Row, target: Format) -> Row:
     return out
 
 
-def _further(row: Row) -> Row:
+def _further(row: Row, form: Format) -> Row:
     """The columns of a row that no format knows."""
     known = {"messages", "tools", "conversations", "system", "query", "answers", "content"}
+    if form is ADP_ROWS:
+        row = without_tools(row)
     return {key: value for key, value in row.items() if key not in known}
 
 

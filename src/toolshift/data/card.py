@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolshift.core.text import one_line
 from toolshift.data.augment import COLUMN
-from toolshift.data.files import Job, Tally, digest_of, line_of
+from toolshift.data.files import Job, Tally, digest_of, line_of, sameness
 
 LONGEST = 1200
 
@@ -36,8 +36,8 @@ def card(job: Job, tally: Tally, command: str) -> str:
         f"{tally.rows:,} conversations of `{job.source.name}`, of which "
         f"{sum(tally.shifted.values()):,} ({share:.1f}%) were shifted by ToolShift "
         f"{release}: the tools, their results or what can be done with them change as "
-        f"they do in production. {tally.same:,} rows are the same bytes as before. The column "
-        f"`{COLUMN}` says what a row went through.",
+        f"they do in production. {tally.same:,} rows are {sameness(job)} as before. The column "
+        f"`{COLUMN}` says what a row went through.{_as_text(tally)}",
         "",
         f"    {command}",
         "",
@@ -68,6 +68,11 @@ def card(job: Job, tally: Tally, command: str) -> str:
         lines += [f"## Example {number}: {name}, line {line}", "", "Before:", ""]
         lines += [*_code(before), "", "After:", "", *_code(after), ""]
     return "\n".join(lines)
+
+
+def _as_text(tally: Tally) -> str:
+    names = ", ".join(f"`{name}`" for name in tally.as_text)
+    return f" JSON in a string, as their types hold no shift: {names}." if names else ""
 
 
 def _sorted(counts: dict[str, int]) -> list[tuple[str, int]]:

@@ -19,8 +19,8 @@ from toolshift.data.augment import (
     format_of,
 )
 from toolshift.data.conversation import Row, RowFault, encoded
-from toolshift.data.files import without_holes
-from toolshift.data.formats import read_as
+from toolshift.data.formats import FORMATS, read_as
+from toolshift.data.parquet import without_holes
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 
@@ -50,9 +50,10 @@ def augment(
         to: the format to write; "" for that of each row.
 
     Returns:
-        The like of what was given. In a data set `tools` is JSON in a string, which TRL reads, as
-        no fixed columns hold it; a message with `weight` 0 is context only; the column `toolshift`
-        says what a row went through, "" for nothing.
+        The like of what was given. A row that is not shifted is the same, and one that is keeps its
+        further columns and keys. In a data set tools and the arguments of calls are JSON in a
+        string, which TRL reads, as no fixed columns hold them; a message with `weight` 0 is context
+        only; the column `toolshift` says what a row went through, "" for nothing.
 
     Raises:
         UsageError: for a wrong argument.
@@ -65,8 +66,9 @@ def augment(
     if not hasattr(given, "map"):
         return cast(Rows, _Again(given, recipe, functions))
     work = partial(_batch, recipe=recipe, functions=functions)
-    known = given.column_names
-    return cast(Rows, given.map(work, batched=True, batch_size=256, remove_columns=known))
+    known, features = given.column_names, _features(given, recipe)
+    made = given.map(work, batched=True, batch_size=256, remove_columns=known, features=features)
+    return cast(Rows, made)
 
 
 class _Again:
@@ -122,38 +124,125 @@ def _batch(
     """A batch of rows, by columns."""
     count = len(next(iter(columns.values()), []))
     rows = [{key: values[n] for key, values in columns.items()} for n in range(count)]
-    made = [_level(each) for row in rows for each in _made(without_holes(row), recipe, functions)]
+    made = [_level(each) for row in rows for each in _made_whole(row, recipe, functions)]
     keys = dict.fromkeys(key for row in made for key in row)
     return {key: [row.get(key) for row in made] for key in keys}
 
 
+def _made_whole(row: Row, recipe: Recipe, functions: list[dict[str, Any]]) -> list[Row]:
+    """What becomes of a row of a data set; what no shift touches stays as it is, holes included."""
+    bare = without_holes(row)
+    made = _made(bare, recipe, functions)
+    if made[0] is bare:
+        return [row]
+    gone = [key for key in bare if key not in made[0]]  # another format has no such columns
+    kept = {key: value for key, value in row.items() if key not in gone}
+    return [
+        {**kept, **{k: _refilled(v, row.get(k)) for k, v in each.items() if v is not bare.get(k)}}
+        for each in made
+    ]
+
+
+def _refilled(said: Any, like: Any) -> Any:
+    """Messages with the keys that each has in the row that they come from, holes included."""
+    if not (isinstance(said, list) and isinstance(like, list) and isinstance(like[0], dict)):
+        return said
+    return [{**dict.fromkeys(like[0]), **each} for each in said]
+
+
+# -- rows in fixed columns ---------------------------------------------------------------------
+
+_TEXT, _NUMBER = "string", "int64"
+_CALL = {"id": _TEXT, "type": _TEXT, "function": {"name": _TEXT, "arguments": _TEXT}}
+_SAID: dict[str, dict[str, Any]] = {
+    "messages": {"tool_calls": [_CALL], "tool_call_id": _TEXT, "name": _TEXT, "weight": _NUMBER},
+    "conversations": {"weight": _NUMBER},
+    "content": {
+        "function": _TEXT, "kwargs": _TEXT, "description": _TEXT, "tool_call_id": _TEXT,
+        "weight": _NUMBER,
+    },
+}  # fmt: skip
+"""What a shift may add to a message, by the column of the messages."""
+_SPEAKER = {"role", "from", "class_"}
+"""A message has one of these; a column of the user's may have the name of one that we know."""
+_IN_TEXT = ("tools", "available_apis", "answers", "arguments", "kwargs")
+"""What has other keys in every row: no fixed columns hold it, so it is JSON in a string."""
+
+
 def _level(row: Row) -> Row:
     """A row whose columns have the same types in every row."""
-    out = {COLUMN: "", **row}
-    if not isinstance(row.get("tools", ""), str):
-        out["tools"] = encoded(row["tools"])
-    if isinstance(row.get("messages"), list):
-        out["messages"] = [_level_message(each) for each in row["messages"]]
-    if isinstance(row.get("conversations"), list):
-        turns = row["conversations"]
-        out["conversations"] = [{**each, "weight": each.get("weight", 1)} for each in turns]
+    out = {COLUMN: "", **_in_text(row)}
+    for column, more in _SAID.items():
+        if isinstance(row.get(column), list):
+            out[column] = [_level_message(each, more) for each in row[column]]
+    if isinstance(row.get("details"), dict):
+        out["details"] = _in_text(row["details"])
     return out
 
 
-def _level_message(message: dict[str, Any]) -> dict[str, Any]:
-    calls = []
-    for call in message.get("tool_calls") or ():
-        inner = call.get("function", call)
-        arguments = inner.get("arguments")
-        text = arguments if isinstance(arguments, str) else encoded(arguments or {})
-        told = {"name": inner["name"], "arguments": text}
-        calls.append({"id": call.get("id") or "", "type": "function", "function": told})
-    content = message.get("content")
+def _level_message(message: Any, more: dict[str, Any]) -> Any:
+    if not isinstance(message, dict) or _SPEAKER.isdisjoint(message):
+        return message
+    out = {**dict.fromkeys(more), **_in_text(message)}
+    if out["weight"] is None:
+        out["weight"] = 1
+    if isinstance(out.get("tool_calls"), list):
+        out["tool_calls"] = [_level_call(each) for each in out["tool_calls"]]
+    return out
+
+
+def _level_call(call: dict[str, Any]) -> dict[str, Any]:
+    inner = call.get("function")
+    return {**_in_text(call), "function": _in_text(inner)} if inner else _in_text(call)
+
+
+def _in_text(held: dict[str, Any]) -> dict[str, Any]:
     return {
-        "role": message["role"],
-        "content": content if isinstance(content, str | None) else encoded(content),
-        "tool_calls": calls or None,
-        "tool_call_id": message.get("tool_call_id"),
-        "name": message.get("name"),
-        "weight": message.get("weight", 1),
+        key: encoded(without_holes(value))
+        if key in _IN_TEXT and not isinstance(value, str | None)
+        else value
+        for key, value in held.items()
     }
+
+
+def _features(given: Any, recipe: Recipe) -> Any:
+    """The types of the columns that come out: those of the data, and of what a shift may add.
+
+    None where they are not known, or another format is written; they are then read off the rows.
+    """
+    known = getattr(given, "features", None)
+    if known is None:
+        return None
+    if recipe.to and not FORMATS.find(recipe.to).recognises(next(iter(given), {})):
+        return None
+    import datasets  # noqa: PLC0415 - an extra, which is there where its data is given
+
+    out = {key: _typed(key, feature, datasets.Value) for key, feature in known.items()}
+    return datasets.Features({**out, COLUMN: datasets.Value(_TEXT)})
+
+
+def _typed(key: str, own: Any, value: Any) -> Any:
+    item = _item(own)
+    if key in _SAID and isinstance(item, dict) and not _SPEAKER.isdisjoint(item):
+        return _widened(own, [_SAID[key]], value)
+    if key == "details" and isinstance(own, dict):
+        return {name: _typed(name, each, value) for name, each in own.items()}
+    return _widened(own, _TEXT, value) if key in _IN_TEXT else own
+
+
+def _widened(own: Any, more: Any, value: Any) -> Any:
+    """A feature with what it lacks of another; `value` is the class of single features."""
+    if isinstance(more, list):
+        return [_widened(_item(own), more[0], value)]
+    if isinstance(more, dict):
+        held = own if isinstance(own, dict) else {}
+        kept = {key: _typed(key, each, value) for key, each in held.items()}
+        return {**kept, **{key: _widened(held.get(key), each, value) for key, each in more.items()}}
+    return own if isinstance(own, value) and own.dtype != "null" else value(more)
+
+
+def _item(feature: Any) -> Any:
+    """The feature of the items of a list; None where it is no list."""
+    if isinstance(feature, list):
+        return feature[0]
+    return getattr(feature, "feature", None)

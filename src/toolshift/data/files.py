@@ -29,12 +29,11 @@ from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
+from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_texts
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 from toolshift.runs.pool import Executor, open_pool
 
-CHUNK = 512
-"""Rows that are handed out, and noted, at a time."""
 EXAMPLES = 3
 MOST_FAULTS = 1000
 Watch = Callable[[int, int], None]
@@ -47,12 +46,13 @@ class Tally(msgspec.Struct):
         rows: read, that could be.
         shifted: of these, by what they went through.
         written: rows of the output.
-        same: rows that stay as they are, to the byte.
+        same: rows that stay as they are, to the byte where both files are JSON lines.
         skipped: why shifts were not applicable, by shift and reason.
         faults: rows that could not be read: line and reason, the first of them.
         wrong: how many could not be read.
         examples: numbers of lines of the first rows that were shifted.
         formats: rows by format.
+        as_text: columns of Parquet that are JSON in a string now, and were not.
     """
 
     rows: int = 0
@@ -64,6 +64,7 @@ class Tally(msgspec.Struct):
     wrong: int = 0
     examples: list[tuple[int, str, str]] = []
     formats: dict[str, int] = {}
+    as_text: list[str] = []
 
 
 class _Note(msgspec.Struct):
@@ -80,8 +81,8 @@ class Job:
     """A file to augment.
 
     Attributes:
-        source: JSON lines, `.gz` or not, or Parquet.
-        out: the like.
+        source: JSON lines, one list in a `.json` file, `.gz` or not, or Parquet.
+        out: the like; a `.json` file is one list.
         recipe: what is done.
         strict: whether the first row that cannot be read ends it.
         workers: processes.
@@ -165,7 +166,7 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
         for chunk in _chunks_done(job, functions, done):
             _check_strict(job, chunk, (draft, note))
             _gather(tally, chunk)
-            file.write(b"".join(chunk.out))
+            file.write(b"".join(chunk.numbered if _in_columns(job) else chunk.out))
             done += chunk.lines
             file.flush()
             os.fsync(file.fileno())
@@ -176,7 +177,7 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
         draft.unlink()
         raise UsageError(none_left(job.source, tally.faults, "could be read"))
     with naming(job.out):
-        _finish(job, draft)
+        tally.as_text = _finish(job, draft)
     note.unlink(missing_ok=True)
     return tally
 
@@ -210,11 +211,29 @@ def _key(job: Job) -> str:
     """What a resumed run must share with the one that was interrupted."""
     stat = job.source.stat()
     parts = [str(job.source.resolve()), stat.st_size, stat.st_mtime_ns, job.recipe, job.strict]
+    parts.append(_in_columns(job))
     return hashlib.sha256(JSON.encode(parts)).hexdigest()[:16]
 
 
-def _finish(job: Job, draft: Path) -> None:
-    """Puts the output in its place, compressed or as Parquet where its name says so."""
+def _in_columns(job: Job) -> bool:
+    """Whether the output is to have the columns of the source, with their types."""
+    return job.source.suffix == job.out.suffix == ".parquet"
+
+
+def _finish(job: Job, draft: Path) -> list[str]:
+    """Puts the output in its place: compressed, as one list or as Parquet where its name says so.
+
+    Returns:
+        Columns that could not keep their types.
+    """
+    if _in_columns(job):
+        changed = write_like(job.source, draft, job.out)
+        draft.unlink()
+        return changed
+    if _kind(job.out) == ".json":
+        listed = draft.with_name(f".{job.out.name}.list")
+        _list(draft, listed)
+        listed.replace(draft)
     if job.out.suffix == ".gz":
         packed = draft.with_name(f".{job.out.name}.packed")
         with (
@@ -226,10 +245,22 @@ def _finish(job: Job, draft: Path) -> None:
         packed.replace(job.out)
         draft.unlink()
     elif job.out.suffix == ".parquet":
-        _write_parquet(draft, job.out)
+        write_texts(draft, job.out)
         draft.unlink()
     else:
         draft.replace(job.out)
+    return []
+
+
+def _list(lines: Path, out: Path) -> None:
+    """Writes JSON lines as one list, each row on a line of its own."""
+    with lines.open("rb") as file, out.open("wb") as whole:
+        before = b"["
+        for line in file:
+            if line.strip():
+                whole.write(before + b"\n" + line.removeprefix(BOM_UTF8).rstrip())
+                before = b","
+        whole.write(b"\n]\n")
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -238,7 +269,7 @@ def _finish(job: Job, draft: Path) -> None:
 def _lines(path: Path) -> Iterator[bytes]:
     """The rows of a file as JSON lines; those of Parquet as they would be written."""
     if path.suffix == ".parquet":
-        yield from _parquet_lines(path)
+        yield from lines_of(path)
         return
     with opened(path) as file, sound(path):
         if not is_array(path):
@@ -265,11 +296,16 @@ def place_word(path: Path) -> str:
     return "row" if path.suffix == ".parquet" or is_array(path) else "line"
 
 
+def sameness(job: Job) -> str:
+    """What is promised of rows that are not shifted."""
+    plain = _kind(job.source) != ".parquet" and _kind(job.out) == ".jsonl"
+    plain = plain and not is_array(job.source)
+    return "the same bytes" if plain else "with the same content"
+
+
 def _count(path: Path) -> int:
     """How many rows there are; 0 where counting would mean reading the file."""
-    if path.suffix == ".parquet":
-        return int(_parquet().ParquetFile(path).metadata.num_rows)
-    return 0
+    return count_of(path) if path.suffix == ".parquet" else 0
 
 
 def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:
@@ -316,7 +352,12 @@ def _hint(line: bytes) -> str:
 
 
 class _Done(msgspec.Struct):
-    """A chunk of rows, done."""
+    """A chunk of rows, done.
+
+    Attributes:
+        out: the lines to write.
+        numbered: the like, for rows that keep their columns.
+    """
 
     lines: int
     out: list[bytes]
@@ -325,6 +366,7 @@ class _Done(msgspec.Struct):
     same: int
     formats: list[str] = []
     examples: list[tuple[int, str, str]] = []
+    numbered: list[bytes] = []
 
 
 def _chunks_done(job: Job, functions: list[dict[str, Any]], skip: int) -> Iterator[_Done]:
@@ -379,6 +421,7 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
     """Notes what became of a line; `rows` is empty where it stays as it is."""
     done.same += not rows
     done.out += [row + b"\n" for row in rows] or [line if line.endswith(b"\n") else line + b"\n"]
+    done.numbered += [draft_line(number, row) for row in rows or [b""]]
     done.made.append((made.shifts, made.reasons))
     if made.shifts and len(done.examples) < EXAMPLES:
         done.examples.append((number, made.shifts, rows[0].decode()))
@@ -476,72 +519,6 @@ def previews(job: Job) -> Iterator[tuple[int, str, str, str]]:
 
 def _lines_of(row: Row) -> str:
     return msgspec.json.format(JSON.encode(row), indent=1).decode()
-
-
-# -- Parquet -----------------------------------------------------------------------------------
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
-    except ImportError:
-        raise UsageError(
-            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
-        ) from None
-    return pyarrow.parquet
-
-
-def _parquet_lines(path: Path) -> Iterator[bytes]:
-    try:
-        for batch in _parquet().ParquetFile(path).iter_batches(CHUNK):
-            for row in batch.to_pylist():
-                yield JSON.encode(without_holes(row)) + b"\n"
-    except (OSError, ValueError) as fault:
-        raise UsageError(f"{path}: not a Parquet file ({fault})") from None
-
-
-def _write_parquet(lines: Path, out: Path) -> None:
-    """JSON lines as Parquet; what has no fixed columns stands there as JSON in a string."""
-    parquet = _parquet()
-    import pyarrow  # noqa: PLC0415 - heavy, and an extra
-
-    with lines.open("rb") as file:
-        columns = {key: None for line in file for key in msgspec.json.decode(line)}
-        file.seek(0)
-        schema = None
-        packed = out.with_name(f".{out.name}.packed")
-        writer = None
-        for chunk in iter(lambda: list(islice(file, CHUNK)), []):
-            rows = [flat({**columns, **msgspec.json.decode(line)}) for line in chunk]
-            schema = schema or pyarrow.schema([(k, pyarrow.string()) for k in columns])
-            table = pyarrow.Table.from_pylist(rows, schema=schema)
-            writer = writer or parquet.ParquetWriter(packed, schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
-            packed.replace(out)
-
-
-def flat(row: Row) -> Row:
-    """A row whose columns are texts: what is none is JSON in a string."""
-    return {
-        key: value if isinstance(value, str) or value is None else JSON.encode(value).decode()
-        for key, value in row.items()
-    }
-
-
-def without_holes(value: Any) -> Any:
-    """A value without the keys that Arrow fills in where only another row has them."""
-    if isinstance(value, dict):
-        return {
-            key: without_holes(each) if type(each) in _NESTED else each
-            for key, each in value.items()
-            if each is not None
-        }
-    return [without_holes(each) for each in value] if isinstance(value, list) else value
-
-
-_NESTED = (dict, list)
 
 
 def line_of(path: Path, number: int) -> bytes:

@@ -305,7 +305,7 @@ class Quick:
 
     def _line(self, content: bytes) -> tuple[bytes, str]:
         top: dict[str, Any] = _TOP.decode(content)
-        if "tools" not in top or "messages" not in top or "tool_choice" in top:
+        if "tools" not in top or "messages" not in top or "tool_choice" in top or COLUMN in top:
             raise _NotPlain
         tools = self._list(bytes(top["tools"]))
         raw = top["messages"]

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -195,7 +196,28 @@ class Toolbox:
         shown = {**function, **_said(function, tool)}
         if "parameters" in function or tool.params:
             shown["parameters"] = self.schema(tool)
+        elif source is None:
+            shown |= self._no_parameters
         return {**raw, "function": shown}
+
+    @cached_property
+    def _no_parameters(self) -> dict[str, Any]:
+        """How a tool that was added says that it takes nothing: as the others do.
+
+        The key would tell it apart where it alone has it, or lacks it.
+        """
+        sources = [source for source in self.sources.values() if not source.tool.params]
+        bare: list[Mapping[str, Any]] = [source.raw.get("function") or {} for source in sources]
+        if not all("parameters" in said for said in bare):
+            return {}
+        plain = (
+            said["parameters"] for said in bare if _NOTHING.issuperset(said["parameters"] or ())
+        )
+        return {"parameters": next(plain, {"type": "object", "properties": {}})}
+
+
+_NOTHING = {"type", "properties", "required"}
+"""Keys of a schema that allows no parameters, if it names none."""
 
 
 def _said(raw: Mapping[str, Any], tool: Tool) -> dict[str, Any]:

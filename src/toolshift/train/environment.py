@@ -45,7 +45,8 @@ class Environments:
 
     Attributes:
         rows: `prompt` (messages), `environment` and `scene` (a number) for each scene.
-        factories: a class for each list of tools, by the name in `environment`.
+        factories: a class for each list of tools, by the name in `environment`. No classes of
+            other scenes have these names, so rows and factories of several may be joined.
     """
 
     rows: list[dict[str, Any]]
@@ -56,7 +57,7 @@ def environments(scenes: Iterable[Scene]) -> Environments:
     """Makes environments of scenes.
 
     Args:
-        scenes: to play.
+        scenes: to play; they are numbered from 0.
 
     Returns:
         A row for each scene, and a class for each list of tools.
@@ -65,26 +66,45 @@ def environments(scenes: Iterable[Scene]) -> Environments:
         UsageError: where a tool's or a parameter's name is not one that Python could have.
     """
     kept = list(scenes)
+    source = JSON.encode([(scene.task.id, scene.shifts) for scene in kept])
+    return numbered(kept.__getitem__, range(len(kept)), source)
+
+
+def numbered(scene: Callable[[int], Scene], numbers: Iterable[int], source: bytes) -> Environments:
+    """Makes environments of scenes that have numbers, as those of a stream.
+
+    Args:
+        scene: the scene of a number; the classes ask it for those of other rows, too.
+        numbers: of the scenes to make rows for.
+        source: what tells the numbering from others; classes of two have different names.
+
+    Returns:
+        A row for each number, and a class for each list of tools.
+
+    Raises:
+        UsageError: where a tool's or a parameter's name is not one that Python could have.
+    """
     rows: list[dict[str, Any]] = []
     classes: dict[str, Callable[[], Any]] = {}
-    for number, scene in enumerate(kept):
-        turn = Episode(scene).observation
-        name = "Tools" + blake2b(JSON.encode(list(turn.tools)), digest_size=5).hexdigest()
+    for number in numbers:
+        turn = Episode(scene(number)).observation
+        listed = JSON.encode(list(turn.tools))
+        name = "Tools" + blake2b(source + listed, digest_size=5).hexdigest()
         if name not in classes:
-            classes[name] = environment_class(name, turn.tools, kept)
+            classes[name] = environment_class(name, turn.tools, scene)
         rows.append({"prompt": list(turn.messages), "environment": name, "scene": number})
     return Environments(rows, classes)
 
 
 def environment_class(
-    name: str, tools: Sequence[Mapping[str, Any]], scenes: Sequence[Scene]
+    name: str, tools: Sequence[Mapping[str, Any]], scene_of: Callable[[int], Scene]
 ) -> type[Any]:
     """A class whose public methods are these tools, in scenes that are found by number.
 
     Args:
         name: of the class.
         tools: in the OpenAI format.
-        scenes: that an instance is set to one of.
+        scene_of: the scene of a number, which an instance is set to.
 
     Returns:
         A class as TRL's `environment_factory` takes it.
@@ -95,7 +115,7 @@ def environment_class(
 
     def reset(self: Any, scene: int, **_: object) -> None:
         """Begins an episode in the scene of a row."""
-        self._episode = Episode(scenes[scene])
+        self._episode = Episode(scene_of(scene))
 
     def get_reward(self: Any) -> float | None:
         """1 or 0 by the grader; None where the episode teaches nothing."""

@@ -113,12 +113,29 @@ def test_core_alone_writes_and_reads_packages(tmp_path: Path) -> None:
 def test_rows_for_trl(exported: Exported, tmp_path: Path) -> None:
     (tmp_path / "scenes.json").write_bytes(exported.encoded())
     made = rows_of(tmp_path, 6, begin=3)
-    assert [row["scene"] for row in made.rows] == list(range(6))
+    assert [row["scene"] for row in made.rows] == list(range(3, 9))
     for row, number in zip(made.rows, range(3, 9), strict=True):
         assert row["prompt"][-1]["content"] == exported.scene(number).asks[0].text
         assert row["environment"] in made.factories
     with pytest.raises(UsageError, match="at least one scene"):
         rows_of(tmp_path, 0)
+
+
+def test_joined_rows_for_trl_play_their_own_scenes(exported: Exported, tmp_path: Path) -> None:
+    """Those of two loads, and those of another package."""
+    other = msgspec.structs.replace(exported, mix=msgspec.structs.replace(exported.mix, seed=5))
+    folders = (tmp_path / "one", exported, 0), (tmp_path / "one", exported, 3), (tmp_path, other, 0)
+    rows, factories = [], {}
+    for folder, scenes, begin in folders:
+        folder.mkdir(exist_ok=True)
+        (folder / "scenes.json").write_bytes(scenes.encoded())
+        made = rows_of(folder, 3, begin)
+        rows += [(row, scenes) for row in made.rows]
+        factories |= made.factories
+    for row, scenes in rows:
+        environment = factories[row["environment"]]()
+        environment.reset(**row)
+        assert environment._episode.scene.task == scenes.scene(row["scene"]).task
 
 
 def test_another_version_of_a_shift_is_said(exported: Exported, tmp_path: Path) -> None:

@@ -71,6 +71,22 @@ class ADP:
         return {**(row or {}), "content": content, "details": details}
 
 
+def without_tools(row: Row) -> Row:
+    """A row whose `details` list no tools, for another format that lists them elsewhere.
+
+    Args:
+        row: of this format.
+
+    Returns:
+        The row; without `details` where they hold nothing else.
+    """
+    details = row.get("details")
+    held = details if isinstance(details, Mapping) else {}
+    kept = {key: value for key, value in held.items() if key not in _PLACES}
+    rest = {key: value for key, value in row.items() if key != "details"}
+    return {**rest, "details": kept} if kept else rest
+
+
 def _listed(row: Mapping[str, Any]) -> Any:
     details = row.get("details")
     if not isinstance(details, Mapping):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from functools import cache
 from pathlib import Path
 
 from toolshift.core.errors import UsageError
-from toolshift.train.environment import Environments, environments
+from toolshift.train.environment import Environments, numbered
 from toolshift.train.export.scenes import read_scenes
 
 
@@ -19,7 +19,7 @@ def rows_of(folder: Path, count: int, begin: int = 0) -> Environments:
         begin: the number of the first.
 
     Returns:
-        What TRL's trainer is given.
+        What TRL's trainer is given; rows and classes of several runs may be joined.
 
     Raises:
         UsageError: for no scene, a damaged package, and where a tool has a name that no method of
@@ -28,4 +28,5 @@ def rows_of(folder: Path, count: int, begin: int = 0) -> Environments:
     if count < 1 or begin < 0:
         raise UsageError(f"load(count={count}, begin={begin}): ask for at least one scene, from 0")
     found = read_scenes(folder)
-    return environments(scene for _, scene in islice(found.stream(begin), count))
+    # TRL begins each scene many times, so they are kept; those of another load are drawn once.
+    return numbered(cache(found.scene), range(begin, begin + count), found.encoded())

@@ -1,0 +1,235 @@
+"""Rows of Parquet: read as JSON lines, and written with the columns that they came in."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.data.conversation import Row
+
+CHUNK = 512
+_NESTED = (dict, list)
+_ENCODER = msgspec.json.Encoder(enc_hook=str)
+"""A timestamp that counts nanoseconds, say, has no JSON."""
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
+    except ImportError:
+        raise UsageError(
+            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
+        ) from None
+    return pyarrow.parquet
+
+
+def count_of(path: Path) -> int:
+    """How many rows a file holds."""
+    return int(_parquet().ParquetFile(path).metadata.num_rows)
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The rows of a file as JSON lines.
+
+    Raises:
+        UsageError: where it is no such file.
+    """
+    return (_line(row) + b"\n" for row in _rows(path))
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    try:
+        for batch in _parquet().ParquetFile(path).iter_batches(CHUNK):
+            yield from batch.to_pylist()
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"{path}: not a Parquet file ({fault})") from None
+
+
+def _line(row: Row) -> bytes:
+    return _ENCODER.encode(without_holes(row))
+
+
+def without_holes(value: Any) -> Any:
+    """A value without the keys that Arrow fills in where only another row has them."""
+    if isinstance(value, dict):
+        return {
+            key: without_holes(each) if type(each) in _NESTED else each
+            for key, each in value.items()
+            if each is not None
+        }
+    return [without_holes(each) for each in value] if isinstance(value, list) else value
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def write_texts(lines: Path, out: Path) -> None:
+    """Writes JSON lines as Parquet; what is no text stands there as JSON in a string."""
+    with lines.open("rb") as file:
+        columns = {key: None for line in file for key in msgspec.json.decode(line)}
+        file.seek(0)
+        rows = ({**columns, **msgspec.json.decode(line)} for line in file)
+        _write(rows, dict.fromkeys(columns), None, out)
+
+
+def draft_line(number: int, made: bytes) -> bytes:
+    """A row for `write_like`: the number of the row that it comes from, and what that became.
+
+    Args:
+        number: counted from 1.
+        made: the row as JSON; empty for one that stays as it is.
+
+    Returns:
+        The line.
+    """
+    return b"%d\t%b\n" % (number, made)
+
+
+def write_like(source: Path, draft: Path, out: Path) -> list[str]:
+    """Writes rows in the columns of the file that they come from.
+
+    What a shift left alone is what was read. Columns get the further keys that shifts need.
+
+    Args:
+        source: the file.
+        draft: lines as `draft_line` makes them, in the order of the file.
+        out: where to.
+
+    Returns:
+        Columns that are JSON in a string now, as what a shift puts there does not fit their types.
+
+    Raises:
+        UsageError: where the source cannot be read.
+    """
+    schema = _parquet().ParquetFile(source).schema_arrow
+    own = {field.name: field.type for field in schema}
+    kinds: dict[str, Any] = {}
+    joined = _joined(source, draft)
+    for chunk in iter(lambda: list(islice(joined, CHUNK)), []):
+        for name in dict.fromkeys(key for row, _ in chunk for key in row):
+            changed = [row[name] for row, new in chunk if name in new]
+            kinds[name] = _type_for(kinds.get(name, own.get(name)), changed)
+    rows = (_fitted(row, new, kinds) for row, new in _joined(source, draft))
+    order = [*(name for name in own if name in kinds), *(name for name in kinds if name not in own)]
+    _write(rows, {name: kinds[name] for name in order}, schema, out)
+    return [name for name in order if name in own and kinds[name] is None]
+
+
+def _joined(source: Path, draft: Path) -> Iterator[tuple[Row, set[str]]]:
+    """Each row to write, and the columns that are not as they were read."""
+    with draft.open("rb") as file:
+        numbered = enumerate(_rows(source), 1)
+        number = 0
+        row: Row = {}
+        for line in file:
+            place, _, content = line.partition(b"\t")
+            while number < int(place):
+                number, row = next(numbered)
+            if content == b"\n":
+                yield row, set()
+                continue
+            made, was = msgspec.json.decode(content), msgspec.json.decode(_line(row))
+            new = {name for name in made if name not in was or made[name] != was[name]}
+            stays = {name: row[name] for name in row if name in made or name not in was}
+            yield {**stays, **{name: made[name] for name in new}}, new
+
+
+def _type_for(own: Any, values: list[Any]) -> Any:
+    """The type of a column that holds these values as well; None where that is JSON in a string."""
+    if own is None or not values:
+        return own
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
+
+    try:
+        restored = [_restored(value, own) for value in values]
+        grown = _grown(own, pyarrow.array(restored).type)
+        pyarrow.array(restored, grown)  # a text is no number
+        return grown
+    except (ValueError, TypeError, NotImplementedError):  # as Arrow says that a value does not fit
+        return None
+
+
+def _grown(own: Any, other: Any) -> Any:
+    """A type with the keys that it lacks of another.
+
+    Raises:
+        TypeError: where the two do not go together.
+    """
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
+
+    kinds = pyarrow.types
+    if kinds.is_null(own) or kinds.is_null(other) or own == other:
+        return other if kinds.is_null(own) else own
+    if kinds.is_struct(own) and kinds.is_struct(other):
+        fields = {field.name: field for field in other}
+        for field in own:
+            found = fields.get(field.name, field)
+            fields[field.name] = field.with_type(_grown(field.type, found.type))
+        known = dict.fromkeys([*(field.name for field in own), *fields])
+        return pyarrow.struct([fields[name] for name in known])
+    if kinds.is_list(own) or kinds.is_large_list(own):
+        if not kinds.is_list(other):
+            raise TypeError(f"{other} is no list")
+        item = own.value_field.with_type(_grown(own.value_type, other.value_type))
+        return pyarrow.large_list(item) if kinds.is_large_list(own) else pyarrow.list_(item)
+    if kinds.is_integer(own) and not kinds.is_integer(other):
+        raise TypeError(f"{other} is no integer")  # Arrow would cut its fraction off
+    return own
+
+
+def _restored(value: Any, kind: Any) -> Any:
+    """A value that went through JSON, as one of a type that JSON has not."""
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
+
+    kinds = pyarrow.types
+    if isinstance(value, dict) and kinds.is_struct(kind):
+        types = {field.name: field.type for field in kind}
+        return {k: _restored(v, types[k]) if k in types else v for k, v in value.items()}
+    if isinstance(value, list) and (kinds.is_list(kind) or kinds.is_large_list(kind)):
+        return [_restored(each, kind.value_type) for each in value]
+    if isinstance(value, str) and (kinds.is_binary(kind) or kinds.is_large_binary(kind)):
+        return b64decode(value)
+    if isinstance(value, str) and (kinds.is_temporal(kind) or kinds.is_decimal(kind)):
+        return pyarrow.scalar(value).cast(kind).as_py()
+    return value
+
+
+def _fitted(row: Row, new: set[str], kinds: dict[str, Any]) -> Row:
+    return {
+        name: _restored(value, kinds[name]) if name in new and kinds[name] is not None else value
+        for name, value in row.items()
+    }
+
+
+def _write(rows: Iterator[Row], kinds: dict[str, Any], like: Any, out: Path) -> None:
+    """Writes rows whose columns have these types; None is JSON in a string."""
+    parquet = _parquet()
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
+
+    known = {field.name: field for field in like or ()}
+    fields = [
+        known[name].with_type(kind) if name in known and kind else (name, kind or pyarrow.string())
+        for name, kind in kinds.items()
+    ]
+    schema = pyarrow.schema(fields, like and like.metadata)
+    packed = out.with_name(f".{out.name}.packed")
+    with parquet.ParquetWriter(packed, schema) as writer:
+        for chunk in iter(lambda: list(islice(rows, CHUNK)), []):
+            texts = [_in_texts(row, kinds) for row in chunk]
+            writer.write_table(pyarrow.Table.from_pylist(texts, schema=schema))
+    packed.replace(out)
+
+
+def _in_texts(row: Row, kinds: dict[str, Any]) -> Row:
+    return {
+        name: value
+        if kinds[name] is not None or isinstance(value, str | None)
+        else _ENCODER.encode(without_holes(value)).decode()
+        for name, value in row.items()
+    }
