@@ -149,6 +149,35 @@ def test_how_far_a_text_was_changed() -> None:
     assert (wording("", said), wording(said, " ")) == ("added", "removed")
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "severity"),
+    [
+        ("Timeout in seconds", "Timeout in milliseconds", "maybe"),
+        ("The amount is in euros.", "The amount is in cents.", "maybe"),
+        ("Day as MM/DD/YYYY", "Day as DD/MM/YYYY", "maybe"),
+        ("Day as %d.%m.%Y", "Day as %m.%d.%Y", "maybe"),
+        ("All personal data is kept.", "All personal data is kept no more.", "maybe"),
+        ("Do open it for the customer.", "Don't open it for the customer.", "maybe"),
+        ("Archive the customer.", "Delete the customer.", "maybe"),
+        ("Read the mail of the customer.", "Delete the mail of the customer.", "maybe"),
+        ("Open a ticket of the customer.", "Close a ticket of the customer.", "maybe"),
+        ("Timeout in seconds, of a job", "Timeout of a job, in seconds", "harmless"),
+        ("Timeout of a job, one second", "Timeout of a job, two seconds", "harmless"),
+        ("Do not open the old ticket.", "Don't open the old ticket.", "harmless"),
+        ("Get the mail of the customer.", "Fetches the mail of the customer.", "harmless"),
+        ("Delete the mail of one customer.", "Deletes mail of the customer.", "harmless"),
+        ("Day as YYYY-MM-DD, in UTC", "Day as yyyy-mm-dd (in UTC)", "harmless"),
+    ],
+)
+def test_one_word_can_be_another_meaning_and_a_rewording_is_none(
+    was: str, now: str, severity: str
+) -> None:
+    for one, other in ((was, now), (now, was)):
+        (found,) = differences("p", {**TEXT, "description": one}, {**TEXT, "description": other})
+        assert found.severity == severity
+        assert found.kind in ("description_small", "description_reworded")
+
+
 A = {"type": "object", "properties": {"kind": {"const": "a"}}, "required": ["kind"]}
 B = {"type": "object", "properties": {"kind": {"const": "b"}}, "required": ["kind"]}
 MAP: Schema = {"type": "object", "additionalProperties": {"type": "integer"}}

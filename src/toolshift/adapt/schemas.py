@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
+from toolshift.adapt.effects import says_otherwise
 from toolshift.core.tool import JSON, Param
 from toolshift.interop.schema import JSONSchema, kind_of
 from toolshift.interop.tools import SORTED
@@ -77,9 +78,10 @@ def told(where: str, before: Any, after: Any) -> Iterator[Difference]:
     first, second = (one if isinstance(one, str) else "" for one in (before, after))
     how = wording(first, second)
     if how:
-        yield Difference(
-            f"description_{how}", where, first, second, "maybe" if how in _MATTERS else "harmless"
-        )
+        # One word is enough for another meaning: seconds and milliseconds, kept and kept no more.
+        matters = how in _MATTERS or (how != "added" and says_otherwise(first, second))
+        severity: Severity = "maybe" if matters else "harmless"
+        yield Difference(f"description_{how}", where, first, second, severity)
 
 
 def members(
