@@ -38,6 +38,21 @@ def kinds(old: Schema, new: Schema) -> list[tuple[str, str, str]]:
         (TEXT, {**TEXT, "default": "a"}, "default_added", "harmless"),
         ({**TEXT, "default": "a"}, TEXT, "default_removed", "maybe"),
         ({**TEXT, "default": "a"}, {**TEXT, "default": "b"}, "default_changed", "maybe"),
+        ({"default": 1}, {"default": True}, "default_changed", "maybe"),
+        ({"default": False}, {"default": 0}, "default_changed", "maybe"),
+        (
+            {"type": ["integer", "boolean"], "enum": [0, 1]},
+            {"type": ["integer", "boolean"], "enum": [False, True]},
+            "choice_replaced",
+            "breaking",
+        ),
+        ({"const": [1]}, {"const": [True]}, "choice_replaced", "breaking"),
+        (
+            {"type": "integer", "minimum": 1},
+            {"type": "integer", "exclusiveMinimum": 1},
+            "limit_tightened",
+            "breaking",
+        ),
         (NUMBER, {**NUMBER, "minimum": 1}, "limit_tightened", "breaking"),
         (NUMBER, {**NUMBER, "minimum": 0}, "limit_tightened", "breaking"),
         ({**NUMBER, "minimum": 1}, {**NUMBER, "minimum": 2}, "limit_tightened", "breaking"),
@@ -215,5 +230,8 @@ def test_another_way_to_write_a_schema_is_no_difference() -> None:
         (NULLABLE, {"type": ["null", "string"]}),
         ({"type": "array"}, {"type": "array", "items": {}}),
         ({"type": "object", "required": ["a", "b"]}, {"type": "object", "required": ["b", "a"]}),
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "exclusiveMinimum": 0}),
+        ({"type": "integer", "maximum": 9}, {"type": "integer", "exclusiveMaximum": 10}),
+        ({"type": "integer", "default": 1}, {"type": "integer", "default": 1.0}),
     ):
         assert kinds(one, other) == kinds(other, one) == []
