@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 
+from toolshift.adapt.effects import says_otherwise
 from toolshift.adapt.errors_said import failure_of, named_tool, says_again
 from toolshift.adapt.schemas import wording
 from toolshift.adapt.stream import Reader
@@ -88,6 +89,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "the terminal": lambda text: (visible(text), one_line(text)),
     "the page": shown,
     "two descriptions": lambda text: wording(text, text[::-1] + " so"),
+    "two meanings": lambda text: says_otherwise(text, text[::-1] + " so"),
     "a span": _span,
     "ShareGPT turns": _sharegpt,
     "the words of an error": _error,

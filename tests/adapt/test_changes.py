@@ -139,6 +139,34 @@ def test_results_that_lose_a_value_may_matter() -> None:
     assert (less.severity, less.before) == ("maybe", ["b"])
 
 
+@pytest.mark.parametrize(
+    ("inner", "before", "after"),
+    [
+        ({"type": "string"}, ["total: number"], ["total: string"]),
+        ({"description": "In cents"}, ["total: In euros"], ["total: In cents"]),
+        ({"enum": [1, 2]}, ["total: [3]"], None),
+    ],
+)
+def test_results_of_another_form_say_which(
+    inner: dict[str, Any], before: list[str], after: list[str] | None
+) -> None:
+    total = {"type": "number", "description": "In euros", "enum": [1, 2, 3]}
+    for more in ({}, {"more": TEXT}):  # a further value hides no change of another one
+        old = {"type": "object", "properties": {"total": total}}
+        new = {"type": "object", "properties": {"total": {**total, **inner}, **more}}
+        (found,) = changes_between([{**FIND, "outputSchema": old}], [{**FIND, "outputSchema": new}])
+        assert (found.kind, found.severity) == ("output_schema_changed", "maybe")
+        assert (found.before, found.after) == (before, [*more, *(after or [])] or None)
+
+
+def test_results_that_are_required_no_more_and_titles_are_said() -> None:
+    old = {"type": "object", "properties": {"total": TEXT}, "required": ["total"]}
+    for new, said in (({**old, "required": []}, "optional"), ({**old, "title": "Sum"}, "title")):
+        (found,) = changes_between([{**FIND, "outputSchema": old}], [{**FIND, "outputSchema": new}])
+        assert "none" not in found.sentence
+        assert said in str(found.after)
+
+
 def test_unknown_arguments_that_are_refused_now() -> None:
     new = {**FIND, "inputSchema": {**FIND["inputSchema"], "additionalProperties": False}}
     (change,) = changes_between([FIND], [new])

@@ -16,6 +16,11 @@ from toolshift.measure.statistics import Interval, paired_drop
         (3, 12, "me has no significant loss (25 points [-13, 57]) on the 12 tasks that use what"),
         (12, 12, "me loses 100 points"),
         (0, 12, "me loses nothing (0 points"),
+        (
+            0,
+            3,
+            "me loses nothing that can be told (0 points [-71, 71]; 3 tasks can show only a large",
+        ),
     ],
 )
 def test_a_loss_is_said_with_what_it_rests_on(lost: int, tasks: int, said: str) -> None:

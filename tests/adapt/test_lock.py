@@ -36,6 +36,12 @@ def test_hashes_do_not_depend_on_order() -> None:
     assert lock_tools([FIND]).hash != one.hash
 
 
+def test_true_is_not_one() -> None:
+    was, now = (tool("t", "T.", _n={"default": value}) for value in (1, True))
+    drift = verify(lock_tools([was]), [now])
+    assert [(each.kind, each.severity) for each in drift.changes] == [("default_changed", "maybe")]
+
+
 def test_the_file_is_readable_and_a_side_can_be_locked(tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     file.write_text(json.dumps({"tools": [FIND, SAVE]}))

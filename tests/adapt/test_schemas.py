@@ -38,6 +38,21 @@ def kinds(old: Schema, new: Schema) -> list[tuple[str, str, str]]:
         (TEXT, {**TEXT, "default": "a"}, "default_added", "harmless"),
         ({**TEXT, "default": "a"}, TEXT, "default_removed", "maybe"),
         ({**TEXT, "default": "a"}, {**TEXT, "default": "b"}, "default_changed", "maybe"),
+        ({"default": 1}, {"default": True}, "default_changed", "maybe"),
+        ({"default": False}, {"default": 0}, "default_changed", "maybe"),
+        (
+            {"type": ["integer", "boolean"], "enum": [0, 1]},
+            {"type": ["integer", "boolean"], "enum": [False, True]},
+            "choice_replaced",
+            "breaking",
+        ),
+        ({"const": [1]}, {"const": [True]}, "choice_replaced", "breaking"),
+        (
+            {"type": "integer", "minimum": 1},
+            {"type": "integer", "exclusiveMinimum": 1},
+            "limit_tightened",
+            "breaking",
+        ),
         (NUMBER, {**NUMBER, "minimum": 1}, "limit_tightened", "breaking"),
         (NUMBER, {**NUMBER, "minimum": 0}, "limit_tightened", "breaking"),
         ({**NUMBER, "minimum": 1}, {**NUMBER, "minimum": 2}, "limit_tightened", "breaking"),
@@ -149,6 +164,35 @@ def test_how_far_a_text_was_changed() -> None:
     assert (wording("", said), wording(said, " ")) == ("added", "removed")
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "severity"),
+    [
+        ("Timeout in seconds", "Timeout in milliseconds", "maybe"),
+        ("The amount is in euros.", "The amount is in cents.", "maybe"),
+        ("Day as MM/DD/YYYY", "Day as DD/MM/YYYY", "maybe"),
+        ("Day as %d.%m.%Y", "Day as %m.%d.%Y", "maybe"),
+        ("All personal data is kept.", "All personal data is kept no more.", "maybe"),
+        ("Do open it for the customer.", "Don't open it for the customer.", "maybe"),
+        ("Archive the customer.", "Delete the customer.", "maybe"),
+        ("Read the mail of the customer.", "Delete the mail of the customer.", "maybe"),
+        ("Open a ticket of the customer.", "Close a ticket of the customer.", "maybe"),
+        ("Timeout in seconds, of a job", "Timeout of a job, in seconds", "harmless"),
+        ("Timeout of a job, one second", "Timeout of a job, two seconds", "harmless"),
+        ("Do not open the old ticket.", "Don't open the old ticket.", "harmless"),
+        ("Get the mail of the customer.", "Fetches the mail of the customer.", "harmless"),
+        ("Delete the mail of one customer.", "Deletes mail of the customer.", "harmless"),
+        ("Day as YYYY-MM-DD, in UTC", "Day as yyyy-mm-dd (in UTC)", "harmless"),
+    ],
+)
+def test_one_word_can_be_another_meaning_and_a_rewording_is_none(
+    was: str, now: str, severity: str
+) -> None:
+    for one, other in ((was, now), (now, was)):
+        (found,) = differences("p", {**TEXT, "description": one}, {**TEXT, "description": other})
+        assert found.severity == severity
+        assert found.kind in ("description_small", "description_reworded")
+
+
 A = {"type": "object", "properties": {"kind": {"const": "a"}}, "required": ["kind"]}
 B = {"type": "object", "properties": {"kind": {"const": "b"}}, "required": ["kind"]}
 MAP: Schema = {"type": "object", "additionalProperties": {"type": "integer"}}
@@ -186,5 +230,8 @@ def test_another_way_to_write_a_schema_is_no_difference() -> None:
         (NULLABLE, {"type": ["null", "string"]}),
         ({"type": "array"}, {"type": "array", "items": {}}),
         ({"type": "object", "required": ["a", "b"]}, {"type": "object", "required": ["b", "a"]}),
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "exclusiveMinimum": 0}),
+        ({"type": "integer", "maximum": 9}, {"type": "integer", "exclusiveMaximum": 10}),
+        ({"type": "integer", "default": 1}, {"type": "integer", "default": 1.0}),
     ):
         assert kinds(one, other) == kinds(other, one) == []

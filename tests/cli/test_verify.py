@@ -68,6 +68,26 @@ def test_only_recorded_calls_that_break_can_count(toolshift: Run, locked: Path) 
     assert (code, "may instruct the model" in said) == (1, True)
 
 
+def test_calls_that_cannot_be_checked_are_said_and_never_pass(toolshift: Run, locked: Path) -> None:
+    (locked / "new.json").write_text(json.dumps(edited(rename("find_place", "v2_find_place"))))
+    verify, only = ("verify", "toolshift.lock", "new.json"), ("--fail-on", "calls")
+    code, _, said = toolshift(*verify, *only)
+    assert (code, "add --calls TRACE" in said) == (2, True)
+    foreign = {"tool": "mcp__shop__find_place", "arguments": {"name": "a", "city": "b"}}
+    for calls, some in (
+        ([], "none of the 0 recorded calls is of a locked tool"),
+        ([foreign], "none of the 1 recorded calls is of a locked tool"),
+        ([foreign, {**foreign, "tool": "find_place"}], "1 of 2 recorded calls are of no locked"),
+    ):
+        (locked / "calls.json").write_text(json.dumps(calls))
+        code, _, said = toolshift(*verify, "--calls", "calls.json")
+        assert (code, some in said) == (1, True)
+        code, _, said = toolshift(*verify, "--calls", "calls.json", *only)
+        assert (code, some in said) == (1 if calls[1:] else 2, True)
+    found = json.loads(toolshift(*verify, "--calls", "calls.json", "--json")[1])
+    assert found["report"]["elsewhere"] == 1
+
+
 def test_the_table_counts_calls_that_break_and_not_all_calls(toolshift: Run, locked: Path) -> None:
     new = edited(rename("find_place", "v2_find_place"))
     for each in new:
@@ -103,6 +123,6 @@ def test_the_sentence_says_what_the_drift_costs(toolshift: Run, locked: Path) ->
     assert f"loses 100 points [{100 * broken['drop']['low']:.0f}, 100]" in first
     assert f"on the {broken['using']} tasks that use what changed" in first
     assert "the new descriptions alone: no significant loss (0 points" in first
-    assert "oracle loses nothing (0 points" in second
+    assert "oracle loses nothing that can be told (0 points" in second
     assert json.loads((locked / "drift.sarif").read_text())["version"] == "2.1.0"
     assert (locked / "run" / "episodes.jsonl").exists()

@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
+from toolshift.core.canonical import same
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import Param
 from toolshift.interop.schema import checkable, choices_of, sample
@@ -187,8 +188,8 @@ def counter_examples(
     for document in old:
         name = str(document.get("name"))
         now = after.documents.get(name)
-        same = now is not None and now.get("inputSchema") == document.get("inputSchema")
-        if name in found or same:
+        stays = now is not None and same(now.get("inputSchema"), document.get("inputSchema"))
+        if name in found or stays:
             continue
         (source,) = from_mcp([document]).sources.values()
         for call in tried_calls(source):

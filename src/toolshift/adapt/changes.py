@@ -31,6 +31,7 @@ from toolshift.adapt.schemas import (
     members,
     told,
 )
+from toolshift.core.canonical import same
 from toolshift.interop.schema import flattened, inlined, inner_changes
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
@@ -178,7 +179,7 @@ def _changes(
         if old != new:
             yield ToolChange("tool_renamed", old, new, "breaking", "", old, new, sure)
         source, target = before.sources[old], after.sources[new]
-        if source.raw == target.raw:
+        if same(source.raw, target.raw):
             continue
         unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
         found = list(_differences(source, target, answers.params.get(old, {}), unsure))
@@ -221,7 +222,7 @@ def _differences(
     yield from differences("*", _further(was), _further(now))
     for key in dict.fromkeys([*was, *now]):
         first, second = ({key: one.get(key)} for one in (was, now))
-        if key not in _APART and inlined(first, old.inputs) != inlined(second, new.inputs):
+        if key not in _APART and not same(inlined(first, old.inputs), inlined(second, new.inputs)):
             yield Difference("schema_changed", "", first, second, "maybe")
     yield from _hints(old.raw.get("annotations"), new.raw.get("annotations"))
     yield from _results(old.outputs, new.outputs)
@@ -229,7 +230,7 @@ def _differences(
         named, names = old.raw.get("title"), new.raw.get("title")
         yield Difference("title_changed", "", named, names, "harmless")
     for key in dict.fromkeys([*old.raw, *new.raw]):
-        if key not in _TOLD and old.raw.get(key) != new.raw.get(key):
+        if key not in _TOLD and not same(old.raw.get(key), new.raw.get(key)):
             yield Difference(
                 "other_changed", "", {key: old.raw.get(key)}, {key: new.raw.get(key)}, "harmless"
             )
@@ -248,8 +249,10 @@ def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
     write the same schema is none.
     """
     was, now = ({**one.raw, "name": "", "inputSchema": one.inputs} for one in (old, new))
-    same = [*texts_of(was)] == [*texts_of(now)]
-    if not same or asked(inlined(old.inputs, old.inputs)) != asked(inlined(new.inputs, new.inputs)):
+    reads = [*texts_of(was)] == [*texts_of(now)]
+    if not reads or asked(inlined(old.inputs, old.inputs)) != asked(
+        inlined(new.inputs, new.inputs)
+    ):
         first, second = ({"inputSchema": one.inputs} for one in (old, new))
         yield Difference("other_changed", "", first, second, "harmless")
 
@@ -273,7 +276,7 @@ def _hints(old: Any, new: Any) -> Iterator[Difference]:
 
 
 def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[Difference]:
-    if old == new:
+    if same(old, new):
         return
     if not old:
         yield Difference("output_schema_added", "", None, None, "harmless")
@@ -283,5 +286,35 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         lines = inner_changes(old, new)
         gone = [line[2:].lstrip(".") for line in lines if line.startswith("-")]
         come = [line[2:].lstrip(".") for line in lines if line.startswith("+")]
-        hard: Severity = "harmless" if come and not gone else "maybe"
-        yield Difference("output_schema_changed", "", gone or None, come or None, hard)
+        others = [
+            one
+            for one in differences("", inlined(old, old), inlined(new, new))
+            if one.kind not in _CAME_OR_WENT
+        ]
+        # What is looser for a caller is less sure for a reader, so only texts are harmless here.
+        texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
+        hard: Severity = "harmless" if come and not gone and texts else "maybe"
+        before: Any = [*gone, *_valued((one, one.before) for one in others)]
+        after: Any = [*come, *_valued((one, one.after) for one in others)]
+        if not before and not after:  # a title, or something else that has no name here
+            before, after = old, new
+        yield Difference("output_schema_changed", "", before or None, after or None, hard)
+
+
+_CAME_OR_WENT = (
+    "parameter_added",
+    "required_parameter_added",
+    "parameter_removed",
+    "parameter_renamed",
+)
+"""Differences of results that are said as values which are gone or have come."""
+
+
+def _valued(sides: Iterable[tuple[Difference, Any]]) -> Iterator[str]:
+    """One side of some differences, each with its place, but for those that have nothing there."""
+    for one, value in sides:
+        said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        if one.kind in ("parameter_required", "parameter_optional"):
+            said = "required" if value else "optional"
+        if value is not None and said:
+            yield f"{one.where}: {said}" if one.where else said

@@ -301,10 +301,11 @@ def _lost(drop: Interval) -> str:
     if drop.high < 0:
         flipped = Interval(-drop.estimate, -drop.high, -drop.low, drop.method, drop.n)
         return f"gains {_points(flipped)}"
-    if drop.estimate == 0:
-        return f"loses nothing ({_points(drop)})"
     few = f"; {_tasks(drop.n)} can show only a large loss" if drop.n < FEW else ""
-    return f"has no significant loss ({_points(drop)}{few})"
+    said = "has no significant loss"
+    if drop.estimate == 0:
+        said = "loses nothing that can be told" if few else "loses nothing"
+    return f"{said} ({_points(drop)}{few})"
 
 
 def _tasks(count: int, verb: str = "") -> str:

@@ -9,10 +9,12 @@ dev servers" and "logs of the prod servers" share most of their words.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Set
 from dataclasses import replace
 
 from toolshift.interop.tools import Source
-from toolshift.shifts.release.match import said_effect, words
+from toolshift.shifts.release.match import said_effect, verb, words
 
 _OPPOSED = (
     ("add", "remove"),
@@ -137,9 +139,16 @@ _OPPOSED = (
     ("gross", "net"),
 )
 
-_OPPOSITES = frozenset({*_OPPOSED, *((b, a) for a, b in _OPPOSED)})
+_OPPOSITES: dict[str, set[str]] = defaultdict(set)
+for _one, _other in _OPPOSED:
+    _OPPOSITES[_one].add(_other)
+    _OPPOSITES[_other].add(_one)
 _PREFIXES = ("un", "de", "dis", "in", "non", "im", "anti")
 _DENIALS = frozenset(words("not no never without except excluding non none isn don doesn t"))
+_NEGATIONS = frozenset(words("not no never without except excluding non none nor cannot"))
+_SHORTENED = re.compile(r"n['\u2019]t\b")
+_DATES = re.compile(r"\b[ymdhs]{1,4}(?:[-/.:]%?[ymdhs]{1,4})+\b", re.IGNORECASE)
+"""How a date or a time is written, such as MM/DD/YYYY or %d.%m.%y."""
 _UNITS = frozenset(
     words(
         "eur usd gbp cents cent euro euros dollar dollars km m cm mm metre metres meter meters "
@@ -234,9 +243,7 @@ def contradict(one: str, other: str) -> bool:
     mine, theirs = _own_words(one, other)
     if (mine & _DENIALS) != (theirs & _DENIALS):
         return True
-    return any(
-        (a, b) in _OPPOSITES or _negates(a, b) or _negates(b, a) for a in mine for b in theirs
-    )
+    return _opposite(mine, theirs)
 
 
 def differently_meant(one: str, other: str) -> bool:
@@ -251,6 +258,48 @@ def differently_meant(one: str, other: str) -> bool:
     """
     mine, theirs = _own_words(one, other)
     return bool((mine | theirs) & _UNITS) or contradict(one, other)
+
+
+def says_otherwise(before: str, after: str) -> bool:
+    """Whether a text that was edited may mean something else, however few of its words changed.
+
+    Args:
+        before: the text as it was.
+        after: the text as it is.
+
+    Returns:
+        True where a unit or the form of a date came, went or changed, a verb of effect became
+        another ("archive" and "delete", "read" and "remove") or its opposite, or there are more or
+        fewer negations. Another verb of reading ("get" and "fetch") says the same.
+    """
+    mine, theirs = _own_words(before, after)
+    gone, come = ({_singular(word) for word in some} for some in (mine, theirs))
+    gone, come = gone - come, come - gone
+    acts = [{verb(word) for word in some} - {None} for some in (gone, come)]
+    return (
+        bool((gone | come) & _NAMED_UNITS)
+        or (all(acts) and any("write" in one for one in acts))
+        or _opposite(mine, theirs)
+        or _negations(before) != _negations(after)
+        or _dates(before) != _dates(after)
+    )
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s") if len(word) > 3 else word
+
+
+_NAMED_UNITS = frozenset(_singular(unit) for unit in _UNITS if len(unit) > 1)
+"""Units that a text names beyond doubt: a letter alone is more often a part of "e.g."."""
+
+
+def _negations(text: str) -> int:
+    """How many there are; "don't" is one as "do not" is."""
+    return sum(word in _NEGATIONS for word in words(_SHORTENED.sub(" not", text)))
+
+
+def _dates(text: str) -> set[str]:
+    return {form.lower() for form in _DATES.findall(text)}
 
 
 def substituted(one: str, other: str) -> bool:
@@ -272,5 +321,14 @@ def _own_words(one: str, other: str) -> tuple[set[str], set[str]]:
     return mine - theirs, theirs - mine
 
 
-def _negates(word: str, other: str) -> bool:
-    return len(word) > 2 and any(other == prefix + word for prefix in _PREFIXES)
+def _opposite(mine: Set[str], theirs: Set[str]) -> bool:
+    """Whether a word of one set is the opposite of one of the other, or denies it ("unlock")."""
+    return (
+        any(_OPPOSITES[word] & theirs for word in mine if word in _OPPOSITES)
+        or _denied(mine, theirs)
+        or _denied(theirs, mine)
+    )
+
+
+def _denied(some: Set[str], others: Set[str]) -> bool:
+    return any(prefix + word in others for word in some if len(word) > 2 for prefix in _PREFIXES)

@@ -60,6 +60,8 @@ class DriftReport(msgspec.Struct, frozen=True):
             the old schema.
         calls: how many recorded calls were looked at; None where none were given.
         breaks: by old tool, how many recorded calls of it break.
+        elsewhere: how many recorded calls are of tools that the lock does not hold; nothing can be
+            said of them.
     """
 
     lock: str
@@ -68,6 +70,7 @@ class DriftReport(msgspec.Struct, frozen=True):
     broken: dict[str, BrokenCall]
     calls: int | None = None
     breaks: dict[str, int] = {}
+    elsewhere: int = 0
 
     @property
     def worst(self) -> Severity | None:
@@ -118,7 +121,10 @@ def drift_report(
     breaks: Counter[str] = Counter()
     for each in broken_calls(calls or (), lock.documents, tools) if events else ():
         breaks[each.call.tool] += each.times
-    return DriftReport(lock.origin, source, events, drift.counter_examples, recorded, dict(breaks))
+    held = {document["name"] for document in lock.documents}
+    elsewhere = sum(call.tool not in held for call in calls or ())
+    examples = drift.counter_examples
+    return DriftReport(lock.origin, source, events, examples, recorded, dict(breaks), elsewhere)
 
 
 def hash_report(

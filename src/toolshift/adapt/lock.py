@@ -25,7 +25,7 @@ from toolshift.adapt.calls import BrokenCall, RecordedCall, counter_examples
 from toolshift.adapt.changes import ToolChange, changes_between, worst
 from toolshift.adapt.other_locks import HashLock, read_foreign, recorded_parts
 from toolshift.adapt.schemas import Severity
-from toolshift.core.canonical import canonical_hash
+from toolshift.core.canonical import canonical_hash, same
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.tool import Tool, input_schema
@@ -294,7 +294,7 @@ def verify(
     tools = lock.seen(tools) if lock.recorded else tools
     was = {tool.document["name"]: tool.document for tool in lock.tools}
     now = {str(tool.get("name")): tool for tool in tools}
-    if len(now) == len(tools) and was == now:
+    if len(now) == len(tools) and same(was, now):
         return Drift((), {}, len(recorded))
     found = changes_between(lock.documents, tools)
     examples = counter_examples(lock.documents, tools, recorded)

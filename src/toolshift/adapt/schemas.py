@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
+from toolshift.adapt.effects import says_otherwise
+from toolshift.core.canonical import same
 from toolshift.core.tool import JSON, Param
 from toolshift.interop.schema import JSONSchema, kind_of
 from toolshift.interop.tools import SORTED
@@ -77,9 +79,10 @@ def told(where: str, before: Any, after: Any) -> Iterator[Difference]:
     first, second = (one if isinstance(one, str) else "" for one in (before, after))
     how = wording(first, second)
     if how:
-        yield Difference(
-            f"description_{how}", where, first, second, "maybe" if how in _MATTERS else "harmless"
-        )
+        # One word is enough for another meaning: seconds and milliseconds, kept and kept no more.
+        matters = how in _MATTERS or (how != "added" and says_otherwise(first, second))
+        severity: Severity = "maybe" if matters else "harmless"
+        yield Difference(f"description_{how}", where, first, second, severity)
 
 
 def members(
@@ -155,7 +158,7 @@ def differences(
         The differences. Where the schemas differ in nothing that is known by name, one of the kind
         `schema_changed`.
     """
-    if old == new or depth > _DEEPEST:
+    if same(old, new) or depth > _DEEPEST:
         return
     found = [
         *_types(where, old, new),
@@ -246,8 +249,17 @@ def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
             if part.get("type") == "null":
                 continue
             return _listed(schema)
-        found += [one for one in listed if one is not None and one not in found]
-    return found or None
+        found += [one for one in listed if one is not None]
+    return _without(found, []) or None
+
+
+def _without(some: list[Any], others: list[Any]) -> list[Any]:
+    """The values that are not among others, each once."""
+    found: list[Any] = []
+    for one in some:
+        if not any(same(one, other) for other in (*others, *found)):
+            found.append(one)
+    return found
 
 
 def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
@@ -259,8 +271,7 @@ def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iter
     elif was is not None and now is None:
         yield Difference("choices_lifted", where, was, None, "harmless")
     elif was is not None and now is not None:
-        gone = [one for one in was if one not in now]
-        come = [one for one in now if one not in was]
+        gone, come = _without(was, now), _without(now, was)
         if gone:
             kind = "choice_replaced" if come else "choice_removed"
             yield Difference(kind, where, gone, come or None, "breaking")
@@ -273,7 +284,7 @@ def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iter
 
 def _defaults(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
     was, now = old.get("default"), new.get("default")
-    if was == now:
+    if same(was, now):
         return
     if was is None:
         yield Difference("default_added", where, None, now, "harmless")
@@ -292,6 +303,19 @@ def _core(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**outer, **parts[0]}
 
 
+_WITHIN = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
+
+
+def _of_whole_numbers(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits of an integer as the first values within: above 0 is from 1."""
+    found = dict(schema)
+    for key, (within, step) in _WITHIN.items():
+        limit = found.get(key)
+        if within not in found and isinstance(limit, int) and not isinstance(limit, bool):
+            found[within] = found.pop(key) + step
+    return found
+
+
 def _limit(schema: Mapping[str, Any], key: str) -> Any:
     value = schema.get(key)
     nothing = {"minimum": -_SAFE, "maximum": _SAFE, "uniqueItems": False}
@@ -301,6 +325,8 @@ def _limit(schema: Mapping[str, Any], key: str) -> Any:
 
 def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
     was, now = _core(old), _core(new)
+    if _kinds(old) <= {"integer", "null"}:  # an old value is a whole number, whatever the new are
+        was, now = _of_whole_numbers(was), _of_whole_numbers(now)
     for key in (*_LEAST, *_MOST, *_EXACT):
         before, after = _limit(was, key), _limit(now, key)
         if before == after:
@@ -423,6 +449,8 @@ def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"type": "null"} if one is None else {"enum": [one]} for one in listed]
     kinds = kind if isinstance(kind, list) else [kind] if kind else []
     kinds = kinds or (["object"] if "properties" in part else [])
+    if kinds and {*kinds} <= {"integer", "null"}:
+        part = _of_whole_numbers(part)
     whole = {
         key: _asked_by(key, value)
         for key, value in part.items()

@@ -130,12 +130,7 @@ def verify(options: VerifyOptions) -> None:
 
     Exit codes: 0 no drift, 1 drift, 2 could not check.
     """
-    if options.selection.shifts:
-        raise UsageError("--shift: the shift is the drift itself; leave it out")
-    if options.calls and not Path(options.calls).exists():
-        raise UsageError(f"--calls {options.calls}: there is no such file")
-    check_at_once(options.workers, options.concurrency)
-    _check_agents(options)
+    _check(options)
     known = read_any_lock(options.lock)
     if isinstance(known, HashLock) and (options.calls or options.agents):
         raise UsageError(
@@ -143,11 +138,7 @@ def verify(options: VerifyOptions) -> None:
             "`toolshift lock`"
         )
     now = read_sources(options.sources or [_origin(known, options.lock)])
-    calls = calls_of(options.calls) if options.calls else None
-    if isinstance(known, HashLock):
-        report = hash_report(known, now.tools, now.origin)
-    else:
-        report = drift_report(known, now.tools, now.origin, calls)
+    report = _compared(known, now, options)
     if options.sarif:
         _write_sarif(report, options)
     costs = []
@@ -162,6 +153,22 @@ def verify(options: VerifyOptions) -> None:
         for cost, sentence in zip(costs, sentences, strict=True):
             _print_cost(cost, sentence)
     sys.exit(int(drifted))
+
+
+def _check(options: VerifyOptions) -> None:
+    """Checks what can be checked before anything is read.
+
+    Raises:
+        UsageError: for options that say nothing together, and for a file that is not there.
+    """
+    if options.selection.shifts:
+        raise UsageError("--shift: the shift is the drift itself; leave it out")
+    if options.fail_on == "calls" and not options.calls:
+        raise UsageError("--fail-on calls: no calls are given; add --calls TRACE")
+    if options.calls and not Path(options.calls).exists():
+        raise UsageError(f"--calls {options.calls}: there is no such file")
+    check_at_once(options.workers, options.concurrency)
+    _check_agents(options)
 
 
 def _check_agents(options: VerifyOptions) -> None:
@@ -181,6 +188,31 @@ def _check_agents(options: VerifyOptions) -> None:
             f"{said[0].opts[0]} is for the run of --agent, and there is none: add --agent, or "
             "leave it out"
         )
+
+
+def _compared(known: Lock | HashLock, now: Side, options: VerifyOptions) -> DriftReport:
+    """What drifted.
+
+    Raises:
+        UsageError: where only calls count, and none of them can be checked.
+    """
+    if isinstance(known, HashLock):
+        return hash_report(known, now.tools, now.origin)
+    calls = calls_of(options.calls) if options.calls else None
+    report = drift_report(known, now.tools, now.origin, calls)
+    if options.fail_on == "calls" and report.elsewhere == report.calls:
+        raise UsageError(f"--fail-on calls: {_elsewhere(report)}")
+    return report
+
+
+def _elsewhere(report: DriftReport) -> str:
+    """How many recorded calls say nothing, for the lock does not hold their tools."""
+    if report.elsewhere == report.calls:
+        return (
+            f"none of the {report.calls} recorded calls is of a locked tool, so none was checked; "
+            "names must be as the lock has them"
+        )
+    return f"{report.elsewhere} of {report.calls} recorded calls are of no locked tool"
 
 
 def _origin(lock: Lock | HashLock, path: Path) -> str:
@@ -261,6 +293,8 @@ def _print_cost(cost: Cost, sentence: str) -> None:
 
 
 def _print(report: DriftReport) -> None:
+    if report.elsewhere or report.calls == 0:
+        say(f"Warning: {_elsewhere(report)}.", err=True)
     if not report.events:
         say(f"No drift: {report.source} is as {report.lock or 'it'} was locked.")
         return

@@ -47,6 +47,25 @@ def canonical_hash(value: Any) -> str:
     return f"sha256:{sha256(canonical(value)).hexdigest()}"
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same in JSON, where 1 is 1.0 and is not true.
+
+    Args:
+        one: JSON data.
+        other: more of it.
+
+    Returns:
+        False where Python alone calls them equal.
+    """
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
 def _written(value: Any) -> str:
     if isinstance(value, str):
         return encode_basestring(value)

@@ -128,14 +128,15 @@ def said_effect(source: Source) -> tuple[Effect | None, bool]:
         return "read", True
     if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is True:
         return "write", True
-    named = {_verb(word) for word in words(source.tool.name)} - {None}
+    named = {verb(word) for word in words(source.tool.name)} - {None}
     if len(named) == 1:
         return named.pop(), False
     first = words(source.tool.description)[:1]
-    return (_verb(first[0]) if first and not named else None), False
+    return (verb(first[0]) if first and not named else None), False
 
 
-def _verb(word: str) -> Effect | None:
+def verb(word: str) -> Effect | None:
+    """Whether a word is a verb of reading or of writing; None where it is neither."""
     bare = {word, word.removesuffix("s"), word.removesuffix("es")}
     return "read" if bare & _READING else "write" if bare & _WRITING else None
 
@@ -146,7 +147,7 @@ def clashing(one: Source, other: Source) -> bool:
     if first is None or second is None or first == second:
         return False
     both = set(words(one.tool.name)) & set(words(other.tool.name))
-    return (hinted and told) or not any(map(_verb, both))  # the same verb outweighs a lone hint
+    return (hinted and told) or not any(map(verb, both))  # the same verb outweighs a lone hint
 
 
 def alike_tools(source: Source, target: Source, weights: Mapping[str, float]) -> float:
