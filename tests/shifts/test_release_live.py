@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from shifts.test_release import Listed, made
 
+from toolshift.core.errors import UsageError
 from toolshift.core.tool import Result
 from toolshift.interop.tools import from_mcp, from_openai
 from toolshift.runs.suite import read_stack
@@ -149,3 +151,51 @@ def test_merged_and_split_tools_reach_the_old_ones(tmp_path: Path) -> None:
     assert asked == [("get_b", {}), ("manage", {"action": "create", "id": "7"})]
     for gone in ("get_a", "manage", "find"):
         assert tools.call(gone, {}).result.data["error"]["code"] == "unknown_tool"
+
+
+def _moved_by(folder: Path, outputs: Any, mapping: str, result: Any) -> Any:
+    """What a tool returns whose results a mapping moves."""
+    declared = {"outputSchema": outputs} if outputs else {}
+    tools = [{"name": "list", "description": "Lists.", "inputSchema": {"type": "object"}}]
+    old = [{**tools[0], **declared}]
+    (folder / "m.toml").write_text(f"[fields.list]\n{mapping}\n")
+    path = made(folder, old, tools, read_mapping(folder / "m.toml"), "moved")
+    toolbox = from_mcp(old)
+    after = shifted(live_scene(toolbox), read_stack(path))
+    given = Result(True, result, toolbox.sources["list"].tool.returns)
+    return Live(after, toolbox, lambda name, arguments: given).call("list", {}).result.data
+
+
+def _declared_list(key: str) -> dict[str, Any]:
+    due = {"type": ["string", "null"]}
+    item = {"type": "object", "properties": {"due": due, "id": {"type": "string"}}}
+    return {"type": "object", "properties": {key: {"type": "array", "items": item}}}
+
+
+def test_results_that_are_not_declared_move_as_the_mapping_says(tmp_path: Path) -> None:
+    found = _moved_by(tmp_path, None, '"ticket.due" = "ticket.due_date"', {"ticket": {"due": "x"}})
+    assert found == {"ticket": {"due_date": "x"}}
+
+
+def test_results_in_lists_move_in_each_element(tmp_path: Path) -> None:
+    declared = _declared_list("items")
+    declared["properties"]["total"] = {"type": "integer"}
+    rows = {"items": [{"id": "1", "due": "x"}, {"id": "2"}, {"id": "3", "due": None}], "total": 3}
+    found = _moved_by(tmp_path, declared, '"items.due" = "items.due_date"', rows)
+    kept = [{"id": "1", "due_date": "x"}, {"id": "2"}, {"id": "3", "due_date": None}]
+    assert found == {"items": kept, "total": 3}
+    assert rows["items"][0] == {"id": "1", "due": "x"}, "what was given stays as it was"
+    found = _moved_by(tmp_path, declared, '"items.due" = "days.due"', rows)
+    assert found["days"] == [{"due": "x"}, {}, {"due": None}]
+
+
+def test_results_in_an_envelope_move_by_either_path(tmp_path: Path) -> None:
+    for mapping in ('"result.due" = "result.due_date"', 'due = "due_date"'):
+        declared = _declared_list("result") if mapping.startswith('"') else None
+        found = _moved_by(tmp_path, declared, mapping, [{"id": "1", "due": "x"}])
+        assert found == [{"id": "1", "due_date": "x"}]
+
+
+def test_a_path_that_no_declared_result_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"fields\.list: unknown path 'items\.duw'.*items\.due"):
+        _moved_by(tmp_path, _declared_list("items"), '"items.duw" = "items.due_date"', {})

@@ -143,6 +143,11 @@ def routes(answers: Answers, before: Toolbox, after: Toolbox) -> dict[str, tuple
     return {new: tuple(each) for new, each in found.items()}
 
 
+def _in_record(path: str, source: Source) -> str:
+    """A path in a result as one in its records, which the envelope of a list is no part of."""
+    return path.removeprefix(f"{source.envelope}.") if source.envelope else path
+
+
 def _route(
     answers: Answers, before: Source, after: Source, fixed: Mapping[str, Any], inside: str
 ) -> Route:
@@ -153,7 +158,9 @@ def _route(
     params = {p.name: renamed.get(p.name, p.name) for p in free}
     params = {a: b for a, b in params.items() if (b in news or inside) and b != UNDECIDED and b}
     missing = tuple(p.name for p in free if p.required and p.name not in params)
-    fields = {a: b for a, b in answers.fields.get(old, {}).items() if b and b != UNDECIDED}
+    told = {a: b for a, b in answers.fields.get(old, {}).items() if b and b != UNDECIDED}
+    shown = after if after.outputs else before
+    fields = {_in_record(a, before): _in_record(b, shown) for a, b in told.items()}
     mine, theirs = ([".".join(f.path) for f in s.tool.returns] for s in (before, after))
     dropped = tuple(path for path in mine if theirs and path not in theirs and path not in fields)
     return Route(

@@ -11,7 +11,8 @@ the reason "tool_unavailable", which is plain from the start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -85,9 +86,11 @@ class Release:
         return Surface(names=names, params={name: table for name, table in params.items() if table})
 
     def unchanged(self, name: str) -> bool:
-        """Whether a new tool is word for word an old one."""
+        """Whether a new tool is word for word an old one, and gives the same results."""
         each = self.routes[name]
         if len(each) != 1 or each[0].old != name or each[0].when or each[0].fixed:
+            return False
+        if each[0].fields:
             return False
         return self.before.sources[name].raw == self.after.sources[name].raw
 
@@ -116,7 +119,8 @@ class Release:
         shown = scene.tools
         _fit(self, shown)
         layer = _layer(self, shown)
-        if layer.tools(shown, {}) == shown:
+        moved = any(each.fields for routes in self.routes.values() for each in routes)
+        if layer.tools(shown, {}) == shown and not moved:
             raise NotApplicable("nothing that is shown changes")
         asks = _with_values(self, scene)
         told = scene.with_(asks=asks) if asks else scene
@@ -327,27 +331,44 @@ def _outward(result: Result, route: Route) -> Result:
 
 def _moved(record: Mapping[str, Any], route: Route) -> dict[str, Any]:
     """A record with its values where the new tool has them."""
-    out = _copy(record)
-    taken = {}
-    for path in (*route.fields, *route.dropped):
-        *above, last = path.split(".")
-        place: Any = out
-        for key in above:
-            place = place.get(key) if isinstance(place, dict) else None
-        if isinstance(place, dict) and last in place:
-            taken[path] = place.pop(last)
+    out = deepcopy(dict(record))
+    paths = {path: path.split(".") for path in (*route.fields, *route.dropped)}
+    taken = {path: list(_take(out, keys)) for path, keys in paths.items()}
     for old, new in route.fields.items():
-        if old in taken:
-            *above, last = new.split(".")
-            place = out
-            for key in above:
-                place = place.setdefault(key, {})
-            place[last] = taken[old]
+        for elements, value in taken[old]:
+            _put(out, new.split("."), elements, value)
     return out
 
 
-def _copy(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in record.items()}
+Elements = tuple[tuple[int, int], ...]
+"""Which elements of lists are gone into on a path: before the key of which depth, and which one."""
+
+
+def _take(
+    place: Any, keys: list[str], depth: int = 0, elements: Elements = ()
+) -> Iterator[tuple[Elements, Any]]:
+    """Takes out what is at a path, in each element of the lists on it, and yields it."""
+    if isinstance(place, list):
+        for number, each in enumerate(place):
+            yield from _take(each, keys, depth, (*elements, (depth, number)))
+    elif isinstance(place, dict) and keys[depth] in place:
+        if depth + 1 == len(keys):
+            yield elements, place.pop(keys[depth])
+        else:
+            yield from _take(place[keys[depth]], keys, depth + 1, elements)
+
+
+def _put(place: Any, keys: list[str], elements: Elements, value: Any) -> None:
+    """Puts a value at a path, with lists where it had some, the inmost at the last key's record."""
+    within = {min(depth, len(keys) - 1): number for depth, number in elements}
+    for depth, key in enumerate(keys[:-1], 1):
+        if depth not in within:
+            place = place.setdefault(key, {})
+            continue
+        items = place.setdefault(key, [])
+        items += [{} for _ in range(within[depth] + 1 - len(items))]
+        place = items[within[depth]]
+    place[keys[-1]] = value
 
 
 def _moved_fields(fields: tuple[Field, ...], route: Route) -> tuple[Field, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -243,13 +243,17 @@ def _settle_pair(
             found = draft.match(("values", old, name), was, now, told, alike_names)
             if found:
                 values.setdefault(old, {})[name] = found
-    results, others = ({".".join(f.path): f for f in t.returns} for t in (mine, theirs))
+    results, others, told = _paths(mine), _paths(theirs), given.fields.get(old, {})
+    # What became of results that are not declared is what the answers say. Of those that are, the
+    # sure ones only: results have far more values than tools have parameters.
+    fields[old] = dict(told)
     if results and others:
-        told = given.fields.get(old, {})
-        paths, news_paths = ({name: name for name in each} for each in (results, others))
-        # Results have far more values than tools have parameters: the sure ones only.
-        path = ("fields", old)
-        fields[old] = draft.match(path, paths, news_paths, told, alike_names, ask=False)
+        fields[old] = draft.match(("fields", old), results, others, told, alike_names, ask=False)
+
+
+def _paths(tool: Tool) -> dict[str, str]:
+    """Where the values of a tool's results are, by themselves; {} where none is declared."""
+    return {path: path for path in (".".join(field.path) for field in tool.returns)}
 
 
 def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
@@ -258,6 +262,30 @@ def _choices(schema: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
         return {}
     return {one: one for one in choices}
+
+
+def _check_paths(given: Answers, before: Toolbox) -> None:
+    """Checks that answers speak of results that are declared, where a tool declares its own."""
+    for name, table in given.fields.items():
+        schema = before.sources[name].outputs
+        declared = set(_declared(schema))
+        refers = "$ref" in str(schema)
+        for path in sorted(table) if declared and not refers else ():
+            if path not in declared:
+                raise UsageError(f"the mapping: fields.{name}: {unknown('path', path, declared)}")
+
+
+def _declared(schema: Any, above: str = "") -> Iterator[str]:
+    """Every path in results of a schema, through lists and choices."""
+    if not isinstance(schema, Mapping):
+        return
+    for name, each in (schema.get("properties") or {}).items():
+        yield f"{above}{name}"
+        yield from _declared(each, f"{above}{name}.")
+    for key in ("anyOf", "oneOf", "allOf"):
+        for each in schema.get(key) or ():
+            yield from _declared(each, above)
+    yield from _declared(schema.get("items"), above)
 
 
 def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
@@ -282,6 +310,7 @@ def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
     ):
         for name in sorted(names - set(box.sources)):
             raise UsageError(f"the mapping: {unknown(f'{side} tool', name, box.sources)}")
+    _check_paths(given, before)
     twice = [new for new in later if list(given.renamed.values()).count(new) > 1]
     if twice:
         raise UsageError(f"the mapping: two tools are renamed to {twice[0]}; say it as `merged`")
