@@ -230,3 +230,11 @@ def test_a_call_of_a_tool_that_is_not_known_is_told_once() -> None:
     watcher = Watcher()
     stream: list[Event] = [Shown([FIND]), Called("find_page"), Called("odd"), Called("odd")]
     assert [(a.kind, a.tool) for a in alarms(watcher, iter(stream))] == [("unknown_tool", "odd")]
+
+
+def test_a_conversation_says_nothing_of_hints() -> None:
+    hinted = {**FIND, "title": "Find", "annotations": {"readOnlyHint": True}}
+    for shown in ([FIND], [FIND, SAVE]):
+        assert not alarms(Watcher(lock=lock_tools([hinted, SAVE])), iter([Shown(shown, "openai")]))
+    (alarm, *_) = alarms(Watcher(lock=lock_tools([hinted, SAVE])), iter([Shown([FIND, SAVE])]))
+    assert alarm.kind == "tools_changed"

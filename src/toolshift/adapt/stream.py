@@ -39,7 +39,7 @@ REFUSE = "refuse"
 _TOOL_METHODS = ("tools/call",)
 _REFUSED = ("refusal", "content_filter")
 _GOES_ON = frozenset(("tool_call", "tool_calls", "tool_use", "function_call"))
-"""Finish reasons of a turn that calls a tool: of OpenTelemetry, OpenAI, Anthropic, and an old one."""
+"""Finish reasons of a turn that calls a tool, of OpenTelemetry, OpenAI and Anthropic."""
 _SERVER = (2, "SPAN_KIND_SERVER", "SpanKind.SERVER")
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 """Where OpenAI, MCP and Anthropic have the schema of a tool's arguments."""

@@ -245,11 +245,12 @@ class Watcher:
             self._known = _documents(now)
             self._named |= set(self._known)
             return
+        lock = self._lock.beside(now, event.kind)
         if event.kind == "openai":  # a conversation may show some of the tools
             shown = _documents(now)
-            now = [*now, *(one for name, one in self._known.items() if name not in shown)]
+            now = [*now, *(one for one in lock.documents if one["name"] not in shown)]
         try:
-            report = drift_report(self._lock, now)
+            report = drift_report(lock, now)
         except UsageError as fault:
             yield from self._incomparable(fault)
             return

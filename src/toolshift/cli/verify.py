@@ -147,6 +147,7 @@ def verify(options: VerifyOptions) -> None:
     if isinstance(known, HashLock):
         report = hash_report(known, now.tools, now.origin)
     else:
+        known = known.beside(now.tools, now.kind)
         report = drift_report(known, now.tools, now.origin, calls)
     if options.sarif:
         _write_sarif(report, options)
