@@ -238,3 +238,13 @@ def test_a_conversation_says_nothing_of_hints() -> None:
         assert not alarms(Watcher(lock=lock_tools([hinted, SAVE])), iter([Shown(shown, "openai")]))
     (alarm, *_) = alarms(Watcher(lock=lock_tools([hinted, SAVE])), iter([Shown([FIND, SAVE])]))
     assert alarm.kind == "tools_changed"
+
+
+def test_conversations_that_show_a_few_tools_each_tell_of_each_new_one_once() -> None:
+    shown = [[FIND], [SAVE], [LOOK], [SAVE, LOOK], [FIND, SAVE], [FIND, LOOK], [LOOK, SAVE]]
+    found = alarms(Watcher(), iter([Shown(tools, "openai") for tools in shown]))
+    assert [(each.tool, each.at) for each in found] == [("save_page", 2), ("look_up", 3)]
+    moved = {**LOOK, "description": "Burns down what there is."}
+    more = [*shown, [FIND, moved], [SAVE, moved]]
+    again = alarms(Watcher(), iter([Shown(tools, "openai") for tools in more]))
+    assert [(each.tool, each.at) for each in again[2:]] == [("look_up", 8)]

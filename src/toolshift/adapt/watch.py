@@ -16,6 +16,7 @@ tool that certainly has another name today is kept, under the name that it had f
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -35,6 +36,8 @@ MAX_TOOLS = 2_000
 """Tools that are watched; the calls of others are counted."""
 MAX_LISTS = 64
 """Different lists of tools that are told from one another."""
+MAX_TOLD = 10_000
+"""Changes of tools that are remembered, so that each is told once."""
 _TESTS = 6
 _NEW_WORDS = 0.5
 """A text of which more than this share of the words was not met is of a new kind."""
@@ -81,6 +84,7 @@ class Watcher:
         self._lock = lock
         self._known = _documents(lock.documents) if lock else {}
         self._lists: list[Shown] = []
+        self._told: set[bytes] = set()
         self._faults: set[str] = set()
         self._named = set(self._known)
         self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
@@ -119,6 +123,16 @@ class Watcher:
         if isinstance(event, Ended):
             return [*self._ended(event)]
         return list(self._shown(event))
+
+    def tell_again(self) -> None:
+        """Forgets which drift of the tools was told, as after a baseline that nobody was told of.
+
+        What was learned is kept.
+        """
+        self._lists.clear()
+        self._told.clear()
+        self._faults.clear()
+        self._named = set(self._known)
 
     # -- endings, and what is asked ----------------------------------------------------------------
 
@@ -187,12 +201,12 @@ class Watcher:
         self.calls += 1
         name, found = event.tool, []
         kept = self._kept_name(name)
+        if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
+            self._named.add(name)
+            said = f"{name}: a call of a tool that is not among those that are known"
+            found.append(Alarm("unknown_tool", name, "action", said, self.events))
         monitors = self._tools.get(kept)
         if monitors is None:
-            if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
-                self._named.add(name)
-                said = f"{name}: a call of a tool that is not among those that are known"
-                found.append(Alarm("unknown_tool", name, "action", said, self.events))
             if len(self._tools) >= MAX_TOOLS:
                 self.unwatched += 1
                 return found
@@ -231,7 +245,7 @@ class Watcher:
     # -- tools -------------------------------------------------------------------------------------
 
     def _shown(self, event: Shown) -> Iterator[Alarm]:
-        """What differs from the tools that are known; every list of tools is told of once."""
+        """What differs from the tools that are known; every change is told once."""
         if event in self._lists or not event.tools:
             return
         self._lists = [*self._lists[-MAX_LISTS + 1 :], event]
@@ -256,10 +270,29 @@ class Watcher:
             return
         self._named |= set(_documents(now))
         self._carry_over(report.events, now)
+        today = _documents(now)
         for each in report.events:
-            yield Alarm(
-                "tools_changed", each.tool, each.dimension, each.sentence, self.events, drift=each
-            )
+            if self._is_news(each, today):
+                said = each.sentence
+                yield Alarm(
+                    "tools_changed", each.tool, each.dimension, said, self.events, drift=each
+                )
+
+    def _is_news(self, event: DriftEvent, today: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether a change was not told yet, of a tool that is defined as it is today.
+
+        The same change is met again wherever a list differs from earlier ones in other tools, as
+        where each conversation shows a few of many.
+        """
+        tool = event.change.new if event.change else event.tool
+        raw = msgspec.json.encode((event.sentence, today.get(tool)), order="sorted")
+        key = blake2b(raw, digest_size=16).digest()
+        if key in self._told:
+            return False
+        if len(self._told) >= MAX_TOLD:
+            self._told.clear()
+        self._told.add(key)
+        return True
 
     def _incomparable(self, fault: UsageError) -> Iterator[Alarm]:
         """What is told once of lists in which two tools have one name, or one has none."""
