@@ -15,6 +15,7 @@ tool that certainly has another name today is kept, under the name that it had f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -260,16 +261,15 @@ class Watcher:
             self._named |= set(self._known)
             return
         lock = self._lock.beside(now, event.kind)
-        if event.kind == "openai":  # a conversation may show some of the tools
-            shown = _documents(now)
-            now = [*now, *(one for one in lock.documents if one["name"] not in shown)]
         try:
+            if event.kind == "openai":
+                now = [*now, *_unshown(lock, now)]
             report = drift_report(lock, now)
         except UsageError as fault:
             yield from self._incomparable(fault)
             return
         self._named |= set(_documents(now))
-        self._carry_over(report.events, now)
+        self._carry_over(lock, report.events, now)
         today = _documents(now)
         for each in report.events:
             if self._is_news(each, today):
@@ -301,7 +301,9 @@ class Watcher:
             self._faults.add(said)
             yield Alarm("tools_changed", "", "action", said, self.events)
 
-    def _carry_over(self, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]) -> None:
+    def _carry_over(
+        self, lock: Lock, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Keeps what was learned of tools that certainly have another name today (`successors`).
 
         Not where a tool of today has the old name: calls by that name are then of two tools.
@@ -312,9 +314,9 @@ class Watcher:
         for name in names & self._same.keys():
             del self._same[name]  # it may stand for another tool than in the list before
         renamed = {each.tool for each in events if each.kind == "tool_renamed"} - names
-        if not renamed or self._lock is None:
+        if not renamed:
             return
-        today = Today(from_mcp(self._lock.documents), now)
+        today = Today(from_mcp(lock.documents), now)
         for old in renamed:
             found = today.successor(old)
             if found is not None and found.tool not in self._known:
@@ -333,6 +335,23 @@ def _keys(form: Any) -> str:
     """The keys of a form, as words."""
     keys = [str(one[0]) for one in form if isinstance(one, tuple)] if form else []
     return ", ".join(keys) or "no arguments"
+
+
+def _unshown(lock: Lock, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tools that a conversation leaves out, for it may show some of those that there are.
+
+    One that it certainly shows under another name is not left out. A tool that is not shown keeps
+    its name otherwise, and so does one that others have been merged with.
+    """
+    names, known = _documents(shown).keys(), _documents(lock.documents)
+    absent = [one for name, one in known.items() if name not in names]
+    if names <= known.keys():
+        return absent
+    today = Today(from_mcp(lock.documents), shown)
+    found = {name: today.successor(name) for name in known.keys() - names}
+    stands = Counter(each.tool for each in found.values() if each and each.tool not in known)
+    moved = {name for name, each in found.items() if each and stands[each.tool] == 1}
+    return [one for one in absent if one["name"] not in moved]
 
 
 def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
