@@ -104,3 +104,13 @@ def test_a_thousand_tools_are_verified_within_a_second(tmp_path: Path) -> None:
     took = time.process_time() - begun
     assert (len(same.changes), len(moved.changes)) == (0, 1)
     assert took < 2, "a second on an idle core; twice that here"
+
+
+def test_what_a_list_of_openai_has_no_place_for_is_not_gone() -> None:
+    hints = {"title": "Find", "annotations": {"readOnlyHint": True}, "outputSchema": {}}
+    lock = lock_tools([{**FIND, **hints}, SAVE])
+    assert not verify(lock.beside([FIND, SAVE], "openai"), [FIND, SAVE]).changes
+    assert verify(lock.beside([FIND, SAVE], "mcp"), [FIND, SAVE]).changes
+    other = [{**FIND, "annotations": {"readOnlyHint": False}}, SAVE]
+    (change,) = verify(lock.beside(other, "openai"), other).changes
+    assert change.kind == "annotations_changed"

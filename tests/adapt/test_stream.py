@@ -87,8 +87,12 @@ def test_spans_of_a_model_show_tools_and_refusals() -> None:
     shown, ended = read({"name": "chat", "attributes": attributes})
     assert shown == Shown([{"name": "weather", "inputSchema": SCHEMA}], "openai")
     assert ended == Ended(True)
-    attributes["gen_ai.response.finish_reasons"] = ["tool_calls"]
-    assert len(read({"name": "chat", "attributes": attributes})) == 1
+
+
+@pytest.mark.parametrize("reason", ["tool_call", "tool_calls", "tool_use", "function_call"])
+def test_a_turn_that_calls_a_tool_is_no_ending(reason: str) -> None:
+    attributes = {"gen_ai.response.finish_reasons": [reason]}
+    assert read({"name": "chat", "attributes": attributes}) == []
 
 
 def test_a_call_that_ends_before_it_begins_has_no_time() -> None:

@@ -230,3 +230,37 @@ def test_a_call_of_a_tool_that_is_not_known_is_told_once() -> None:
     watcher = Watcher()
     stream: list[Event] = [Shown([FIND]), Called("find_page"), Called("odd"), Called("odd")]
     assert [(a.kind, a.tool) for a in alarms(watcher, iter(stream))] == [("unknown_tool", "odd")]
+
+
+def test_a_conversation_says_nothing_of_hints() -> None:
+    hinted = {**FIND, "title": "Find", "annotations": {"readOnlyHint": True}}
+    for shown in ([FIND], [FIND, SAVE]):
+        assert not alarms(Watcher(lock=lock_tools([hinted, SAVE])), iter([Shown(shown, "openai")]))
+    (alarm, *_) = alarms(Watcher(lock=lock_tools([hinted, SAVE])), iter([Shown([FIND, SAVE])]))
+    assert alarm.kind == "tools_changed"
+
+
+def test_conversations_that_show_a_few_tools_each_tell_of_each_new_one_once() -> None:
+    shown = [[FIND], [SAVE], [LOOK], [SAVE, LOOK], [FIND, SAVE], [FIND, LOOK], [LOOK, SAVE]]
+    found = alarms(Watcher(), iter([Shown(tools, "openai") for tools in shown]))
+    assert [(each.tool, each.at) for each in found] == [("save_page", 2), ("look_up", 3)]
+    moved = {**LOOK, "description": "Burns down what there is."}
+    more = [*shown, [FIND, moved], [SAVE, moved]]
+    again = alarms(Watcher(), iter([Shown(tools, "openai") for tools in more]))
+    assert [(each.tool, each.at) for each in again[2:]] == [("look_up", 8)]
+
+
+def test_a_conversation_that_shows_a_tool_by_another_name_renames_it() -> None:
+    watcher, moved = Watcher(10_000), as_today("find_term", "term")
+    before, after = Shown([LOOK, SAVE], "openai"), Shown([moved], "openai")
+    alarms(watcher, iter([before]), of_tool("look_up", "word", 2000, 0.0))
+    told = alarms(watcher, iter([after]), of_tool("find_term", "term", 2000, 0.0))
+    kinds = [(each.drift.kind, each.tool) for each in told if each.drift]
+    assert len(kinds) == len(told)
+    assert kinds == [("tool_renamed", "look_up"), ("parameter_renamed", "look_up")]
+
+
+def test_a_conversation_that_shows_another_tool_too_renames_none() -> None:
+    for shown in ([LOOK, as_today("find_term")], [as_today("find_term", told="Burns it down.")]):
+        told = alarms(Watcher(lock=lock_tools([LOOK, SAVE])), iter([Shown(shown, "openai")]))
+        assert [each.drift.kind for each in told if each.drift] == ["tool_added"]

@@ -76,3 +76,18 @@ def test_metrics_are_answered_while_the_watch_runs(toolshift: Run, tmp_path: Pat
     code, _, said = toolshift("watch", "calm.jsonl", "--metrics", "0")
     assert code == 0
     assert "Metrics: http://127.0.0.1:" in said
+
+
+def test_a_baseline_does_not_hide_drift_from_the_lock(toolshift: Run, tmp_path: Path) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("get", "put")]
+    write(tmp_path / "old.jsonl", [{"listed": tools[:1]}])
+    assert toolshift("lock", "old.jsonl", "--out", "old.lock")[0] == 0
+    call = {"tool": "odd", "arguments": {}, "ok": True}
+    write(tmp_path / "new.jsonl", [{"listed": tools}, call, {"listed": tools}, call])
+    code, alone, _ = toolshift("watch", "new.jsonl", "--lock", "old.lock")
+    assert (code, len(alone.splitlines())) == (1, 2)
+    words = ("watch", "new.jsonl", "--baseline", "new.jsonl")
+    code, said, _ = toolshift(*words, "--lock", "old.lock")
+    kinds = [line.split()[2:] for line in said.splitlines()]
+    assert (code, kinds) == (1, [line.split()[2:] for line in alone.splitlines()])
+    assert toolshift(*words)[0] == 0  # without a lock the baseline says what was well

@@ -33,6 +33,8 @@ from toolshift.interop.tools import from_mcp
 from toolshift.shifts.release.inputs import Kind, Side
 
 FORMAT = 1
+_NOT_OF_OPENAI = frozenset(("title", "annotations", "outputSchema", "icons", "execution", "_meta"))
+"""What MCP says of a tool, and OpenAI's form of a tool has no place for."""
 
 
 class LockedTool(msgspec.Struct, frozen=True):
@@ -77,6 +79,25 @@ class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
             The tools with the keys that the lock records.
         """
         return [recorded_parts(tool, self.recorded) for tool in tools]
+
+    def beside(self, tools: Iterable[Mapping[str, Any]], kind: Kind) -> Lock:
+        """The lock as a list can be compared with it: what has no place there is not gone.
+
+        Args:
+            tools: as an MCP server lists them.
+            kind: what they were read from.
+
+        Returns:
+            The lock, without what the list cannot say of a tool and says of none.
+        """
+        if kind != "openai":
+            return self
+        unsaid = _NOT_OF_OPENAI.difference(*tools)
+        if not any(unsaid & tool.keys() for tool in self.documents):
+            return self
+        kept = ({k: v for k, v in tool.items() if k not in unsaid} for tool in self.documents)
+        made = lock_tools(kept, self.origin, self.kind)
+        return msgspec.structs.replace(made, recorded=self.recorded)
 
 
 class Drift(msgspec.Struct, frozen=True, dict=True):

@@ -38,6 +38,8 @@ REFUSE = "refuse"
 """The tool by which an agent refuses in our own protocol."""
 _TOOL_METHODS = ("tools/call",)
 _REFUSED = ("refusal", "content_filter")
+_GOES_ON = frozenset(("tool_call", "tool_calls", "tool_use", "function_call"))
+"""Finish reasons of a turn that calls a tool, of OpenTelemetry, OpenAI and Anthropic."""
 _SERVER = (2, "SPAN_KIND_SERVER", "SpanKind.SERVER")
 _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 """Where OpenAI, MCP and Anthropic have the schema of a tool's arguments."""
@@ -143,7 +145,7 @@ class Reader:
             if not (served and self._clients):  # the client's span tells of the same call
                 yield _traced(span, said, name)
         reasons = said.get("gen_ai.response.finish_reasons")
-        if isinstance(reasons, list) and "tool_calls" not in reasons:
+        if isinstance(reasons, list) and _GOES_ON.isdisjoint(map(str, reasons)):
             asked = _asked(_decoded(said.get("gen_ai.input.messages")))
             yield Ended(any(one in _REFUSED for one in reasons), asked)
 

@@ -15,7 +15,9 @@ tool that certainly has another name today is kept, under the name that it had f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -35,6 +37,8 @@ MAX_TOOLS = 2_000
 """Tools that are watched; the calls of others are counted."""
 MAX_LISTS = 64
 """Different lists of tools that are told from one another."""
+MAX_TOLD = 10_000
+"""Changes of tools that are remembered, so that each is told once."""
 _TESTS = 6
 _NEW_WORDS = 0.5
 """A text of which more than this share of the words was not met is of a new kind."""
@@ -81,6 +85,7 @@ class Watcher:
         self._lock = lock
         self._known = _documents(lock.documents) if lock else {}
         self._lists: list[Shown] = []
+        self._told: set[bytes] = set()
         self._faults: set[str] = set()
         self._named = set(self._known)
         self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
@@ -119,6 +124,16 @@ class Watcher:
         if isinstance(event, Ended):
             return [*self._ended(event)]
         return list(self._shown(event))
+
+    def tell_again(self) -> None:
+        """Forgets which drift of the tools was told, as after a baseline that nobody was told of.
+
+        What was learned is kept.
+        """
+        self._lists.clear()
+        self._told.clear()
+        self._faults.clear()
+        self._named = set(self._known)
 
     # -- endings, and what is asked ----------------------------------------------------------------
 
@@ -187,12 +202,12 @@ class Watcher:
         self.calls += 1
         name, found = event.tool, []
         kept = self._kept_name(name)
+        if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
+            self._named.add(name)
+            said = f"{name}: a call of a tool that is not among those that are known"
+            found.append(Alarm("unknown_tool", name, "action", said, self.events))
         monitors = self._tools.get(kept)
         if monitors is None:
-            if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
-                self._named.add(name)
-                said = f"{name}: a call of a tool that is not among those that are known"
-                found.append(Alarm("unknown_tool", name, "action", said, self.events))
             if len(self._tools) >= MAX_TOOLS:
                 self.unwatched += 1
                 return found
@@ -231,7 +246,7 @@ class Watcher:
     # -- tools -------------------------------------------------------------------------------------
 
     def _shown(self, event: Shown) -> Iterator[Alarm]:
-        """What differs from the tools that are known; every list of tools is told of once."""
+        """What differs from the tools that are known; every change is told once."""
         if event in self._lists or not event.tools:
             return
         self._lists = [*self._lists[-MAX_LISTS + 1 :], event]
@@ -245,20 +260,39 @@ class Watcher:
             self._known = _documents(now)
             self._named |= set(self._known)
             return
-        if event.kind == "openai":  # a conversation may show some of the tools
-            shown = _documents(now)
-            now = [*now, *(one for name, one in self._known.items() if name not in shown)]
+        lock = self._lock.beside(now, event.kind)
         try:
-            report = drift_report(self._lock, now)
+            if event.kind == "openai":
+                now = [*now, *_unshown(lock, now)]
+            report = drift_report(lock, now)
         except UsageError as fault:
             yield from self._incomparable(fault)
             return
         self._named |= set(_documents(now))
-        self._carry_over(report.events, now)
+        self._carry_over(lock, report.events, now)
+        today = _documents(now)
         for each in report.events:
-            yield Alarm(
-                "tools_changed", each.tool, each.dimension, each.sentence, self.events, drift=each
-            )
+            if self._is_news(each, today):
+                said = each.sentence
+                yield Alarm(
+                    "tools_changed", each.tool, each.dimension, said, self.events, drift=each
+                )
+
+    def _is_news(self, event: DriftEvent, today: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether a change was not told yet, of a tool that is defined as it is today.
+
+        The same change is met again wherever a list differs from earlier ones in other tools, as
+        where each conversation shows a few of many.
+        """
+        tool = event.change.new if event.change else event.tool
+        raw = msgspec.json.encode((event.sentence, today.get(tool)), order="sorted")
+        key = blake2b(raw, digest_size=16).digest()
+        if key in self._told:
+            return False
+        if len(self._told) >= MAX_TOLD:
+            self._told.clear()
+        self._told.add(key)
+        return True
 
     def _incomparable(self, fault: UsageError) -> Iterator[Alarm]:
         """What is told once of lists in which two tools have one name, or one has none."""
@@ -267,7 +301,9 @@ class Watcher:
             self._faults.add(said)
             yield Alarm("tools_changed", "", "action", said, self.events)
 
-    def _carry_over(self, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]) -> None:
+    def _carry_over(
+        self, lock: Lock, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Keeps what was learned of tools that certainly have another name today (`successors`).
 
         Not where a tool of today has the old name: calls by that name are then of two tools.
@@ -278,9 +314,9 @@ class Watcher:
         for name in names & self._same.keys():
             del self._same[name]  # it may stand for another tool than in the list before
         renamed = {each.tool for each in events if each.kind == "tool_renamed"} - names
-        if not renamed or self._lock is None:
+        if not renamed:
             return
-        today = Today(from_mcp(self._lock.documents), now)
+        today = Today(from_mcp(lock.documents), now)
         for old in renamed:
             found = today.successor(old)
             if found is not None and found.tool not in self._known:
@@ -299,6 +335,23 @@ def _keys(form: Any) -> str:
     """The keys of a form, as words."""
     keys = [str(one[0]) for one in form if isinstance(one, tuple)] if form else []
     return ", ".join(keys) or "no arguments"
+
+
+def _unshown(lock: Lock, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tools that a conversation leaves out, for it may show some of those that there are.
+
+    One that it certainly shows under another name is not left out. A tool that is not shown keeps
+    its name otherwise, and so does one that others have been merged with.
+    """
+    names, known = _documents(shown).keys(), _documents(lock.documents)
+    absent = [one for name, one in known.items() if name not in names]
+    if names <= known.keys():
+        return absent
+    today = Today(from_mcp(lock.documents), shown)
+    found = {name: today.successor(name) for name in known.keys() - names}
+    stands = Counter(each.tool for each in found.values() if each and each.tool not in known)
+    moved = {name for name, each in found.items() if each and stands[each.tool] == 1}
+    return [one for one in absent if one["name"] not in moved]
 
 
 def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -138,6 +138,8 @@ def verify(options: VerifyOptions) -> None:
             "`toolshift lock`"
         )
     now = read_sources(options.sources or [_origin(known, options.lock)])
+    if isinstance(known, Lock):
+        known = known.beside(now.tools, now.kind)
     report = _compared(known, now, options)
     if options.sarif:
         _write_sarif(report, options)

@@ -110,6 +110,8 @@ def watch(options: WatchOptions) -> None:
     watcher = Watcher(options.every, options.learn, lock)
     if options.baseline:
         _learn(watcher, options.baseline)
+        if lock is not None:  # that a baseline has drifted from the lock too makes it no less drift
+            watcher.tell_again()
     with ExitStack() as open_:
         metrics = _serve_metrics(options, open_)
         hook = _webhook(options, open_)
