@@ -9,6 +9,7 @@ dev servers" and "logs of the prod servers" share most of their words.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from toolshift.interop.tools import Source
@@ -140,10 +141,14 @@ _OPPOSED = (
 _OPPOSITES = frozenset({*_OPPOSED, *((b, a) for a, b in _OPPOSED)})
 _PREFIXES = ("un", "de", "dis", "in", "non", "im", "anti")
 _DENIALS = frozenset(words("not no never without except excluding non none isn don doesn t"))
+_ENDINGS = ("s", "es", "d", "ed", "r", "er", "ing")
+SHORTEST = 4
+"""Letters of a word that is taken to be no form of another one."""
 _UNITS = frozenset(
     words(
-        "eur usd gbp cents cent euro euros dollar dollars km m cm mm metre metres meter meters "
-        "mile miles feet minute minutes second seconds sec s ms millisecond milliseconds hour "
+        "eur usd gbp jpy chf cny cents cent euro euros dollar dollars km m cm mm metre metres "
+        "meter meters c f "
+        "mile miles feet minute minutes min second seconds sec s ms millisecond milliseconds hour "
         "hours "
         "day days week weeks month months kg g gram grams kilogram kilograms mg mcg microgram "
         "micrograms milligram milligrams lb pound pounds ounce ounces percent fraction celsius "
@@ -234,6 +239,8 @@ def contradict(one: str, other: str) -> bool:
     mine, theirs = _own_words(one, other)
     if (mine & _DENIALS) != (theirs & _DENIALS):
         return True
+    said, told = (_with_stems(words(text)) for text in (one, other))
+    mine, theirs = _with_stems(mine) - told, _with_stems(theirs) - said
     return any(
         (a, b) in _OPPOSITES or _negates(a, b) or _negates(b, a) for a in mine for b in theirs
     )
@@ -270,6 +277,15 @@ def substituted(one: str, other: str) -> bool:
 def _own_words(one: str, other: str) -> tuple[set[str], set[str]]:
     mine, theirs = {*words(one)}, {*words(other)}
     return mine - theirs, theirs - mine
+
+
+def _with_stems(found: Iterable[str]) -> set[str]:
+    """Words, and what they may be forms of: "enable" beside "enabled"."""
+    return {
+        word.removesuffix(ending)
+        for word in found
+        for ending in ("", *(_ENDINGS if len(word) > SHORTEST else ()))
+    }
 
 
 def _negates(word: str, other: str) -> bool:
