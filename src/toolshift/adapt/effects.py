@@ -9,7 +9,7 @@ dev servers" and "logs of the prod servers" share most of their words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from toolshift.interop.tools import Source
@@ -136,7 +136,30 @@ _OPPOSED = (
     ("all", "one"),
     ("free", "paid"),
     ("gross", "net"),
+    ("lat", "lon"),
+    ("lat", "lng"),
+    ("latitude", "longitude"),
 )
+
+_EFFECTS = tuple(
+    frozenset(words(each))
+    for each in (
+        "delete remove destroy erase purge wipe drop trash expunge",
+        "archive keep retain store save hide hold authorize authorise suspend freeze",
+        "try preview validate simulate check verify estimate quote draft plan test stage rehearse",
+        "send post publish submit deliver mail dispatch broadcast deploy apply execute run",
+        "capture charge settle collect",
+    )
+)
+"""Verbs by what becomes of a thing: it goes, is kept, is only tried, gets out, or is taken. Two of
+one set may say the same; two of different sets do not."""
+_SCOPE = frozenset(
+    words(
+        "all every bulk batch mass hard soft force forced permanent permanently recursive dry "
+        "preview simulate simulated mock sandbox dev test stage staging prod production live eu us"
+    )
+)
+"""Words of a name that say how far a call reaches, how thorough it is or where it acts."""
 
 _OPPOSITES = frozenset({*_OPPOSED, *((b, a) for a, b in _OPPOSED)})
 _PREFIXES = ("un", "de", "dis", "in", "non", "im", "anti")
@@ -208,22 +231,56 @@ def _effect_told(source: Source) -> str | None:
     return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]
 
 
-def opposed(one: Source, other: Source) -> bool:
-    """Whether one of two tools reads and the other writes, or one undoes what the other does.
+def opposed(was: Source, now: Source) -> bool:
+    """Whether a tool does something else than another one, or may do more harm.
 
     Args:
-        one: a tool.
+        was: a tool.
+        now: what may stand for it.
+
+    Returns:
+        True where one reads and the other writes, one undoes what the other does, only `now` says
+        that it destroys, or the names of two that may write speak of different effects.
+    """
+    first, second = said_effect(was)[0], said_effect(now)[0]
+    told, said = _effect_told(was), _effect_told(now)
+    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+        return True
+    if _destroys(was) is False and _destroys(now) is True:
+        return True
+    mine, theirs = (f"{each.tool.name} {each.tool.description}" for each in (was, now))
+    if contradict(mine, theirs) or contradict(was.tool.name, now.tool.name):
+        return True
+    reads = only_reads(was) and only_reads(now)
+    return not reads and names_another_effect(was.tool.name, now.tool.name)
+
+
+def _destroys(source: Source) -> bool | None:
+    """What a tool says of whether it destroys; None where it says nothing."""
+    hints = source.raw.get("annotations")
+    said = hints.get("destructiveHint") if isinstance(hints, Mapping) else None
+    return said if isinstance(said, bool) else None
+
+
+def names_another_effect(one: str, other: str) -> bool:
+    """Whether two names of tools speak of different effects, by the words that only one has.
+
+    Args:
+        one: a name.
         other: another.
 
     Returns:
-        True where names, hints or descriptions say so.
+        True where their verbs do different things ("archive", "purge"). Where the names share a
+        word, also where one has a word of scope ("soft", "all", "prod"), or only adds a verb.
     """
-    first, second = said_effect(one)[0], said_effect(other)[0]
-    told, said = _effect_told(one), _effect_told(other)
-    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+    mine, theirs = _own_words(one, other)
+    does, did = ({n for n, verbs in enumerate(_EFFECTS) if verbs & own} for own in (mine, theirs))
+    if does and did and not does & did:
         return True
-    mine, theirs = (f"{each.tool.name} {each.tool.description}" for each in (one, other))
-    return contradict(mine, theirs) or contradict(one.tool.name, other.tool.name)
+    if not {*words(one)} & {*words(other)}:
+        return False
+    grows = not (mine and theirs)
+    return bool((mine | theirs) & _SCOPE) or (grows and bool(does | did))
 
 
 def contradict(one: str, other: str) -> bool:

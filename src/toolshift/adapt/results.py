@@ -29,7 +29,12 @@ _UNITS = frozenset(
 _OF_THE_CALL = frozenset(words("error errors fault message detail details reason warning note"))
 _FORMS = ("xml", "table", "csv", "pairs", "prose", "yaml")
 _LARGEST = 64 * 1024
-_OPENINGS = {"xml": "<", "table": "|", "csv": ("field,value\n", "#,"), "prose": ("The ", "There ")}
+_OPENINGS: Mapping[str, str | tuple[str, ...]] = {
+    "xml": "<",
+    "table": "|",
+    "csv": ("field,value\n", "#,"),
+    "prose": ("The ", "There "),
+}
 """How a text of a form begins, where its reader would find something in other texts too."""
 _WHOLE = re.compile(r"-?\d+")
 
