@@ -155,8 +155,8 @@ _EFFECTS = tuple(
 one set may say the same; two of different sets do not."""
 _SCOPE = frozenset(
     words(
-        "all every bulk batch mass hard soft force forced permanent permanently recursive dry "
-        "preview simulate simulated mock sandbox dev test stage staging prod production live eu us"
+        "all every bulk batch hard soft force forced permanent permanently recursive dry "
+        "simulate simulated mock sandbox dev stage staging prod production live eu us"
     )
 )
 """Words of a name that say how far a call reaches, how thorough it is or where it acts."""
