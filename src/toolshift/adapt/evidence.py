@@ -54,8 +54,7 @@ def _ending(reply: Reply, talk: Conversation) -> tuple[str, str]:
             return "", ""
         request = _texts(talk, ("user",))
         kind, reason = read_prose(reply.text, _texts(talk, ("tool",)), request)
-        kind = ANSWER if kind == CLAIM else kind
-        return kind, reason if kind == REFUSAL else reply.text
+        return (ANSWER if kind == CLAIM else kind), (reason if kind == REFUSAL else reply.text)
     call = reply.calls[0]
     if not isinstance(call, ToolCall) or len(reply.calls) > 1:
         return "", ""
