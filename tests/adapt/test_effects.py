@@ -9,10 +9,10 @@ from adapt.test_changes import tool
 from adapt.test_layer import READS, _Says, failing, made, today
 
 import toolshift
-from toolshift.adapt.effects import adds_effect, contradict, only_reads, substituted
+from toolshift.adapt.effects import adds_effect, contradict, only_reads, opposed, substituted
 from toolshift.adapt.lock import lock_tools
 from toolshift.core.message import Turn
-from toolshift.interop.tools import from_mcp
+from toolshift.interop.tools import Source, from_mcp
 
 STATE = "Change the state of one thing"
 REFUSED = ("refuse", {"reason": "service_failure"})
@@ -36,6 +36,63 @@ def test_a_write_is_never_made_by_an_opposite_name(was: str, now: str) -> None:
     assert (
         made(call, [tool(was, STATE, id=param("Id"))], [tool(now, STATE, id=param("Id"))]) == call
     )
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        *(
+            ("delete_user", "archive_user"),
+            ("archive_user", "purge_user"),
+            ("hold_it", "capture_it"),
+        ),
+        *(("preview_mail", "send_mail"), ("soft_delete_user", "hard_delete_user")),
+        *(("dry_run_deploy", "deploy"), ("deploy", "dry_run_deploy"), ("draft_mail", "mail")),
+        *(("stage_deploy", "prod_deploy"), ("eu_create_user", "us_create_user")),
+        *(("reply_mail", "reply_all_mail"), ("delete_order", "delete_all_orders")),
+    ],
+)
+def test_a_write_is_made_by_no_name_of_another_effect_or_scope(was: str, now: str) -> None:
+    call, text = (was, {"id": "1"}), "One of the things in the shop"
+    old, new = (tool(name, text, id=param("Id of the thing")) for name in (was, now))
+    assert made(call, [old], [new]) == call
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [("book_room", "reserve_room"), ("send_mail", "dispatch_mail"), ("delete_it", "remove_it")],
+)
+def test_a_write_is_made_by_another_name_of_the_same_effect(was: str, now: str) -> None:
+    text = "One of the things in the shop"
+    old, new = (tool(name, text, id=param("Id of the thing")) for name in (was, now))
+    assert made((was, {"id": "1"}), [old], [new]) == (now, {"id": "1"})
+
+
+def test_a_write_is_made_of_no_tool_that_says_that_it_destroys_where_the_old_one_does_not() -> None:
+    def hinted(name: str, destroys: bool) -> Source:
+        hints = {"annotations": {"readOnlyHint": False, "destructiveHint": destroys}}
+        (source,) = from_mcp([{**tool(name, STATE), **hints}]).sources.values()
+        return source
+
+    assert opposed(hinted("op1", False), hinted("op2", True))
+    assert not opposed(hinted("op1", True), hinted("op2", True))
+    assert not opposed(hinted("op1", True), hinted("op2", False))
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_description_of_one_word_says_not_what_a_parameter_is(reads: bool) -> None:
+    def document(name: str, text: str) -> dict[str, Any]:
+        hints = READS if reads else {}
+        return {**tool("act_on", "Act on what is given", **{name: param(text)}), **hints}
+
+    call = ("act_on", {"customer_id": "1"})
+    for text, name, found in (
+        ("Identifier", "merchant_id", "customer_id"),
+        ("Identifier", "customerId", "customerId"),
+        ("Who pays the bill", "payer_id", "payer_id"),
+    ):
+        moved = made(call, [document("customer_id", text)], [document(name, text)])
+        assert moved == ("act_on", {found: "1"})
 
 
 def test_a_write_rests_on_no_description_of_a_word_or_two() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.adapt.errors_said import named_tool, says_again
+from toolshift.adapt.errors_said import failure_of, named_tool, says_again
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,45 @@ from toolshift.adapt.errors_said import named_tool, says_again
         ("This is not a temporary fault.", False),
         ("You needn't retry", False),
         ("We have closed this desk and will not open it later on.", False),
+        ("Retry will not help.", False),
+        ("Retry is not useful: the id is malformed", False),
+        ("Trying again makes no difference", False),
+        ("A retry is of no use.", False),
+        ("Trying again won't change it", False),
+        ("A retry is pointless", False),
+        ("Retry. It is not your fault", True),
+        ("Try again when it is not busy", True),
+        ("Rate limited. Retry after 3600 seconds.", False),
+        ("Too many requests, try again in 5 minutes", False),
+        ("Rate limited. Retry after 30 seconds.", True),
+        ("Busy, retry in 2s", True),
+        ("429, Retry-After: 3600", False),
+        ("Overloaded. Wait for an hour, or wait 90 minutes", False),
+        ("It timed out after 120 seconds; please retry", True),
         ("It will not come back today, but try again tomorrow", True),
     ],
 )
 def test_an_offer_that_is_denied_is_none(failure: str, passes: bool) -> None:
     assert says_again(failure) == passes
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("Error: busy, try again", "Error: busy, try again"),
+        ("Error executing tool get_rate: busy", "Error executing tool get_rate: busy"),
+        ("Error 503: busy\nNotice: x", "Error 503: busy"),
+        ('{"isError":true,"content":[{"type":"text","text":"busy"}]}', "busy"),
+        ('{"content":[{"type":"text","text":"busy"}],"isError":true}', "busy"),
+        ('{"error":{"code":"x","message":"busy"}}', "x busy"),
+        ('{"isError":false,"content":[{"type":"text","text":"fine"}]}', ""),
+        ("Error rate of the day: 3%", ""),
+        ("Errors are rare here", ""),
+        ("All went well. Error: none", ""),
+    ],
+)
+def test_a_failure_is_told_in_any_of_its_forms(text: str, failure: str) -> None:
+    assert failure_of(text) == failure
 
 
 @pytest.mark.parametrize(

@@ -67,3 +67,53 @@ def test_one_key_that_is_left_is_the_one_that_has_another_name() -> None:
     known = {key: {"type": "string"} for key in ("place_id", "category")}
     declared = {"type": "object", "properties": known}
     assert restored('{"placeKey":"1","kind":"b"}', declared) == '{"place_id":"1","category":"b"}'
+
+
+def declared(**kinds: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {key: {"type": kind} for key, kind in kinds.items()}}
+
+
+ORDER = declared(order_id="string", status="string", total="number")
+
+
+def test_a_flat_record_of_yaml_keeps_its_values() -> None:
+    text = "order_id: O-1\nstatus: shipped\ntotal: 12.5"
+    shown = {"order_id": "O-1", "status": "shipped", "total": 12.5}
+    assert json.loads(restored(text, ORDER)) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No order_id was found like this one\nThe status page tells more\nThe total is missing",
+        "What we know\nthe order_id, it is lost\nthe status, none\nthe total, none",
+        'The order_id is "1"; the status is "x"; the total is 5. But this is of another order.',
+    ],
+)
+def test_prose_that_speaks_of_the_keys_stays_as_it_came(text: str) -> None:
+    assert restored(text, ORDER) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ('{"user": "bo", "disabled": true}', declared(user="string", enabled="boolean")),
+        ('{"user": "bo", "inactive": true}', declared(user="string", active="boolean")),
+        ('{"user": "bo", "not_active": true}', declared(user="string", active="boolean")),
+        ('{"id": "1", "seller": "bo"}', declared(id="string", buyer="string")),
+        ('{"city": "Oslo", "temp_f": 50}', declared(city="string", temp_c="number")),
+        ('{"userName": "bo", "active": 1}', declared(user_name="string", active="boolean")),
+        ('{"userName": "bo", "total": 1e400}', declared(user_name="string", total="number")),
+    ],
+)
+def test_a_value_that_means_the_opposite_or_has_another_unit_stays(
+    text: str, known: dict[str, Any]
+) -> None:
+    assert restored(text, known) == text
+
+
+@pytest.mark.parametrize("text", ['{"orderId": %s, "open": true}', "order_id=%s\nopen=true"])
+def test_a_large_number_keeps_all_digits_and_a_truth_is_one(text: str) -> None:
+    known = declared(order_id="integer", open="boolean")
+    shown = restored(text % 1234567890123456789, known)
+    assert json.loads(shown) == {"order_id": 1234567890123456789, "open": True}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from toolshift.interop.tools import Source
@@ -137,6 +137,9 @@ _OPPOSED = (
     ("all", "one"),
     ("free", "paid"),
     ("gross", "net"),
+    ("lat", "lon"),
+    ("lat", "lng"),
+    ("latitude", "longitude"),
 )
 
 _OPPOSITES: dict[str, set[str]] = defaultdict(set)
@@ -149,10 +152,34 @@ _NEGATIONS = frozenset(words("not no never without except excluding non none nor
 _SHORTENED = re.compile(r"n['\u2019]t\b")
 _DATES = re.compile(r"\b[ymdhs]{1,4}(?:[-/.:]%?[ymdhs]{1,4})+\b", re.IGNORECASE)
 """How a date or a time is written, such as MM/DD/YYYY or %d.%m.%y."""
+_EFFECTS = tuple(
+    frozenset(words(each))
+    for each in (
+        "delete remove destroy erase purge wipe drop trash expunge",
+        "archive keep retain store save hide hold authorize authorise suspend freeze",
+        "try preview validate simulate check verify estimate quote draft plan test stage rehearse",
+        "send post publish submit deliver mail dispatch broadcast deploy apply execute run",
+        "capture charge settle collect",
+    )
+)
+"""Verbs by what becomes of a thing: it goes, is kept, is only tried, gets out, or is taken. Two of
+one set may say the same; two of different sets do not."""
+_SCOPE = frozenset(
+    words(
+        "all every bulk batch hard soft force forced permanent permanently recursive dry "
+        "simulate simulated mock sandbox dev stage staging prod production live eu us"
+    )
+)
+"""Words of a name that say how far a call reaches, how thorough it is or where it acts."""
+
+_ENDINGS = ("s", "es", "d", "ed", "r", "er", "ing")
+SHORTEST = 4
+"""Letters of a word that is taken to be no form of another one."""
 _UNITS = frozenset(
     words(
-        "eur usd gbp cents cent euro euros dollar dollars km m cm mm metre metres meter meters "
-        "mile miles feet minute minutes second seconds sec s ms millisecond milliseconds hour "
+        "eur usd gbp jpy chf cny cents cent euro euros dollar dollars km m cm mm metre metres "
+        "meter meters c f "
+        "mile miles feet minute minutes min second seconds sec s ms millisecond milliseconds hour "
         "hours "
         "day days week weeks month months kg g gram grams kilogram kilograms mg mcg microgram "
         "micrograms milligram milligrams lb pound pounds ounce ounces percent fraction celsius "
@@ -212,22 +239,56 @@ def _effect_told(source: Source) -> str | None:
     return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]
 
 
-def opposed(one: Source, other: Source) -> bool:
-    """Whether one of two tools reads and the other writes, or one undoes what the other does.
+def opposed(was: Source, now: Source) -> bool:
+    """Whether a tool does something else than another one, or may do more harm.
 
     Args:
-        one: a tool.
+        was: a tool.
+        now: what may stand for it.
+
+    Returns:
+        True where one reads and the other writes, one undoes what the other does, only `now` says
+        that it destroys, or the names of two that may write speak of different effects.
+    """
+    first, second = said_effect(was)[0], said_effect(now)[0]
+    told, said = _effect_told(was), _effect_told(now)
+    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+        return True
+    if _destroys(was) is False and _destroys(now) is True:
+        return True
+    mine, theirs = (f"{each.tool.name} {each.tool.description}" for each in (was, now))
+    if contradict(mine, theirs) or contradict(was.tool.name, now.tool.name):
+        return True
+    reads = only_reads(was) and only_reads(now)
+    return not reads and names_another_effect(was.tool.name, now.tool.name)
+
+
+def _destroys(source: Source) -> bool | None:
+    """What a tool says of whether it destroys; None where it says nothing."""
+    hints = source.raw.get("annotations")
+    said = hints.get("destructiveHint") if isinstance(hints, Mapping) else None
+    return said if isinstance(said, bool) else None
+
+
+def names_another_effect(one: str, other: str) -> bool:
+    """Whether two names of tools speak of different effects, by the words that only one has.
+
+    Args:
+        one: a name.
         other: another.
 
     Returns:
-        True where names, hints or descriptions say so.
+        True where their verbs do different things ("archive", "purge"). Where the names share a
+        word, also where one has a word of scope ("soft", "all", "prod"), or only adds a verb.
     """
-    first, second = said_effect(one)[0], said_effect(other)[0]
-    told, said = _effect_told(one), _effect_told(other)
-    if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
+    mine, theirs = _own_words(one, other)
+    does, did = ({n for n, verbs in enumerate(_EFFECTS) if verbs & own} for own in (mine, theirs))
+    if does and did and not does & did:
         return True
-    mine, theirs = (f"{each.tool.name} {each.tool.description}" for each in (one, other))
-    return contradict(mine, theirs) or contradict(one.tool.name, other.tool.name)
+    if not {*words(one)} & {*words(other)}:
+        return False
+    grows = not (mine and theirs)
+    return bool((mine | theirs) & _SCOPE) or (grows and bool(does | did))
 
 
 def contradict(one: str, other: str) -> bool:
@@ -243,7 +304,8 @@ def contradict(one: str, other: str) -> bool:
     mine, theirs = _own_words(one, other)
     if (mine & _DENIALS) != (theirs & _DENIALS):
         return True
-    return _opposite(mine, theirs)
+    said, told = (_with_stems(words(text)) for text in (one, other))
+    return _opposite(_with_stems(mine) - told, _with_stems(theirs) - said)
 
 
 def differently_meant(one: str, other: str) -> bool:
@@ -332,3 +394,12 @@ def _opposite(mine: Set[str], theirs: Set[str]) -> bool:
 
 def _denied(some: Set[str], others: Set[str]) -> bool:
     return any(prefix + word in others for word in some if len(word) > 2 for prefix in _PREFIXES)
+
+
+def _with_stems(found: Iterable[str]) -> set[str]:
+    """Words, and what they may be forms of: "enable" beside "enabled"."""
+    return {
+        word.removesuffix(ending)
+        for word in found
+        for ending in ("", *(_ENDINGS if len(word) > SHORTEST else ()))
+    }

@@ -27,6 +27,27 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 """What denies the words right behind it, in the same clause: "nobody will start it again"."""
+_OFFER = re.compile(r"again|retry|once more|later|shortly", re.IGNORECASE)
+_DENIED_BEHIND = re.compile(
+    r"\s+((is|are|was|will|would|can|could|does|do|has|may|might|make|makes|brings|of|it)\s+){1,3}"
+    r"(not|no|nothing|never|useless|pointless|futile)\b|\s+(\w+n't|cannot|never)\b|"
+    r"\s+(is|would be|will be)\s+(useless|pointless|futile|in vain)\b",
+    re.IGNORECASE,
+)
+"""What denies an offer right before it, in the same clause: "a retry will not help"."""
+_WAIT = re.compile(
+    r"\b(?:retry|again|once more|wait)\b(?:[\s:-]*(?:after|in|for|about|at least|another)\b)*"
+    r"[\s:]*(\d{1,9})\s*((?:s|m|h|d|sec|min|second|minute|hour|hr|day)s?\b)?",
+    re.IGNORECASE,
+)
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+LONGEST_WAIT = 60
+"""Seconds: calls are made again at once, which is of no use where a longer wait is asked for."""
+_ERROR = re.compile(
+    r"\s*error(?!\s+(rate|code|log|count|budget|message|report)s?\b)(\s+[\w.'\"`()-]+){0,6}\s*:",
+    re.IGNORECASE,
+)
+"""How a text begins that is an error: "Error: ...", "Error 503: ...", "Error calling x: ..."."""
 _CLAUSE = re.compile(r"[.;:!?,()]|\s-+\s|[\u2013\u2014]")
 _ALREADY_SO = re.compile(r"temporar|transient|momentar", re.IGNORECASE)
 """Said of the failure itself, so a denial stands beside it: "cannot be reached temporarily"."""
@@ -72,13 +93,18 @@ def failure_of(text: str) -> str:
     Returns:
         The words of the error; "" where the call did not fail.
     """
-    if '"error"' not in text[:200]:
+    body = text.partition(NOTICE)[0]
+    if _ERROR.match(body):
+        return body.strip()
+    if '"error"' not in text[:200] and '"isError"' not in body:
         return ""
     try:
-        data = msgspec.json.decode(text.partition(NOTICE)[0])
+        data = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return ""
-    fault = data.get("error") if isinstance(data, dict) else None
+    if not isinstance(data, dict):
+        return ""
+    fault = data.get("error") or (data.get("isError") is True and data.get("content", body))
     return " ".join(_words(fault)) if fault else ""
 
 
@@ -96,8 +122,14 @@ def incomplete_of(text: str) -> str:
 
 
 def _words(fault: Any) -> list[str]:
+    """The texts of an error; of a part of a result of MCP, the text alone."""
     if isinstance(fault, dict):
-        return [word for value in fault.values() for word in _words(value)]
+        inner = (
+            [fault["text"]] if fault.get("type") == "text" and "text" in fault else fault.values()
+        )
+        return [word for value in inner for word in _words(value)]
+    if isinstance(fault, list):
+        return [word for value in fault for word in _words(value)]
     return [str(fault)]
 
 
@@ -108,10 +140,12 @@ def says_again(failure: str) -> bool:
         failure: the words of an error.
 
     Returns:
-        False as well where something in it says that it will not, or denies the offer itself, as
-        in "do not try again".
+        False as well where something in it says that it will not, denies the offer itself, as in
+        "do not try again" and "a retry will not help", or asks to wait for more than a minute.
     """
-    hits = _AGAIN.finditer(failure)
+    hits, waits = _AGAIN.finditer(failure), _WAIT.finditer(failure)
+    if any(int(wait[1]) * _SECONDS[(wait[2] or "")[:1].lower()] > LONGEST_WAIT for wait in waits):
+        return False
     return not _NEVER.search(failure) and any(not _is_denied(failure, hit) for hit in hits)
 
 
@@ -119,7 +153,8 @@ def _is_denied(failure: str, hit: re.Match[str]) -> bool:
     clause = _CLAUSE.split(failure[max(0, hit.start() - 100) : hit.start()])[-1]
     if _ALREADY_SO.match(hit[0]):
         clause = " ".join(clause.split()[-2:])  # "not temporary", "not a temporary fault"
-    return bool(_DENIED.search(clause))
+    behind = _OFFER.fullmatch(hit[0]) and _DENIED_BEHIND.match(failure, hit.end())
+    return bool(_DENIED.search(clause) or behind)
 
 
 def may_have_happened(failure: str) -> bool:

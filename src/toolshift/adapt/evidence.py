@@ -26,7 +26,8 @@ from toolshift.episode.prose import read_prose
 
 _IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w[\w-]{2,}\w")
 _MISSING = re.compile(r"unknown.?tool|no (such )?tool|tool not found|not available", re.IGNORECASE)
-REFUSAL, ANSWER = "refusal", "answer"
+REFUSAL, ANSWER, CLAIM = "refusal", "answer", "none"
+"""As prose is read; a claim ("The total is 5.") is an answer that states no code."""
 
 
 def unsupported(reply: Reply, talk: Conversation, missing: Iterable[str]) -> str:
@@ -53,7 +54,7 @@ def _ending(reply: Reply, talk: Conversation) -> tuple[str, str]:
             return "", ""
         request = _texts(talk, ("user",))
         kind, reason = read_prose(reply.text, _texts(talk, ("tool",)), request)
-        return kind, reason if kind == REFUSAL else reply.text
+        return (ANSWER if kind == CLAIM else kind), (reason if kind == REFUSAL else reply.text)
     call = reply.calls[0]
     if not isinstance(call, ToolCall) or len(reply.calls) > 1:
         return "", ""

@@ -2,16 +2,19 @@
 
 A result is read in whatever form it has (`core.formats`), its values are laid flat, and each
 declared value is looked for by the words of its key. It is written as JSON in the declared form
-only where every value has exactly one place and no unit has changed; else it stays as it came.
+only where every value has exactly one place, no unit has changed and no key says the opposite; else
+it stays as it came.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
+from toolshift.adapt.effects import contradict
 from toolshift.core.form import FORMS, NOTICE
 from toolshift.core.formats import leaves
 from toolshift.shifts.release.match import words
@@ -19,13 +22,21 @@ from toolshift.shifts.release.match import words
 Keys = tuple[str, ...]
 _UNITS = frozenset(
     words(
-        "eur usd cents cent km m cm metres meters miles min minutes s sec seconds ms h hours kg g "
-        "grams mg mcg ng micrograms lb percent celsius fahrenheit"
+        "eur usd gbp jpy cents cent km m cm metres meters miles min minutes s sec seconds ms h "
+        "hours kg g grams mg mcg ng micrograms lb percent c celsius f fahrenheit kelvin"
     )
 )
 _OF_THE_CALL = frozenset(words("error errors fault message detail details reason warning note"))
 _FORMS = ("xml", "table", "csv", "pairs", "prose", "yaml")
 _LARGEST = 64 * 1024
+_OPENINGS: Mapping[str, str | tuple[str, ...]] = {
+    "xml": "<",
+    "table": "|",
+    "csv": ("field,value\n", "#,"),
+    "prose": ("The ", "There "),
+}
+"""How a text of a form begins, where its reader would find something in other texts too."""
+_WHOLE = re.compile(r"-?\d+")
 
 
 def restored(text: str, declared: Mapping[str, Any]) -> str:
@@ -56,7 +67,7 @@ def restored(text: str, declared: Mapping[str, Any]) -> str:
         if found and all(each is not None for each in found):
             whole: Any = found if many else found[0]
             whole = {envelope: whole} if envelope else whole
-            return f"{msgspec.json.encode(whole).decode()}{mark}{notice}"
+            return f"{_json(whole)}{mark}{notice}"
     return text
 
 
@@ -87,6 +98,8 @@ def _readings(body: str) -> Iterator[Any]:
     """The data of a text, in each form in which it can be read."""
     is_json = body[0] in "[{" and not body.startswith("[records=")
     for name in ("json",) if is_json else _FORMS:
+        if not body.startswith(_OPENINGS.get(name, "")):
+            continue
         try:
             yield FORMS[name].read(body)
         except Exception:  # noqa: S112 - readers of text that is of another form may fail anyhow
@@ -128,7 +141,8 @@ def _places(paths: Sequence[Keys], wanted: Sequence[str]) -> dict[str, Keys] | N
         return None  # of one value alone, or of words about the call, nothing says what it is
     found.update(zip(rest, left, strict=True))
     same = all((asked[key] & _UNITS) == (said[path] & _UNITS) for key, path in found.items())
-    return found if same and not _rivalled(found, told, asked) else None
+    opposed = any(contradict(key, " ".join(path)) for key, path in found.items())
+    return found if same and not opposed and not _rivalled(found, told, asked) else None
 
 
 def _rivalled(
@@ -146,20 +160,29 @@ def _rivalled(
 
 
 _WRONG = object()
+_BOOLEANS = {"true": True, "false": False}
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
 def _typed(value: Any, kind: Any) -> Any:
     """A value of the declared type, as far as its text is one."""
-    if value is None or kind == "string":
-        return value if value is None or isinstance(value, str) else _WRONG
-    if kind not in ("number", "integer"):
+    if value is None or kind not in ("string", "boolean", "number", "integer"):
         return value
+    if kind == "string":
+        return value if isinstance(value, str) else _WRONG
+    if kind == "boolean":
+        return _BOOLEANS.get(str(value).lower(), _WRONG)
+    return _WRONG if isinstance(value, bool) else _number(value, kind == "integer")
+
+
+def _number(value: Any, whole: bool) -> Any:
+    """A number with all of its digits: a large id would not be the same as a float."""
+    if isinstance(value, int) or (isinstance(value, str) and _WHOLE.fullmatch(value)):
+        return int(value)
     try:
         number = float(value)
     except (TypeError, ValueError):
         return _WRONG
-    return (
-        int(number)
-        if number == int(number) and (kind == "integer" or "." not in str(value))
-        else number
-    )
+    if not math.isfinite(number):
+        return _WRONG
+    return int(number) if whole and number.is_integer() else number

@@ -10,7 +10,9 @@ close   where descriptions share most words, no other tool comes near, every arg
 merged  where today's tool says word for word what two or more of the tools that are gone said,
         takes all that each of them took and needs nothing else, and all of them only read
 
-and none where words that only one side has oppose each other (`effects`). A call that may write
+and none where words that only one side has oppose each other, today's tool says that it destroys
+and that of the lock that it does not, or their names speak of different effects (`effects`). A
+description of one word says nothing of what a parameter is. A call that may write
 needs an exact pair, with a description of at least three words; and where both names share a word,
 only their first words may differ, as `book_room` and `reserve_room` do.
 """
@@ -215,6 +217,8 @@ def _same(one: Param, other: Param, exact: bool) -> bool:
         return False
     if differently_meant(f"{one.name} {told}", f"{other.name} {said}"):
         return False
+    if len(words(told)) < 2 and {*words(one.name)} != {*words(other.name)}:
+        return False  # "Identifier" is said of a customer as well as of a merchant
     return told == said if exact else alike_texts(told, said) >= CLOSE
 
 

@@ -317,15 +317,17 @@ def _pairs(record: Record) -> str:
 
 
 def read_pairs(text: str) -> Any:
-    """Reads what `write_pairs` wrote."""
+    """Reads what `write_pairs` wrote; a line that has no `=` is none of that."""
     rows: list[dict[str, Any]] = [{}]
     for line in text.split("\n"):
         if line.startswith("["):
             rows.append({})
         elif line:
             key, place = _DECODE(line) if line[0] == '"' else (line.split("=", 1)[0], None)
-            value = line[(len(key) if place is None else place) + 1 :]
-            rows[-1][key] = _unbare(value)
+            place = len(key) if place is None else place
+            if line[place : place + 1] != "=":
+                raise ValueError(f"no key=value: {line[:40]!r}")
+            rows[-1][key] = _unbare(line[place + 1 :])
     if text.startswith("[records="):
         return [_deep(row) for row in rows[2:]]
     return _deep(rows[0])
@@ -382,15 +384,22 @@ def _sentence(record: Record) -> str:
 
 
 def read_prose(text: str) -> Any:
-    """Reads what `write_prose` wrote."""
+    """Reads what `write_prose` wrote; a text that goes on behind it is none of that."""
     if not text.startswith("There are "):
-        return _read_sentence(text, 0)[0]
+        found, place = _read_sentence(text, 0)
+        return _to_the_end(found, text, place)
     records = []
     place = text.index(".") + 1
     while heading := _RESULT.match(text, place):
         record, place = _read_sentence(text, heading.end())
         records.append(record)
-    return records
+    return _to_the_end(records, text, place)
+
+
+def _to_the_end(found: Any, text: str, place: int) -> Any:
+    if place != len(text):
+        raise ValueError(f"more than a result: {text[place : place + 40]!r}")
+    return found
 
 
 def _read_sentence(text: str, place: int) -> tuple[Record, int]:
