@@ -26,6 +26,7 @@ from toolshift.runs.own_checking import check_tasks
 from toolshift.shifts.registry import apply, shifts
 from toolshift.worlds.names import OWN
 from toolshift.worlds.own import OwnWorld, load
+from toolshift.worlds.own.python import PythonTools
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "own_tools"
 
@@ -231,3 +232,10 @@ def test_another_process_finds_the_file_where_it_is_started(toolshift: Run, tmp_
     (tmp_path / "other.yaml").write_text((EXAMPLE / "tasks.yaml").read_text())
     code, said = traced(tmp_path)  # the tools of the copy are not there
     assert (code, "other.yaml:2: tools.python" in said) == (2, True), said
+
+
+def test_keys_that_are_numbers_are_texts_in_results_as_in_json() -> None:
+    tools = PythonTools({"names": lambda: {1: "one", "more": {2: "two"}}}, None)
+    found = tools.call("names", {})
+    assert found.data == {"1": "one", "more": {"2": "two"}}
+    assert [field.path for field in found.fields] == [("1",), ("more", "2")]

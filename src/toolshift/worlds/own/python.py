@@ -166,7 +166,7 @@ class PythonTools:
         except (msgspec.ValidationError, TypeError) as fault:
             return error("invalid_arguments", str(fault))
         try:
-            return result_of(name, msgspec.to_builtins(finished(function(**given))))
+            return result_of(name, msgspec.to_builtins(finished(function(**given)), str_keys=True))
         except Exception as fault:
             return failure_of(fault)
 
