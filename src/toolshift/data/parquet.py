@@ -30,12 +30,25 @@ def _parquet() -> Any:
 
 
 def count_of(path: Path) -> int:
-    """How many rows a file holds."""
+    """How many rows a file holds.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        Their number.
+    """
     return int(_parquet().ParquetFile(path).metadata.num_rows)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
     """The rows of a file as JSON lines.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The lines.
 
     Raises:
         UsageError: where it is no such file.
