@@ -449,7 +449,7 @@ def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"type": "null"} if one is None else {"enum": [one]} for one in listed]
     kinds = kind if isinstance(kind, list) else [kind] if kind else []
     kinds = kinds or (["object"] if "properties" in part else [])
-    if kinds and {*kinds} <= {"integer", "null"}:
+    if kinds and all(each in ("integer", "null") for each in kinds):
         part = _of_whole_numbers(part)
     whole = {
         key: _asked_by(key, value)
