@@ -19,7 +19,15 @@ _ENCODER = msgspec.json.Encoder(enc_hook=str)
 """A timestamp that counts nanoseconds, say, has no JSON."""
 
 
-def _parquet() -> Any:
+def parquet() -> Any:
+    """What reads and writes Parquet.
+
+    Returns:
+        The module `pyarrow.parquet`.
+
+    Raises:
+        UsageError: where it is not installed.
+    """
     try:
         import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
     except ImportError:
@@ -38,7 +46,7 @@ def count_of(path: Path) -> int:
     Returns:
         Their number.
     """
-    return int(_parquet().ParquetFile(path).metadata.num_rows)
+    return int(parquet().ParquetFile(path).metadata.num_rows)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -58,7 +66,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 def _rows(path: Path) -> Iterator[Row]:
     try:
-        for batch in _parquet().ParquetFile(path).iter_batches(CHUNK):
+        for batch in parquet().ParquetFile(path).iter_batches(CHUNK):
             yield from batch.to_pylist()
     except (OSError, ValueError) as fault:
         raise UsageError(f"{path}: not a Parquet file ({fault})") from None
@@ -120,7 +128,7 @@ def write_like(source: Path, draft: Path, out: Path) -> list[str]:
     Raises:
         UsageError: where the source cannot be read.
     """
-    schema = _parquet().ParquetFile(source).schema_arrow
+    schema = parquet().ParquetFile(source).schema_arrow
     own = {field.name: field.type for field in schema}
     kinds: dict[str, Any] = {}
     joined = _joined(source, draft)
@@ -222,7 +230,7 @@ def _fitted(row: Row, new: set[str], kinds: dict[str, Any]) -> Row:
 
 def _write(rows: Iterator[Row], kinds: dict[str, Any], like: Any, out: Path) -> None:
     """Writes rows whose columns have these types; None is JSON in a string."""
-    parquet = _parquet()
+    module = parquet()
     import pyarrow  # noqa: PLC0415 - heavy, and an extra
 
     known = {field.name: field for field in like or ()}
@@ -232,7 +240,7 @@ def _write(rows: Iterator[Row], kinds: dict[str, Any], like: Any, out: Path) -> 
     ]
     schema = pyarrow.schema(fields, like and like.metadata)
     packed = out.with_name(f".{out.name}.packed")
-    with parquet.ParquetWriter(packed, schema) as writer:
+    with module.ParquetWriter(packed, schema) as writer:
         for chunk in iter(lambda: list(islice(rows, CHUNK)), []):
             texts = [_in_texts(row, kinds) for row in chunk]
             writer.write_table(pyarrow.Table.from_pylist(texts, schema=schema))

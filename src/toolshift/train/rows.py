@@ -26,6 +26,7 @@ from toolshift.core.tool import JSON
 from toolshift.data.augment import converted
 from toolshift.data.conversation import RowFault
 from toolshift.data.formats import FORMATS
+from toolshift.data.parquet import parquet
 from toolshift.lm.prompt import Layout, to_plain_messages
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -195,24 +196,6 @@ def _write_parquet(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     ]
     with draft(path) as file:
         pq.write_table(pyarrow.Table.from_pylist(flat), file)
-
-
-def parquet() -> Any:
-    """What reads and writes Parquet.
-
-    Returns:
-        The module `pyarrow.parquet`.
-
-    Raises:
-        UsageError: where it is not installed.
-    """
-    try:
-        import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
-    except ImportError:
-        raise UsageError(
-            "Parquet needs pyarrow, which is not installed; run: pip install 'toolshift[train]'"
-        ) from None
-    return pyarrow.parquet
 
 
 def _checked(row: Any, where: str) -> dict[str, Any]:
