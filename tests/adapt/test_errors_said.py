@@ -37,6 +37,14 @@ from toolshift.adapt.errors_said import failure_of, named_tool, says_again
         ("Overloaded. Wait for an hour, or wait 90 minutes", False),
         ("It timed out after 120 seconds; please retry", True),
         ("It will not come back today, but try again tomorrow", True),
+        ("The password is wrong, try again", False),
+        ("Incorrect PIN. Please try again.", False),
+        ("The two codes do not match; try again", False),
+        ("That is not the right code, try again", False),
+        ("Your session has expired, please log in and try again", False),
+        ("Check your spelling and try again", False),
+        ("Something went wrong. Try again.", True),
+        ("Nothing is wrong with your call; try again", True),
     ],
 )
 def test_an_offer_that_is_denied_is_none(failure: str, passes: bool) -> None:

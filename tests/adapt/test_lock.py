@@ -114,3 +114,16 @@ def test_what_a_list_of_openai_has_no_place_for_is_not_gone() -> None:
     other = [{**FIND, "annotations": {"readOnlyHint": False}}, SAVE]
     (change,) = verify(lock.beside(other, "openai"), other).changes
     assert change.kind == "annotations_changed"
+
+
+def test_what_a_lock_of_openai_has_no_place_for_is_not_new() -> None:
+    strict = [{**FIND, "strict": True}, SAVE]
+    lock = lock_tools(strict, kind="openai")
+    hints = {"title": "Find", "annotations": {"readOnlyHint": True}, "outputSchema": {}}
+    hinted = [{**FIND, **hints}, SAVE]
+    assert not verify(lock.beside(hinted, "mcp"), hinted).changes
+    (change,) = verify(lock.beside([FIND, SAVE], "openai"), [FIND, SAVE]).changes
+    assert change.kind == "other_changed"
+    moved = [{**FIND, **hints, "description": "Something else."}, SAVE]
+    (change,) = verify(lock.beside(moved, "mcp"), moved).changes
+    assert change.kind == "description_rewritten"

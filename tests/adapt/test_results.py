@@ -83,6 +83,25 @@ def test_a_flat_record_of_yaml_keeps_its_values() -> None:
 
 
 @pytest.mark.parametrize(
+    ("told", "kind", "value"),
+    [
+        ("0123", "string", "0123"),
+        ("9:30", "string", "9:30"),
+        ("no", "string", "no"),
+        ("2026-12-03", "string", "2026-12-03"),
+        ("1_000", "string", "1_000"),
+        ("0x1F", "string", "0x1F"),
+        ("yes", "boolean", True),
+        ("1e3", "number", 1000.0),
+        ("-7", "integer", -7),
+    ],
+)
+def test_a_plain_word_of_yaml_is_what_it_says(told: str, kind: str, value: Any) -> None:
+    known = declared(order_id="string", found=kind)
+    assert json.loads(restored(f"order_id: O-1\nfound: {told}", known))["found"] == value
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "No order_id was found like this one\nThe status page tells more\nThe total is missing",

@@ -571,6 +571,40 @@ def test_compressed_and_parquet(source: Path, name: str) -> None:
     assert again.wrong == 0
 
 
+def test_json_lines_become_columns_with_their_types(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [
+        {
+            **openai(seed),
+            "n": seed,
+            "score": seed if seed % 2 else seed / 4,
+            "ok": seed % 3 == 0,
+            "tags": ["a"] if seed > 5 else None,
+            "same": {"x": seed, "y": [1]},
+            "other": {"x": 1} if seed > 30 else {"y": 2},
+            "mixed": seed if seed > 30 else "none",
+            "late": {"deep": True},
+        }
+        for seed in range(40)
+    ]
+    del rows[0]["late"]
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.parquet"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tally = augment_file(Job(source, out, Recipe(alpha=0.0)))
+    assert tally.as_text == ["tools", "other", "mixed"]
+    types = {field.name: field.type for field in parquet.read_schema(out)}
+    kinds = [types[name] for name in ("n", "score", "ok", "tags", "other")]
+    text = pyarrow.string()
+    assert kinds == [pyarrow.int64(), pyarrow.float64(), pyarrow.bool_(), pyarrow.list_(text), text]
+    made = [without_holes(row) for row in parquet.read_table(out).to_pylist()]
+    for row, back in zip(rows, made, strict=True):
+        back |= {name: json.loads(back[name]) for name in ("tools", "other")}
+        assert {**back, "mixed": str(back["mixed"])} == without_holes(
+            {**row, "mixed": str(row["mixed"])}
+        )
+
+
 @pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
 def test_a_json_file_is_one_list(source: Path, name: str) -> None:
     given = source.with_name("in.json")

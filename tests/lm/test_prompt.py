@@ -247,6 +247,18 @@ def test_what_stands_in_tags_and_cannot_be_read_is_a_malformed_call(piece):
     assert call == MalformedCall("f" if '"name"' in piece else "", piece)
 
 
+@pytest.mark.parametrize(
+    "mark", ["<tool_call>(x", "<think>y</think>", "```f(b=1)```", "[TOOL_CALLS]["]
+)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_mark_within_a_value_is_no_mark(mark, layout):
+    calls = (ToolCall("f", {"a": mark, mark: 1}), ToolCall("g", {"b": [mark]}))
+    lines = "\n".join(render_call(call.name, call.arguments, layout) for call in calls)
+    assert parse_reply(lines, layout).calls == calls
+    told = [{"name": call.name, "arguments": call.arguments} for call in calls]
+    assert parse_reply(json.dumps(told)).calls == calls
+
+
 CALLED = ToolCall("f", {"a": "x"})
 ANALYSIS = '<|channel|>analysis<|message|>Maybe f(a="y").<|end|><|start|>assistant'
 

@@ -21,6 +21,13 @@ _NEVER = re.compile(
     r"retired|removed|shut down|forbidden|unauthori[sz]ed|invalid|not found|unknown)\b",
     re.IGNORECASE,
 )
+_SENT_WRONG = re.compile(
+    r"\b((?<!went )(?<!gone )(?<!goes )(?<!go )(?<!going )wrong|incorrect\w*|"
+    r"not (the )?(correct|right)|mistyped|misspel\w*|malformed|expired|mismatch\w*|"
+    r"(do(es)?|did)( not|n't) match|(check|correct|fix|change|adjust|verify) (your|the|its))\b",
+    re.IGNORECASE,
+)
+"""What says that the call itself is at fault: the same call again would fail again."""
 _DENIED = re.compile(
     r"(\b(no|not|never|nobody|nothing|none|neither|nor|cannot|without|stop|avoid|useless|pointless)|"
     r"n't)(\s+[\w'-]+){0,5}\s*$",
@@ -140,11 +147,14 @@ def says_again(failure: str) -> bool:
         failure: the words of an error.
 
     Returns:
-        False as well where something in it says that it will not, denies the offer itself, as in
-        "do not try again" and "a retry will not help", or asks to wait for more than a minute.
+        False as well where something in it says that it will not, or that what was sent is wrong,
+        denies the offer itself, as in "do not try again" and "a retry will not help", or asks to
+        wait for more than a minute.
     """
     hits, waits = _AGAIN.finditer(failure), _WAIT.finditer(failure)
     if any(int(wait[1]) * _SECONDS[(wait[2] or "")[:1].lower()] > LONGEST_WAIT for wait in waits):
+        return False
+    if any(not _is_denied(failure, hit) for hit in _SENT_WRONG.finditer(failure)):
         return False
     return not _NEVER.search(failure) and any(not _is_denied(failure, hit) for hit in hits)
 

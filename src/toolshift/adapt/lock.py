@@ -35,6 +35,7 @@ from toolshift.shifts.release.inputs import Kind, Side
 FORMAT = 1
 _NOT_OF_OPENAI = frozenset(("title", "annotations", "outputSchema", "icons", "execution", "_meta"))
 """What MCP says of a tool, and OpenAI's form of a tool has no place for."""
+_ONLY_OF_OPENAI = frozenset(("strict",))
 
 
 class LockedTool(msgspec.Struct, frozen=True):
@@ -81,23 +82,27 @@ class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
         return [recorded_parts(tool, self.recorded) for tool in tools]
 
     def beside(self, tools: Iterable[Mapping[str, Any]], kind: Kind) -> Lock:
-        """The lock as a list can be compared with it: what has no place there is not gone.
+        """The lock as a list can be compared with it: what has no place in one of them is no drift.
 
         Args:
             tools: as an MCP server lists them.
             kind: what they were read from.
 
         Returns:
-            The lock, without what the list cannot say of a tool and says of none.
+            The lock, without what the list cannot say of a tool and says of none; it records only
+            what its own form can say of one.
         """
-        if kind != "openai":
+        if kind == self.kind or "openai" not in (kind, self.kind):
             return self
-        unsaid = _NOT_OF_OPENAI.difference(*tools)
-        if not any(unsaid & tool.keys() for tool in self.documents):
+        here, there = _keys(self.documents), _keys(tools)
+        of_openai, other = (here, there) if self.kind == "openai" else (there, here)
+        unsaid = (_NOT_OF_OPENAI - of_openai) | (_ONLY_OF_OPENAI - other)
+        if not unsaid & (here | there):
             return self
         kept = ({k: v for k, v in tool.items() if k not in unsaid} for tool in self.documents)
         made = lock_tools(kept, self.origin, self.kind)
-        return msgspec.structs.replace(made, recorded=self.recorded)
+        recorded = (key for key in self.recorded or sorted(here | there) if key not in unsaid)
+        return msgspec.structs.replace(made, recorded=tuple(recorded))
 
 
 class Drift(msgspec.Struct, frozen=True, dict=True):
@@ -123,6 +128,10 @@ class Drift(msgspec.Struct, frozen=True, dict=True):
     def breaks_calls(self) -> bool:
         """Whether a call that was recorded is refused now."""
         return any(each.recorded for each in self.counter_examples.values())
+
+
+def _keys(tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset[str]().union(*tools)
 
 
 def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind = "mcp") -> Lock:

@@ -160,7 +160,7 @@ def _rivalled(
 
 
 _WRONG = object()
-_BOOLEANS = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 

@@ -253,7 +253,7 @@ class Watcher:
         now = _distinct(event.tools)
         if self._lock is None:
             try:
-                self._lock = lock_tools(now)
+                self._lock = lock_tools(now, kind=event.kind)
             except UsageError as fault:
                 yield from self._incomparable(fault)
                 return

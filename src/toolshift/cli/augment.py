@@ -121,7 +121,7 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     )
     if tally.as_text:
         names = ", ".join(tally.as_text)
-        say(f"Columns that are JSON in a string now, as their types hold no shift: {names}")
+        say(f"Columns that are JSON in a string, as no type of Parquet holds their values: {names}")
     say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
 
 

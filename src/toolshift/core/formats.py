@@ -139,8 +139,39 @@ def _dumper() -> Any:
 
 
 def read_yaml(text: str) -> Any:
-    """Reads what `write_yaml` wrote."""
-    return yaml.safe_load(text)
+    """Reads YAML whose plain words mean what those of JSON mean, as YAML 1.2 has it.
+
+    YAML 1.1 would read `0123` as 83, `9:30` as 570, `no` as false, and a date as no text. What
+    `write_yaml` wrote is the same in both: it quotes such texts.
+    """
+    return yaml.load(text, _loader())  # noqa: S506 - made from the safe loader
+
+
+@cache
+def _loader() -> Any:
+    """PyYAML's safe loader, which knows only the words and numbers of JSON, and infinity."""
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.yaml_implicit_resolvers = {}
+    for tag, pattern, first in _PLAIN_WORDS:
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), first)
+    return Loader
+
+
+_PLAIN_WORDS: tuple[tuple[str, str, list[str]], ...] = (
+    ("null", r"(?:~|null|Null|NULL|)\Z", ["~", "n", "N", ""]),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", [*"tTfF"]),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)\Z", [*"-+0123456789"]),
+    (
+        "float",
+        r"(?:[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|"
+        r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z",
+        [*"-+0123456789."],
+    ),
+)
+"""Tag, form and first characters of the plain words that are no texts."""
 
 
 # -- XML ---------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def card(job: Job, tally: Tally, command: str) -> str:
 
 def _as_text(tally: Tally) -> str:
     names = ", ".join(f"`{name}`" for name in tally.as_text)
-    return f" JSON in a string, as their types hold no shift: {names}." if names else ""
+    return f" JSON in a string, as no type of Parquet holds their values: {names}." if names else ""
 
 
 def _sorted(counts: dict[str, int]) -> list[tuple[str, int]]:

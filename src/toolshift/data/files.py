@@ -29,7 +29,7 @@ from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.conversation import Row, RowFault
 from toolshift.data.formats import read_as
-from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_texts
+from toolshift.data.parquet import CHUNK, count_of, draft_line, lines_of, write_like, write_typed
 from toolshift.data.quick import Quick
 from toolshift.data.tools import ToolIndex
 from toolshift.runs.pool import Executor, open_pool
@@ -52,7 +52,7 @@ class Tally(msgspec.Struct):
         wrong: how many could not be read.
         examples: numbers of lines of the first rows that were shifted.
         formats: rows by format.
-        as_text: columns of Parquet that are JSON in a string now, and were not.
+        as_text: columns of Parquet that are JSON in a string, as no type holds their values.
     """
 
     rows: int = 0
@@ -224,7 +224,7 @@ def _finish(job: Job, draft: Path) -> list[str]:
     """Puts the output in its place: compressed, as one list or as Parquet where its name says so.
 
     Returns:
-        Columns that could not keep their types.
+        Columns of Parquet that are JSON in a string.
     """
     if _in_columns(job):
         changed = write_like(job.source, draft, job.out)
@@ -245,8 +245,9 @@ def _finish(job: Job, draft: Path) -> list[str]:
         packed.replace(job.out)
         draft.unlink()
     elif job.out.suffix == ".parquet":
-        write_texts(draft, job.out)
+        texts = write_typed(draft, job.out)
         draft.unlink()
+        return texts
     else:
         draft.replace(job.out)
     return []

@@ -90,13 +90,62 @@ def without_holes(value: Any) -> Any:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def write_texts(lines: Path, out: Path) -> None:
-    """Writes JSON lines as Parquet; what is no text stands there as JSON in a string."""
+def write_typed(lines: Path, out: Path) -> list[str]:
+    """Writes JSON lines as Parquet, each column in the type of its values.
+
+    Args:
+        lines: the rows.
+        out: where to.
+
+    Returns:
+        Columns that are JSON in a string: those of values of several types, and of objects whose
+        keys are not the same everywhere, which Arrow would fill up. The objects of a list that is
+        itself the column, such as messages, may lack keys.
+    """
     with lines.open("rb") as file:
-        columns = {key: None for line in file for key in msgspec.json.decode(line)}
+        kinds: dict[str, Any] = {}
+        keys: dict[tuple[str, ...], frozenset[str]] = {}
+        rows = map(msgspec.json.decode, file)
+        for chunk in iter(lambda: list(islice(rows, CHUNK)), []):
+            for name in dict.fromkeys(key for row in chunk for key in row):
+                values = [row[name] for row in chunk if row.get(name) is not None]
+                kinds[name] = _kind_of(name, values, kinds.get(name, ...), keys)
         file.seek(0)
-        rows = ({**columns, **msgspec.json.decode(line)} for line in file)
-        _write(rows, dict.fromkeys(columns), None, out)
+        _write(
+            ({**dict.fromkeys(kinds), **row} for row in map(msgspec.json.decode, file)),
+            kinds,
+            None,
+            out,
+        )
+    return [name for name, kind in kinds.items() if kind is None]
+
+
+def _kind_of(name: str, values: list[Any], known: Any, keys: dict[Any, frozenset[str]]) -> Any:
+    """The type of a column that is `known` so far and holds these too; None where there is none."""
+    import pyarrow  # noqa: PLC0415 - heavy, and an extra
+
+    if known is None or not all(_is_closed(value, (name,), keys) for value in values):
+        return None
+    try:
+        sides = [pyarrow.array(values).type, *([] if known is ... else [known])]
+        schemas = [pyarrow.schema([(name, kind)]) for kind in sides]
+        return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (ValueError, TypeError, ArithmeticError, NotImplementedError):
+        return None
+
+
+def _is_closed(value: Any, path: tuple[str, ...], keys: dict[Any, frozenset[str]]) -> bool:
+    """Whether the objects in a value have the keys of those met at the same place before.
+
+    Those of a list that is itself the column, as messages are, may lack some.
+    """
+    if isinstance(value, list):
+        return all(_is_closed(each, (*path, ""), keys) for each in value)
+    if not isinstance(value, dict):
+        return True
+    of_the_list = len(path) == 2 and path[1] == ""
+    same = of_the_list or keys.setdefault(path, frozenset(value)) == value.keys()
+    return same and all(_is_closed(each, (*path, key), keys) for key, each in value.items())
 
 
 def draft_line(number: int, made: bytes) -> bytes:

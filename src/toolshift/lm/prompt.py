@@ -332,7 +332,8 @@ def parse_reply(
     """Reads what a model wrote; no text makes it fail.
 
     Thoughts (`<think>...</think>`, and all but the channel `final` of Harmony) are left out. Read
-    as calls, in this order: Harmony's messages to a tool; what stands in `<tool_call>` tags or
+    as calls, in this order: a text that is nothing but well-formed calls, in lines or in JSON;
+    Harmony's messages to a tool; what stands in `<tool_call>` tags or
     behind another template's mark of calls, malformed or not; a JSON object, alone or in a fence,
     with a name and arguments; lines that are well-formed calls, the lines beside them being the
     text; where the name is that of a tool on offer, JSON under other keys, `Action: f(a="x")`,
@@ -383,6 +384,9 @@ def names_of(tools: Sequence[Mapping[str, Any]]) -> frozenset[str]:
 
 def _read(text: str, tools: Collection[str]) -> Reply:
     stripped = text.strip()
+    calls = _nothing_but_calls(stripped)
+    if calls:
+        return Reply(calls=calls)
     sent = [one for one in messages_of(stripped) if one.to]
     if sent:
         return Reply(calls=tuple(read_call(one.to, one.text, text=one.text) for one in sent))
@@ -403,6 +407,23 @@ def _read(text: str, tools: Collection[str]) -> Reply:
         return Reply(calls=(over_lines,))
     malformed = None if reply else _malformed(body)
     return reply or (Reply(calls=(malformed,)) if malformed else Reply(text=stripped))
+
+
+def _nothing_but_calls(text: str) -> tuple[Call, ...]:
+    """The calls of a text that has nothing else: what stands in their values is no mark of any."""
+    if text.startswith(("{", "[")):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            return ()
+        return _json_calls(text)
+    calls: list[Call] = []
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        call = _well_formed(line)
+        if not call:
+            return ()
+        calls.append(call)
+    return tuple(calls)
 
 
 def _offered_calls(body: str, tools: Collection[str]) -> Reply | None:
