@@ -685,8 +685,7 @@ def _same_frame(text: str, value: Value, other: Value) -> bool:
 
 def _says_all(text: str, items: list[str], asked: Asked) -> bool:
     """Whether a text says every item, and its list has no other."""
-    flat = re.sub(r"[ \t]*(?:\n+|,(?=\s)|;|&|\band\b)[ \t]*", " \n ", text)
-    flat = re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
+    flat = _listed(text)
     if not all(_says_one(text, item, asked) or _is_item(flat, item) for item in items):
         return False
     column = _column_with(text, items)
@@ -694,16 +693,31 @@ def _says_all(text: str, items: list[str], asked: Asked) -> bool:
         return all(
             _TOTAL.fullmatch(cell) or any(_is_in(cell, item) for item in items) for cell in column
         )
-    parts = [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
-    holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in items)]
+    parts = _parts(flat)
+    # An item may hold what parts a list: the title "Dune, Part Two", "salt and pepper".
+    pieces = [piece for item in items for piece in (_parts(_listed(item)) or [item])]
+    pieces = [*dict.fromkeys((*items, *pieces))]
+    holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in pieces)]
+    if not holding:  # each is said in other words, so nothing can stand between them
+        return True
     inside = parts[holding[0] : holding[-1] + 1]
-    foreign = [part for part in inside if not any(_is_in(part, item) for item in items)]
+    foreign = [part for part in inside if not any(_is_in(part, item) for item in pieces)]
     size = max(len(item.split()) for item in items) + 1
     behind = parts[holding[-1] + 1 : holding[-1] + 2]
     trailing = [p for p in behind if len(p.split()) <= size and not _COURTESY.fullmatch(p)]
     return not foreign and not (
         trailing and _is_in_last_sentence(text, trailing[0], parts, holding)
     )
+
+
+def _listed(text: str) -> str:
+    """A text with each of what may be items of a list on a line of its own."""
+    flat = re.sub(r"[ \t]*(?:\n+|,(?=\s)|;|&|\band\b)[ \t]*", " \n ", text)
+    return re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
+
+
+def _parts(flat: str) -> list[str]:
+    return [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
 
 
 _OF_A_RECORD = re.compile(r"^[ \t]*([^:\n]{1,40}):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)

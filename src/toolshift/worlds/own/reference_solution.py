@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -20,6 +23,11 @@ from toolshift.worlds.own.sources import fact
 from toolshift.worlds.own.stand_in import ActResult, carry_out
 
 DONE = "Done."
+_DECODE = json.JSONDecoder().raw_decode
+_LONG, _MOST_COMPARED = 80, 5_000
+"""Letters of a value, and values, that are compared with what no result has."""
+_SIGNS = (", ", "; ", "\n")
+"""What stands between the parts of an answer: the first by which it is read as all of them."""
 _heard: WeakKeyDictionary[Episode, ActResult] = WeakKeyDictionary()
 
 
@@ -100,19 +108,86 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     wanted = given.check.answer
     if not wanted:
         return DONE
-    told = [as_answer(v) for place in reversed(heard) for r in heard[place] for v in r.values()]
     items = (wanted,) if isinstance(wanted, str) else wanted
-    found = [_told_of(item, told, texts) for item in items]
-    answer = ", ".join(dict.fromkeys(found))
-    return answer if all(found) and says(answer, wanted) else given.check.example
+    found = list(dict.fromkeys(_told_of(item, heard, texts) for item in items))
+    joined = (sign.join(found) for sign in _SIGNS)
+    answer = next((text for text in joined if says(text, wanted)), "") if all(found) else ""
+    return answer or given.check.example
 
 
-def _told_of(wanted: str, told: list[str], texts: list[str]) -> str:
+def unsaid(given: Given, heard: ActResult, texts: list[str]) -> list[str]:
+    """Those of the things that an answer has to say which no result says.
+
+    Args:
+        given: the task.
+        heard: the facts of each result.
+        texts: of the results.
+
+    Returns:
+        As the check has them.
+    """
+    wanted = given.check.answer
+    items = (wanted,) if isinstance(wanted, str) else wanted
+    return [item for item in items if not _told_of(item, heard, texts)]
+
+
+def near_values(wanted: str, heard: ActResult, texts: list[str]) -> list[str]:
+    """Up to three values of some results that are written nearly like what is wanted."""
+    told = dict.fromkeys(_told_values(heard, texts))
+    short = [value for value in told if len(value) <= _LONG]
+    return get_close_matches(wanted, short[:_MOST_COMPARED], n=3)
+
+
+def _told_of(wanted: str, heard: ActResult, texts: list[str]) -> str:
     """A value, or the words of a text, that says one thing that is wanted; "" where none does."""
-    for value in told:
-        if says(value, wanted):
+    for value in _told_values(heard, texts):
+        if _value_says(value, wanted):
             return value
-    return next((part for text in reversed(texts) if (part := passage(text, wanted))), "")
+    return next((part for text in reversed(texts) if (part := _passage(text, wanted))), "")
+
+
+def _told_values(heard: ActResult, texts: list[str]) -> Iterator[str]:
+    """Every value of some results as an answer says it; the last result comes first."""
+    for place in reversed(heard):
+        for record in heard[place]:
+            for value in record.values():
+                if isinstance(value, str):  # a list in a cell of a table is a text
+                    yield from _data_values(value)
+                yield from map(as_answer, _single(value))
+    for text in reversed(texts):
+        yield from _data_values(text)
+
+
+@lru_cache(maxsize=1 << 8)
+def _data_values(text: str) -> list[str]:
+    """The values of a JSON list or object, such as a list of plain numbers; notices may follow."""
+    try:
+        data = _DECODE(text)[0] if text[:1] in ("[", "{") else []
+    except (ValueError, RecursionError):
+        data = []
+    return list(dict.fromkeys(map(as_answer, _single(data))))
+
+
+def _single(value: Any) -> Iterator[Any]:
+    """The single values inside of one, at every depth; then a list of such as a whole."""
+    if isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _single(each)
+    whole = isinstance(value, list) and not any(isinstance(one, list | Mapping) for one in value)
+    if whole or not isinstance(value, Mapping | list):
+        yield value
+
+
+@lru_cache(maxsize=1 << 16)
+def _value_says(value: str, wanted: str) -> bool:
+    """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
+    return says(value, wanted)
+
+
+@lru_cache(maxsize=1 << 8)
+def _passage(text: str, wanted: str) -> str:
+    """The words of a text that say what is wanted; kept, as above."""
+    return passage(text, wanted)
 
 
 # -- what the calls say about where their values come from ---------------------------------------
