@@ -174,6 +174,7 @@ class OwnWorld(World):
             task = self._prepared(given, *tried[given.id])
             self.by_kind.setdefault(given.kind, []).append(task)
         self.counts = {kind: len(tasks) for kind, tasks in self.by_kind.items()}
+        self.task_ids = {k: [task.given.id for task in ts] for k, ts in self.by_kind.items()}
         every = [task for tasks in self.by_kind.values() for task in tasks]
         self.facts = {s: as_fact(s) for t in every for goal in t.origins.goals for s in goal}
         self.kinds = {
