@@ -16,7 +16,7 @@ from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
 from toolshift.report.scene import transcript
-from toolshift.report.words import cause_in_words, outcome_of, verdict
+from toolshift.report.words import cause_in_words, outcome_of, right_refusal, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
 
@@ -75,7 +75,7 @@ def print_episode(record: Record, cell: Cell, task_id: str = "") -> None:
         say(visible("\n".join(transcript([step]))))
     say(f"= {verdict(record.grade)}")
     if not scene.solvable:
-        say(f"Expected: refuse: {scene.outcome.refusal}")
+        say(f"Expected: {right_refusal(scene.outcome)}")
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
         say(f"Expected: {wanted}")
@@ -153,8 +153,8 @@ def find_episode(folder: RunFolder, name: str, listing: str = "") -> tuple[Recor
     if of_task and found is of_task:
         told = "; ".join(_named(folder, record) for record in of_task[:MAX_OFFERED])
         more = f"; and {len(of_task) - MAX_OFFERED} more" if len(of_task) > MAX_OFFERED else ""
-        why = f"task {name!r} in {folder.path} has {len(of_task)} episodes, so name one: {told}{more}"
-        raise UsageError(f"{why}. `{listing}` lists them all.")
+        why = f"task {name!r} in {folder.path} has {len(of_task)} episodes, so name one"
+        raise UsageError(f"{why}: {told}{more}. `{listing}` lists them all.")
     why = f"{len(found)} episodes start so" if found else "there is none"
     ids = {folder.task_id(folder.cell(record)) for record in records} - {""}
     near = f", and no task of this id: {nearest(name, ids)}" if ids and not found else ""

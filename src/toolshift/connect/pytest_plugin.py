@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A mark of a class or a module may be meant for other tests there. So its tests are wrong only
     where none of them takes the fixture.
     """
-    inherited: defaultdict[pytest.Item | pytest.Collector, list[pytest.Item]] = defaultdict(list)
+    inherited: defaultdict[pytest.Module | pytest.Class, list[pytest.Item]] = defaultdict(list)
     for item in items:
         place = next((node for node in reversed(item.listchain()) if _is_marked(node)), None)
         if place is item and not _measures(item):

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -34,6 +35,7 @@ MAX_CHARACTERS = 12_000
 """A longer answer is read without its middle."""
 _MAX_PLACES = 24
 """Further mentions of the same thing, and values further away from one, are not looked at."""
+_DECODE = json.JSONDecoder().raw_decode
 _SIGN = re.compile(r"[\\^$*+?{}\[\]|()]")
 _SAYS_VALUE = re.compile(r"values?|details?|info(?:rmation)?|results?|answers?|data", _I)
 """The head of a second column whose first one has names."""
@@ -155,6 +157,40 @@ def passage(text: str, wanted: str) -> str:
         spans = spans or list(_places(text, wanted))
     found = (text[start:end] for start, end in spans)
     return next((part for part in found if part and says(part, wanted)), "")
+
+
+def single_values(value: object) -> Iterator[Any]:
+    """The single values inside of one, at every depth; then a list of such as a whole.
+
+    Args:
+        value: JSON data.
+
+    Yields:
+        What `as_answer` makes a text of.
+    """
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from single_values(each)
+    whole = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value)
+    if whole or not isinstance(value, dict | list):
+        yield value
+
+
+@lru_cache(maxsize=1 << 8)  # each rehearsal of a task reads the same results
+def data_values(text: str) -> tuple[str, ...]:
+    """The values of a text that begins with a JSON list or object, as an answer says them.
+
+    Args:
+        text: of a result; a notice may follow the data.
+
+    Returns:
+        Each once; nothing for another text.
+    """
+    try:
+        data = _DECODE(text)[0] if text[:1] in ("[", "{") else []
+    except (ValueError, RecursionError):
+        data = []
+    return tuple(dict.fromkeys(map(as_answer, single_values(data))))
 
 
 def as_answer(value: object) -> str:

@@ -202,7 +202,7 @@ class World:
     actions: Mapping[str, Action]
     kinds: Mapping[str, TaskKind]
     counts: Mapping[str, int] = {}
-    task_ids: Mapping[str, Sequence[str]] = {}
+    task_ids: Mapping[str, list[str]] = {}
     traceable: bool = True
     names_from: tuple[NameSource, ...] = ("synonyms",)
 

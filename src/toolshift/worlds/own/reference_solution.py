@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from toolshift.core.formats import leaves
 from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.statement import as_answer, passage, says
+from toolshift.core.statement import as_answer, data_values, says, single_values
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact
+from toolshift.worlds.own.spare import (
+    Reference,
+    Spare,
+    states,
+    value_says,
+    values_at,
+    words_saying,
+)
 from toolshift.worlds.own.stand_in import ActResult, carry_out
 
 DONE = "Done."
-_DECODE = json.JSONDecoder().raw_decode
 _LONG, _MOST_COMPARED = 80, 5_000
 """Letters of a value, and values, that are compared with what no result has."""
 _SIGNS = (", ", "; ", "\n")
@@ -39,6 +43,7 @@ class Walk:
         tools: the true tools by name.
         slots: the slot of each argument value that the user states, by call and argument.
         failing: places of the calls that the real tools refused.
+        spare: what the check can do without; None where every call is made, or the walk ends.
     """
 
     given: Given
@@ -47,25 +52,30 @@ class Walk:
     links: Links
     slots: Mapping[tuple[int, str], str]
     failing: frozenset[int] = frozenset()
+    spare: Spare | None = None
 
     def __call__(self, solver: Solver, env: Known) -> str:
         """Makes the calls, and says what is to be answered."""
         episode = cast("EpisodeBackend", solver.backend).episode
         heard = _heard.setdefault(episode, {})
+        skipped: dict[int, Impossible] = {}
         for place, call in calls_of(self.given, self.turn):
-            tool = self.tools[call.name]
-            values = {
-                param.fact: self._value(place, param.name, heard, solver)
-                for param in tool.params
-                if param.name in call.arguments
-            }
             try:
-                heard[place] = carry_out(solver, tool, env.about(**values), heard)
-            except Impossible:
-                if place not in self.failing:
-                    raise
+                values = {
+                    param.fact: self._value(place, param.name, heard, solver)
+                    for param in self.tools[call.name].params
+                    if param.name in call.arguments
+                }
+                heard[place] = carry_out(solver, self.tools[call.name], env.about(**values), heard)
+            except Impossible as reason:
+                if self.spare is not None and self.spare.may_skip(place):
+                    skipped[place] = reason
+                elif place not in self.failing:
+                    raise next(iter(skipped.values()), reason) from None
         if self.turn + 1 < len(self.given.asks):
             return DONE
+        if self.spare is not None and not self.spare.is_said_without(skipped, heard):
+            raise next(iter(skipped.values()))  # the first is why the others failed
         if self.given.check.refuse:
             raise Impossible(self.given.check.refuse)
         return right_answer(self.given, heard, [step.text for step in episode.steps])
@@ -92,6 +102,11 @@ class Walk:
 
     def _heard(self, heard: ActResult, call: str, record: str | None, path: str) -> Any:
         """A value as it was read from an earlier result."""
+        if self.spare is not None and int(call) not in heard:
+            other = self.spare.instead(self.turn, heard, call, record, path)
+            if not isinstance(other, Reference):
+                return other
+            call, record, path = other
         records = heard.get(int(call), [])
         place = int(record or 0)
         if place >= len(records):
@@ -141,9 +156,9 @@ def near_values(wanted: str, heard: ActResult, texts: list[str]) -> list[str]:
 def _told_of(wanted: str, heard: ActResult, texts: list[str]) -> str:
     """A value, or the words of a text, that says one thing that is wanted; "" where none does."""
     for value in _told_values(heard, texts):
-        if _value_says(value, wanted):
+        if value_says(value, wanted):
             return value
-    return next((part for text in reversed(texts) if (part := _passage(text, wanted))), "")
+    return next((part for text in reversed(texts) if (part := words_saying(text, wanted))), "")
 
 
 def _told_values(heard: ActResult, texts: list[str]) -> Iterator[str]:
@@ -152,42 +167,10 @@ def _told_values(heard: ActResult, texts: list[str]) -> Iterator[str]:
         for record in heard[place]:
             for value in record.values():
                 if isinstance(value, str):  # a list in a cell of a table is a text
-                    yield from _data_values(value)
-                yield from map(as_answer, _single(value))
+                    yield from data_values(value)
+                yield from map(as_answer, single_values(value))
     for text in reversed(texts):
-        yield from _data_values(text)
-
-
-@lru_cache(maxsize=1 << 8)
-def _data_values(text: str) -> list[str]:
-    """The values of a JSON list or object, such as a list of plain numbers; notices may follow."""
-    try:
-        data = _DECODE(text)[0] if text[:1] in ("[", "{") else []
-    except (ValueError, RecursionError):
-        data = []
-    return list(dict.fromkeys(map(as_answer, _single(data))))
-
-
-def _single(value: Any) -> Iterator[Any]:
-    """The single values inside of one, at every depth; then a list of such as a whole."""
-    if isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _single(each)
-    whole = isinstance(value, list) and not any(isinstance(one, list | Mapping) for one in value)
-    if whole or not isinstance(value, Mapping | list):
-        yield value
-
-
-@lru_cache(maxsize=1 << 16)
-def _value_says(value: str, wanted: str) -> bool:
-    """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
-    return says(value, wanted)
-
-
-@lru_cache(maxsize=1 << 8)
-def _passage(text: str, wanted: str) -> str:
-    """The words of a text that say what is wanted; kept, as above."""
-    return passage(text, wanted)
+        yield from data_values(text)
 
 
 # -- what the calls say about where their values come from ---------------------------------------
@@ -285,26 +268,10 @@ def _is_choice(value: Any, schema: Mapping[str, Any]) -> bool:
 def _find(value: Any, results: Mapping[int, Any], before: int) -> str:
     """The reference to the first earlier result that has this value; "" for none."""
     for call in range(before):
-        for record, path, other in _values(results.get(call)):
+        for record, path, other in values_at(results.get(call)):
             if other == value and type(other) is type(value):
                 place = "" if record is None else f"[{record}]"
                 found = "{{" + f"calls[{call}]{place}.{'.'.join(path)}" + "}}"
                 if REFERENCE.fullmatch(found) and not any("." in key for key in path):
                     return found  # else it has a key that no reference can name
     return ""
-
-
-def _values(data: Any) -> Iterator[tuple[int | None, tuple[str, ...], Any]]:
-    records = data if isinstance(data, list) else [data]
-    for number, record in enumerate(records):
-        if isinstance(record, dict):
-            for path, value in leaves(record):
-                yield (number if isinstance(data, list) else None), path, value
-
-
-def states(text: str, value: Any) -> bool:
-    """Whether a user's text states a value."""
-    said = str(value)
-    if not said.strip():
-        return False
-    return re.search(rf"(?<![\w.]){re.escape(said)}(?!\w|\.\d)", text, re.IGNORECASE) is not None

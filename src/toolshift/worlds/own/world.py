@@ -40,6 +40,7 @@ from toolshift.worlds.own.reference_solution import (
     unsaid,
 )
 from toolshift.worlds.own.sources import Opened, Source
+from toolshift.worlds.own.spare import Spare
 from toolshift.worlds.own.stand_in import ActResult
 
 DRAWN = (
@@ -256,8 +257,10 @@ class OwnWorld(World):
         origins = trace(given, by_name, results)
         subject = origins.subject(given) if given.check.refuse else ()
         setting = replace(upstream.setting, tools=self.tools, links=origins.links, subject=subject)
+        reads = frozenset(tool.name for tool in self.tools if tool.effect == "read")
+        spare = Spare(given, results, setting.once, reads)
         walks = tuple(
-            Walk(given, turn, by_name, origins.links, origins.slots, failing)
+            Walk(given, turn, by_name, origins.links, origins.slots, failing, spare)
             for turn in range(len(given.asks))
         )
         heard = {n: [_told(r)] for n, r in results.items()}
