@@ -19,7 +19,8 @@ from toolshift.episode.grade import Grade, grade, regrade
 from toolshift.episode.oracle import OracleAgent
 from toolshift.report.words import right_refusal
 from toolshift.shifts.registry import apply, compose, find_shift
-from toolshift.shifts.release.file import FORMAT, ShiftFile
+from toolshift.shifts.release.describe import rows_of
+from toolshift.shifts.release.file import FORMAT, ShiftFile, read_shift_file
 from toolshift.shifts.release.inputs import read_side
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.resolve import settle
@@ -524,3 +525,11 @@ def test_a_value_that_a_later_turn_states_is_not_given(tmp_path: Path, task: Tas
     after = released(tmp_path, task(asks, calls), requires("channel"), answers)
     assert [ask.text for ask in after.asks] == asks
     assert proved(after)
+
+
+def test_what_is_not_passed_on_is_said(tmp_path: Path, task: Task) -> None:
+    answers = Answers(given={"remind": {"channel": "post"}})
+    released(tmp_path, reminding(task), requires("channel"), answers)
+    file = read_shift_file(tmp_path / "monday.json")
+    (row,) = [row for row in rows_of(file.release()) if row.new == "remind"]
+    assert row.partly == ["channel = post: not passed on for tasks that leave it out"]
