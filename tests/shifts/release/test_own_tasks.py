@@ -503,13 +503,15 @@ def test_a_value_is_not_given_where_the_words_of_the_task_state_one(
     answers = Answers(given={"remind": {"tenant": "T-9"}})
     after = released(tmp_path, reminding(task, ask), requires("tenant"), answers)
     assert after.asks[0].text == ask
-    said = str(dict(after.rehearsal[0].arguments)["tenant"])
-    assert said.removesuffix(")") == value
+    assert dict(after.rehearsal[0].arguments)["tenant"] == value
     assert proved(after)
 
 
-def test_a_value_is_given_where_only_the_name_stands(tmp_path: Path, task: Task) -> None:
-    ask = "Remind the customer of order O-1. They asked for their tenant to be told."
+@pytest.mark.parametrize(
+    "more", ["They asked for their tenant to be told.", "Their tenant is unhappy."]
+)
+def test_a_value_is_given_where_only_the_name_stands(tmp_path: Path, task: Task, more: str) -> None:
+    ask = f"Remind the customer of order O-1. {more}"
     answers = Answers(given={"remind": {"tenant": "T-9"}})
     after = released(tmp_path, reminding(task, ask), requires("tenant"), answers)
     assert after.asks[0].text == f"{ask} Use T-9 as tenant."

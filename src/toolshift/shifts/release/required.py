@@ -17,8 +17,8 @@ from toolshift.shifts.release.mapping import Answers
 Named = tuple[str, str]
 """A new tool, and a parameter of it."""
 _NAMED_VALUE = (
-    r"\b{name}\b\s*(?:(?:[:=]|\bis\b)\s*[\"']?(\w[^.;,\n\"']*)"
-    r"|[\"']([^\"'\n]+)[\"']|((?=[\w-]*\d)[\w-]+|[A-Z]{{2,}}\b))"
+    r"\b{name}\b(?:\s*[:=]\s*[\"']?(\w[^.;,\n\"')\]]*)"
+    r"|\s+(?:is\s+)?(?:[\"']([^\"'\n]+)[\"']|((?=[\w-]*\d)[\w-]+|[A-Z]{{2,}}\b)))"
 )
 """A value behind the name of a parameter: `reason: broken`, `connection c-9`, `currency EUR`."""
 
