@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,6 +50,7 @@ from toolshift.runs.suite import (
     whole,
 )
 from toolshift.runs.used_plugins import used_plugins
+from toolshift.worlds.registry import find_world
 
 MAX_WORKERS = 2**16
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
@@ -412,7 +413,18 @@ def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
         agents=agents,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         plugins=used_plugins(plan.versions, plan.selection.worlds),
+        task_ids=_task_ids(plan.selection.worlds),
     )
+
+
+def _task_ids(worlds: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    """The names that users gave their tasks, by world and kind; of worlds that have such."""
+    named = {world: find_world(world).task_ids for world in worlds}
+    return {
+        world: {kind: list(ids) for kind, ids in kinds.items()}
+        for world, kinds in named.items()
+        if kinds
+    }
 
 
 def attempt(

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import toolshift
-from toolshift.cli.trace import trace
+from toolshift.cli.trace import find_episode, trace
+from toolshift.core.errors import UsageError
 from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.suite import read_task
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +59,64 @@ def test_trace_lets_no_control_character_through(
     text = capsys.readouterr().out
     assert "[ESC][31m[U+202E]PL-" in text
     assert not {"\x1b", "\u202e"} & set(text)
+
+
+# -- tasks of one's own ----------------------------------------------------------------------------
+
+OWN_TASKS = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
+
+
+@pytest.fixture(scope="module")
+def own_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "own"
+    toolshift.evaluate(
+        ["oracle"],
+        worlds=[str(OWN_TASKS)],
+        kinds=["status"],
+        shifts=["identity_erasure:2"],
+        placebo=False,
+        out=folder,
+    )
+    return folder
+
+
+def test_the_ids_of_own_tasks_are_listed(
+    own_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    trace.main([str(own_run)], standalone_mode=False)
+    text = capsys.readouterr().out
+    assert {"status-lamp", "total", "no-such-order"} <= set(text.split())
+    assert "or the id of a task" in text
+    trace.main([str(own_run), "--json"], standalone_mode=False)
+    listed = json.loads(capsys.readouterr().out)
+    assert {row["task"] for row in listed} == {"status-lamp", "total", "no-such-order"}
+    trace.main([str(own_run), listed[0]["episode"]], standalone_mode=False)
+    assert f"in task {listed[0]['task']}, my_shop@" in capsys.readouterr().out
+
+
+def test_a_task_is_named_by_its_id(own_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match=r"has 2 episodes, so name one: .*oracle, clean, passed"):
+        trace.main([str(own_run), "status-lamp"], standalone_mode=False)
+    with pytest.raises(UsageError, match="no task of this id: did you mean status-lamp"):
+        trace.main([str(own_run), "status-lmap"], standalone_mode=False)
+    folder = RunFolder.read(own_run)
+    lamp = [r for r in folder.records() if folder.task_id(folder.cell(r)) == "status-lamp"]
+    found = find_episode(folder, lamp[1].episode)[0]
+    assert found == lamp[1]
+
+
+def test_a_run_without_such_ids_lists_scenes(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace.main([str(run), "--json"], standalone_mode=False)
+    assert {row["task"] for row in json.loads(capsys.readouterr().out)} == {""}
+    trace.main([str(run)], standalone_mode=False)
+    assert "id of a task" not in capsys.readouterr().out
+
+
+def test_a_scene_is_shown_by_the_id_of_its_task() -> None:
+    assert read_task(f"{OWN_TASKS}/status/total").index == 1
+    assert read_task(f"{OWN_TASKS}/status/1").index == 1
+    with pytest.raises(UsageError, match=r"unknown task of .*/status 'totl': did you mean total"):
+        read_task(f"{OWN_TASKS}/status/totl")
+    with pytest.raises(UsageError, match="the index behind the kind is a number"):
+        read_task("poi/booking/first")

@@ -306,3 +306,112 @@ def test_an_argument_of_the_marker_without_its_name_is_refused() -> None:
 
     with pytest.raises(UsageError, match="name 'standard', as in suite='standard'"):
         pytest_plugin._asked(Node())
+
+
+# -- marked, and nothing is measured ---------------------------------------------------------------
+
+MARK = 'pytest.mark.toolshift(agent="oracle", baseline="main", by="overall")'
+
+
+def test_a_marked_test_without_the_fixture_is_an_error(site: pytest.Pytester) -> None:
+    site.makepyfile(
+        f"""
+        import pytest
+
+        @{MARK}
+        def test_forgot():
+            pass
+
+        @pytest.mark.parametrize("one", [1, pytest.param(2, marks={MARK})])
+        def test_one_of_two(one):
+            pass
+
+        class TestInside:
+            @{MARK}
+            def test_method(self):
+                pass
+
+            def test_plain(self):
+                pass
+
+        @pytest.mark.skip
+        @{MARK}
+        def test_skipped():
+            pass
+        """
+    )
+    done = pytest_in(site)
+    done.assert_outcomes(passed=2, errors=3, skipped=1)
+    done.stdout.fnmatch_lines(
+        [
+            "*test_forgot is marked with toolshift and does not take the fixture shift_result, so "
+            "no agent is run*def test_agent(shift_result)*"
+        ]
+    )
+
+
+def test_a_mark_of_a_module_or_a_class_is_for_those_that_take_the_fixture(
+    site: pytest.Pytester,
+) -> None:
+    site.makepyfile(
+        test_some=f"""
+        import pytest
+
+        pytestmark = {MARK}
+
+        def test_measured(shift_result):
+            assert shift_result.agent == "oracle"
+
+        def test_helper():
+            pass
+        """,
+        test_none=f"""
+        import pytest
+
+        pytestmark = {MARK}
+
+        def test_first():
+            pass
+
+        def test_second():
+            pass
+        """,
+        test_class=f"""
+        import pytest
+
+        @{MARK}
+        class TestNone:
+            def test_first(self):
+                pass
+
+        @{MARK}
+        class TestThroughAnother:
+            @pytest.fixture
+            def mine(self, shift_result):
+                return shift_result
+
+            def test_mine(self, mine):
+                assert mine.agent == "oracle"
+        """,
+    )
+    done = pytest_in(site, "-k", "not measured")
+    text = done.stdout.str()
+    assert "test_none.py is marked with toolshift and none of its tests takes" in text
+    assert "TestNone is marked with toolshift and none of its tests takes" in text
+    done.assert_outcomes(errors=3, passed=3, deselected=2)
+    pytest_in(site, "test_some.py::test_helper").assert_outcomes(passed=1)
+
+
+def test_a_marked_unittest_is_an_error(site: pytest.Pytester) -> None:
+    site.makepyfile(
+        f"""
+        import unittest
+        import pytest
+
+        class TestOld(unittest.TestCase):
+            @{MARK}
+            def test_old(self):
+                pass
+        """
+    )
+    pytest_in(site).assert_outcomes(errors=1)

@@ -506,3 +506,20 @@ def test_a_row_with_the_total_is_no_item() -> None:
     table = "| Title | Copies |\n|--|--|\n| Dune | 4 |\n| Emma | 2 |\n| **Total** | 6 |"
     assert says(table, BOOKS)
     assert not says(table.replace("Total", "Ulysses"), BOOKS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "right"),
+    [
+        ("Dune, Part Two", ["Dune, Part Two"], True),
+        ("Emma, Dune, Part Two", ["Dune, Part Two", "Emma"], True),
+        ("It is salt and pepper.", ["salt and pepper"], True),
+        ("Emma; R&D", ["R&D", "Emma"], True),
+        ("It is unshipped.", ["not shipped"], True),
+        ("Emma, Persuasion, Dune, Part Two", ["Dune, Part Two", "Emma"], False),
+        ("Dune, Part Two", ["Dune, Part Two", "Emma"], False),
+        ("pepper", ["salt and pepper"], False),
+    ],
+)
+def test_an_item_may_hold_what_parts_a_list(answer: str, wanted: list[str], right: bool) -> None:
+    assert says(answer, wanted) is right

@@ -159,7 +159,8 @@ def _row(folder: RunFolder, record: Record, outcome: Outcome, said: str) -> Repl
 def _print(folder: RunFolder, those: list[Record], found: list[Replayed], whole: bool) -> None:
     if whole:
         for record in those:
-            print_episode(record, folder.cell(record))
+            cell = folder.cell(record)
+            print_episode(record, cell, folder.task_id(cell))
             say()
     rows = [
         (each.episode, each.outcome, each.said, each.shifts or "clean", each.scene)

@@ -10,15 +10,18 @@ import click
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.names import nearest
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
 from toolshift.report.scene import transcript
-from toolshift.report.words import cause_in_words, outcome_of, verdict
+from toolshift.report.words import cause_in_words, outcome_of, right_refusal, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
 
+MAX_OFFERED = 8
+"""Episodes of a task that an error names."""
 MAX_LISTED = 60
 """Episodes that `toolshift trace RUN` prints; --json has them all."""
 
@@ -38,7 +41,10 @@ class TraceOptions:
 @as_json
 @taking(TraceOptions)
 def trace(options: TraceOptions) -> None:
-    """Print one episode of a run and mark where it went wrong; without EPISODE, list them all."""
+    """Print one episode of a run and mark where it went wrong; without EPISODE, list them all.
+
+    EPISODE is the beginning of an id in that list, or the `id` of a task in your own file.
+    """
     folder = RunFolder.read(options.run)
     if not options.episode:
         _list_episodes(folder, options.as_json)
@@ -47,18 +53,20 @@ def trace(options: TraceOptions) -> None:
     if options.as_json:
         print_json({"cell": cell, "record": record, "guilty_step": _guilty(record, cell)})
         return
-    print_episode(record, cell)
+    print_episode(record, cell, folder.task_id(cell))
 
 
-def print_episode(record: Record, cell: Cell) -> None:
+def print_episode(record: Record, cell: Cell, task_id: str = "") -> None:
     """Prints an episode step by step, and marks where it went wrong.
 
     Args:
         record: the episode.
         cell: its cell.
+        task_id: what the user's own file calls the task; "" for none.
     """
     scene = build(cell)
-    say(f"{record.agent} in {cell.lineage}  {cell.stack or 'clean'}  trial {cell.trial}")
+    task = f"task {visible(task_id)}, {cell.lineage}" if task_id else cell.lineage
+    say(f"{record.agent} in {task}  {cell.stack or 'clean'}  trial {cell.trial}")
     say(visible(f"< system: {scene.system}\n< user: {scene.asks[0].text}"))
     guilty = guilty_step(scene, record.steps, record.grade.cause)
     for number, step in enumerate(record.steps):
@@ -67,7 +75,7 @@ def print_episode(record: Record, cell: Cell) -> None:
         say(visible("\n".join(transcript([step]))))
     say(f"= {verdict(record.grade)}")
     if not scene.solvable:
-        say(f"Expected: refuse: {scene.outcome.refusal}")
+        say(f"Expected: {right_refusal(scene.outcome)}")
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
         say(f"Expected: {wanted}")
@@ -90,6 +98,7 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
             "outcome": outcome_of(record.grade),
             "cause": record.grade.cause,
             "agent": record.agent,
+            "task": folder.task_id(folder.cell(record)),
             "scene": folder.cell(record).lineage,
             "shifts": folder.cell(record).stack,
             "trial": folder.cell(record).trial,
@@ -107,23 +116,26 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
             str(row["cause"]).replace("_", " "),
             row["agent"],
             row["shifts"] or "clean",
-            row["scene"],
+            row["task"] or row["scene"],
         ]
         for row in found[:MAX_LISTED]
     ]
-    columns = ("episode", "outcome", "cause", "agent", "shifts", "scene")
+    own = all(row["task"] for row in found)
+    columns = ("episode", "outcome", "cause", "agent", "shifts", "task" if own else "scene")
     print_table(f"{len(found)} episodes, failures first", columns, rows)
     if len(found) > len(rows):
         say(f"{len(found) - len(rows)} more: --json lists them all.")
     say(f"One of them: {command('trace', folder.path, 'EPISODE')}")
+    if any(row["task"] for row in found):
+        say("EPISODE is the beginning of an id in the first column, or the id of a task.")
 
 
 def find_episode(folder: RunFolder, name: str, listing: str = "") -> tuple[Record, Cell]:
-    """The episode of a run whose id starts so.
+    """The episode of a run whose id starts so, or the one of a task of the user's own.
 
     Args:
         folder: the run.
-        name: the beginning of the id.
+        name: the beginning of the id, or what the user's file calls the task.
         listing: the command that lists them; "" for that of this page.
 
     Returns:
@@ -132,9 +144,24 @@ def find_episode(folder: RunFolder, name: str, listing: str = "") -> tuple[Recor
     Raises:
         UsageError: where none or several do.
     """
-    found = [record for record in folder.records() if name and record.episode.startswith(name)]
-    if len(found) != 1:
-        why = f"{len(found)} episodes start so" if found else "there is none"
-        listing = listing or command("trace", folder.path)
-        raise UsageError(f"episode {name!r} in {folder.path}: {why}. `{listing}` lists them.")
-    return found[0], folder.cell(found[0])
+    records = list(folder.records()) if name else []
+    of_task = [record for record in records if folder.task_id(folder.cell(record)) == name]
+    found = [record for record in records if record.episode.startswith(name)] or of_task
+    if len(found) == 1:
+        return found[0], folder.cell(found[0])
+    listing = listing or command("trace", folder.path)
+    if of_task and found is of_task:
+        told = "; ".join(_named(folder, record) for record in of_task[:MAX_OFFERED])
+        more = f"; and {len(of_task) - MAX_OFFERED} more" if len(of_task) > MAX_OFFERED else ""
+        why = f"task {name!r} in {folder.path} has {len(of_task)} episodes, so name one"
+        raise UsageError(f"{why}: {told}{more}. `{listing}` lists them all.")
+    why = f"{len(found)} episodes start so" if found else "there is none"
+    ids = {folder.task_id(folder.cell(record)) for record in records} - {""}
+    near = f", and no task of this id: {nearest(name, ids)}" if ids and not found else ""
+    raise UsageError(f"episode {name!r} in {folder.path}: {why}{near}. `{listing}` lists them.")
+
+
+def _named(folder: RunFolder, record: Record) -> str:
+    """An episode in a few words, with the id to pass."""
+    stack = folder.cell(record).stack or "clean"
+    return f"{record.episode} ({record.agent}, {stack}, {outcome_of(record.grade)})"

@@ -9,6 +9,8 @@ Everything that costs time is imported where it is used, so that other tests sta
 
 from __future__ import annotations
 
+import inspect
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 RUNS = "toolshift.connect.pytest_runs"
 MARKER, FIXTURE = "toolshift", "shift_result"
+_idle = pytest.StashKey[str]()
+"""Which mark of a test measures nothing."""
 ABOUT = (
     "toolshift(agent, suite='quick', by='tier', baseline=None, margin=5, inconclusive=None, "
     "max_void=5, ...): run an agent in shifted scenes; the fixture shift_result is one tier or "
@@ -56,6 +60,55 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker."""
     config.addinivalue_line("markers", ABOUT)
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Finds the tests that are marked, and through which nothing would be measured.
+
+    A mark of a class or a module may be meant for other tests there. So its tests are wrong only
+    where none of them takes the fixture.
+    """
+    inherited: defaultdict[pytest.Module | pytest.Class, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        place = next((node for node in reversed(item.listchain()) if _is_marked(node)), None)
+        if place is item and not _measures(item):
+            item.stash[_idle] = f"{item.name} is marked with toolshift and does not take"
+        elif isinstance(place, pytest.Module | pytest.Class):
+            inherited[place].append(item)
+    for place, those in inherited.items():
+        if any(map(_measures, those)) or _speaks_of_fixture(place):
+            continue
+        for item in those:
+            item.stash[_idle] = f"{place.name} is marked with toolshift and none of its tests takes"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Lets a test that is marked fail where it would measure nothing."""
+    who = item.stash.get(_idle, "")
+    if who:
+        pytest.fail(
+            f"{who} the fixture {FIXTURE}, so no agent is run and nothing is measured: take it, as "
+            f"in `def test_agent({FIXTURE}): {FIXTURE}.assert_no_worse()`, or remove the mark "
+            "toolshift",
+            pytrace=False,
+        )
+
+
+def _is_marked(node: Any) -> bool:
+    return any(mark.name == MARKER for mark in node.own_markers)
+
+
+def _measures(item: pytest.Item) -> bool:
+    return FIXTURE in getattr(item, "fixturenames", ())
+
+
+def _speaks_of_fixture(place: pytest.Module | pytest.Class) -> bool:
+    """Whether the code of a module or a class names the fixture: a test of it was not chosen."""
+    try:
+        return FIXTURE in inspect.getsource(place.obj)
+    except (OSError, TypeError):
+        return False
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -50,6 +50,8 @@ class Outcome(msgspec.Struct, frozen=True):
         witness: true tools after a call of one of which the reason is plain, where a result does
             not show it by itself; () where it is plain from the start.
         calls_alone: only what was called counts; how the episode was ended does not.
+        presumed: that a refusal is right is a judgement from the expected calls of the task alone.
+            An answer that meets the task's own check by what was shown passes as well.
     """
 
     effects: tuple[Any, ...] = ()
@@ -58,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True):
     subject: str = ""
     witness: tuple[str, ...] | None = None
     calls_alone: bool = False
+    presumed: bool = False
 
 
 class Applied(msgspec.Struct, frozen=True):

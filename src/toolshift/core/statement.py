@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -34,6 +35,7 @@ MAX_CHARACTERS = 12_000
 """A longer answer is read without its middle."""
 _MAX_PLACES = 24
 """Further mentions of the same thing, and values further away from one, are not looked at."""
+_DECODE = json.JSONDecoder().raw_decode
 _SIGN = re.compile(r"[\\^$*+?{}\[\]|()]")
 _SAYS_VALUE = re.compile(r"values?|details?|info(?:rmation)?|results?|answers?|data", _I)
 """The head of a second column whose first one has names."""
@@ -155,6 +157,40 @@ def passage(text: str, wanted: str) -> str:
         spans = spans or list(_places(text, wanted))
     found = (text[start:end] for start, end in spans)
     return next((part for part in found if part and says(part, wanted)), "")
+
+
+def single_values(value: object) -> Iterator[Any]:
+    """The single values inside of one, at every depth; then a list of such as a whole.
+
+    Args:
+        value: JSON data.
+
+    Yields:
+        What `as_answer` makes a text of.
+    """
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from single_values(each)
+    whole = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value)
+    if whole or not isinstance(value, dict | list):
+        yield value
+
+
+@lru_cache(maxsize=1 << 8)  # each rehearsal of a task reads the same results
+def data_values(text: str) -> tuple[str, ...]:
+    """The values of a text that begins with a JSON list or object, as an answer says them.
+
+    Args:
+        text: of a result; a notice may follow the data.
+
+    Returns:
+        Each once; nothing for another text.
+    """
+    try:
+        data = _DECODE(text)[0] if text[:1] in ("[", "{") else []
+    except (ValueError, RecursionError):
+        data = []
+    return tuple(dict.fromkeys(map(as_answer, single_values(data))))
 
 
 def as_answer(value: object) -> str:
@@ -685,8 +721,7 @@ def _same_frame(text: str, value: Value, other: Value) -> bool:
 
 def _says_all(text: str, items: list[str], asked: Asked) -> bool:
     """Whether a text says every item, and its list has no other."""
-    flat = re.sub(r"[ \t]*(?:\n+|,(?=\s)|;|&|\band\b)[ \t]*", " \n ", text)
-    flat = re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
+    flat = _listed(text)
     if not all(_says_one(text, item, asked) or _is_item(flat, item) for item in items):
         return False
     column = _column_with(text, items)
@@ -694,16 +729,31 @@ def _says_all(text: str, items: list[str], asked: Asked) -> bool:
         return all(
             _TOTAL.fullmatch(cell) or any(_is_in(cell, item) for item in items) for cell in column
         )
-    parts = [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
-    holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in items)]
+    parts = _parts(flat)
+    # An item may hold what parts a list: the title "Dune, Part Two", "salt and pepper".
+    pieces = [piece for item in items for piece in (_parts(_listed(item)) or [item])]
+    pieces = [*dict.fromkeys((*items, *pieces))]
+    holding = [n for n, part in enumerate(parts) if any(_is_in(part, item) for item in pieces)]
+    if not holding:  # each is said in other words, so nothing can stand between them
+        return True
     inside = parts[holding[0] : holding[-1] + 1]
-    foreign = [part for part in inside if not any(_is_in(part, item) for item in items)]
+    foreign = [part for part in inside if not any(_is_in(part, item) for item in pieces)]
     size = max(len(item.split()) for item in items) + 1
     behind = parts[holding[-1] + 1 : holding[-1] + 2]
     trailing = [p for p in behind if len(p.split()) <= size and not _COURTESY.fullmatch(p)]
     return not foreign and not (
         trailing and _is_in_last_sentence(text, trailing[0], parts, holding)
     )
+
+
+def _listed(text: str) -> str:
+    """A text with each of what may be items of a list on a line of its own."""
+    flat = re.sub(r"[ \t]*(?:\n+|,(?=\s)|;|&|\band\b)[ \t]*", " \n ", text)
+    return re.sub(r"(?m)^ *(?:\d+[.)]|[-\u2022]) +", " ", flat)
+
+
+def _parts(flat: str) -> list[str]:
+    return [part.strip(" .!\"'") for part in flat.split("\n") if part.strip(" .!\"'")]
 
 
 _OF_A_RECORD = re.compile(r"^[ \t]*([^:\n]{1,40}):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)

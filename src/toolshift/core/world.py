@@ -189,6 +189,8 @@ class World:
             dict), or a list of them for `many`, and raises `ToolFailure`.
         kinds: the families of tasks, by name.
         counts: how many tasks each kind has, where they are given; empty where they are drawn.
+        task_ids: by kind, the names that a user gave those tasks, in their order; empty where
+            there are none.
         traceable: whether all that a solution says and passes stands in what is shown.
         names_from: where a rename finds names of the same meaning, the first choice first.
     """
@@ -200,6 +202,7 @@ class World:
     actions: Mapping[str, Action]
     kinds: Mapping[str, TaskKind]
     counts: Mapping[str, int] = {}
+    task_ids: Mapping[str, list[str]] = {}
     traceable: bool = True
     names_from: tuple[NameSource, ...] = ("synonyms",)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED
 from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
-from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive
+from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive, is_shown
 
 
 class Grade(msgspec.Struct, frozen=True):
@@ -30,7 +31,8 @@ class Grade(msgspec.Struct, frozen=True):
             Counted, never scored as a failure.
         end: how the episode ended.
         cause: the root cause of a failure (`measure.causes`); "" for a pass.
-        solvable: whether the right end was an answer.
+        solvable: whether the right end was an answer. An episode that fulfils a request of which
+            a refusal is only presumed to be right (`Outcome.presumed`) shows that it was.
         refused: ended in a refusal.
         right_reason: refused, and for the right reason.
         prose: the ending was read from prose, not from the protocol.
@@ -99,7 +101,7 @@ def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
         void=bool(void),
         end=end,
         cause="" if passed else void or cause_of(scene, steps, end),
-        solvable=scene.solvable,
+        solvable=scene.solvable or _fulfilled_after_all(scene, steps, end),
         refused=refused,
         right_reason=refused and reason == scene.outcome.refusal,
         prose=last is not None and last.prose,
@@ -118,10 +120,27 @@ def _passed(scene: Scene, steps: Sequence[Step], end: End) -> bool:
         return end in ("answered", "refused") and _effects_right(scene, steps)
     if not scene.solvable:
         seen = scene.outcome.witness == () or any(is_decisive(scene, step) for step in steps)
-        return end == "refused" and seen and not _surplus(scene, steps)
+        refused = end == "refused" and seen and not _surplus(scene, steps)
+        return refused or _fulfilled_after_all(scene, steps, end)
     if end != "answered":
         return False
     return all(answers_right(scene, steps)) and _effects_right(scene, steps)
+
+
+def _fulfilled_after_all(scene: Scene, steps: Sequence[Step], end: End) -> bool:
+    """Whether an episode did what a refusal was presumed to be right for, by other tools.
+
+    It meets the check of the clean task, and what it answers stands in a result that it was shown,
+    so that a guess is none; where no answer is checked, the effects themselves show it.
+    """
+    if not scene.outcome.presumed or end != "answered":
+        return False
+    clean = scene.clean
+    wanted = clean.asks[-1].pattern
+    if not (wanted or clean.outcome.effects) or not all(answers_right(scene, steps)):
+        return False
+    as_clean = replace(scene, outcome=clean.outcome)
+    return _effects_right(as_clean, steps) and is_shown(wanted, steps)
 
 
 def _misunderstood(step: Step) -> bool:

@@ -13,7 +13,7 @@ from toolshift.core.message import CODE
 from toolshift.core.quantity import Asked
 from toolshift.core.reading import fold, imitated_codes
 from toolshift.core.scene import Scene
-from toolshift.core.statement import UNKNOWN, says, says_text
+from toolshift.core.statement import UNKNOWN, data_values, passage, says, says_text
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
 from toolshift.episode.code_roles import FILLERS, Mention, read_roles
@@ -184,6 +184,25 @@ def _added_by_layers(calls: Sequence[Step], fields: Fields) -> dict[str, frozens
         for code, known in fields.items()
         if not known and not keys[code] & true
     }
+
+
+def is_shown(wanted: str | Sequence[str], steps: Sequence[Step]) -> bool:
+    """Whether results of a trace say each thing that a check wants of an answer.
+
+    Args:
+        wanted: as `Ask.pattern`; "" for nothing.
+        steps: of the trace.
+
+    Returns:
+        True where nothing is wanted.
+    """
+    items = (wanted,) if isinstance(wanted, str) else wanted
+    texts = [step.text for step in steps if step.kind == "call" and step.ok]
+    return all(
+        any(passage(text, item) or any(says(v, item) for v in data_values(text)) for text in texts)
+        for item in items
+        if item
+    )
 
 
 def is_decisive(scene: Scene, step: Step) -> bool:

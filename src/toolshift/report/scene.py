@@ -15,6 +15,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Tool
+from toolshift.report.words import right_refusal
 from toolshift.shifts.registry import find_shift
 
 OLD, NEW = "red", "green"
@@ -142,7 +143,7 @@ def _short(text: str) -> str:
 
 def _end(scene: Scene) -> str:
     if not scene.solvable:
-        return f"refuse: {scene.outcome.refusal}"
+        return right_refusal(scene.outcome)
     wanted = [ask.expected or "(any answer is forgiven)" for ask in scene.asks]
     effects = "".join(f"; write {' '.join(map(str, each))}" for each in scene.outcome.effects)
     return f"answer: {', then '.join(wanted)}{effects}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolshift.core.scene import Outcome
 from toolshift.episode.grade import Grade
 from toolshift.measure.report import AgentReport, Judged
 
@@ -27,6 +28,17 @@ CAUSES = {
     "broken_shift": "The code of the shift failed: not the agent's doing, and not scored.",
 }
 """Every cause of `measure.causes.CAUSES` as a sentence about the agent."""
+
+
+def right_refusal(outcome: Outcome) -> str:
+    """The refusal that is the right end of a scene, and how sure that is."""
+    told = f"refuse: {outcome.refusal}"
+    if not outcome.presumed:
+        return told
+    return (
+        f"{told} (judged from the task's expected calls alone, which need a tool that is gone; an "
+        "answer that meets the check by what other tools have shown passes too)"
+    )
 
 
 def marks_of(each: AgentReport) -> str:

@@ -105,6 +105,7 @@ class Manifest(msgspec.Struct, frozen=True):
         toolshift: the version that ran it.
         plugins: the files and modules of the user's own that its shifts and worlds come from.
         graded: the version that has graded it again; "" where its first verdicts stand.
+        task_ids: for worlds of the user's own, by world and kind, what the file calls its tasks.
     """
 
     format: int
@@ -120,6 +121,7 @@ class Manifest(msgspec.Struct, frozen=True):
     started: str
     plugins: tuple[str, ...] = ()
     graded: str = ""
+    task_ids: dict[str, dict[str, list[str]]] = {}
 
     @property
     def graded_by(self) -> str:
@@ -373,6 +375,18 @@ class RunFolder:
     def episodes(self) -> Path:
         """The file of the finished episodes; compressed where only that is there."""
         return stored(self.path / "episodes.jsonl")
+
+    def task_id(self, cell: Cell) -> str:
+        """What the user's own file calls the task of a cell; "" for a task that has no such name.
+
+        Args:
+            cell: of this run.
+
+        Returns:
+            The `id` in the file.
+        """
+        ids = self.manifest.task_ids.get(cell.world, {}).get(cell.kind, [])
+        return ids[cell.index] if cell.index < len(ids) else ""
 
     def records(self) -> Iterator[Record]:
         """The finished episodes, in the order of the file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from operator import index
 from pathlib import Path
@@ -516,7 +516,7 @@ def read_task(
     """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
 
     Args:
-        task: as in "poi/booking/3".
+        task: as in "poi/booking/3"; of a file of the user's own, the `id` may stand for the index.
         shifts: as in "a:2+b:1"; "" for the clean scene.
         seed: of the world.
         pool: of its entities.
@@ -532,13 +532,28 @@ def read_task(
     world, rest = split_task(task)
     world = stored_name(world)
     kind, _, index = rest.partition("/")
-    kinds = find_world(world).kinds
+    found = find_world(world)
+    kinds, ids = found.kinds, found.task_ids.get(kind, ())
     if not kind or kind not in kinds:
         raise UsageError(unknown("task kind", kind, kinds))
-    if index and not re.fullmatch(r"[0-9]{1,9}", index):
-        raise UsageError(
-            f"task {world}/{kind}: the index behind the kind is a number of at most 9 digits, "
-            f"not {index[:40]!r}"
-        )
+    place = _place(f"{world}/{kind}", index, ids)
     check_entities(pool, size)
-    return Cell(world, kind, int(index or 0), seed, pool, size, read_stack(shifts), trial)
+    return Cell(world, kind, place, seed, pool, size, read_stack(shifts), trial)
+
+
+def _place(kind: str, index: str, ids: Sequence[str]) -> int:
+    """The place of a task in its kind, by number or by the id that a user gave it.
+
+    Raises:
+        UsageError: where it is neither.
+    """
+    if re.fullmatch(r"[0-9]{1,9}|", index):
+        return int(index or 0)
+    if index in ids:
+        return ids.index(index)
+    if ids:
+        raise UsageError(unknown(f"task of {kind}", index, ids))
+    raise UsageError(
+        f"task {kind}: the index behind the kind is a number of at most 9 digits, "
+        f"not {index[:40]!r}"
+    )

@@ -52,7 +52,7 @@ WRONG = [
     ("answer: shipped", "answer: ''", r"t.yaml:12: .*answer is a text, a number, a date,"),
     ("answer: shipped", "answer: {a: b}", r"t.yaml:12: .*check.answer: the answer is a text"),
     ("answer: shipped", "answer: []", r"t.yaml:12: .*a list of answers has at least one"),
-    ("answer: shipped", "answer: [lamp, closed]", r"no result of the exp.* 'lamp', 'closed'"),
+    ("answer: shipped", "answer: [lamp, closed]", r"answer\[1\]: no result of the .* 'closed'"),
     ("answer: shipped", "answr: shipped", r"t.yaml:12: tasks\[0\].check.answr: .*mean answer"),
     ("answer: shipped", "answer: '('", r"t.yaml:12: .*check.answer: '\(' is no regular expression"),
     ("answer: shipped", "answer: 'lost\\b'", r"t.yaml:12: .*check.answer: no result of the exp"),

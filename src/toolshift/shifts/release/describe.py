@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 
 from toolshift.core.tool import Param
-from toolshift.interop.schema import JSONSchema, choices_of, inner_changes, kind_of, sample
+from toolshift.core.user import as_said
+from toolshift.interop.schema import (
+    JSONSchema,
+    choices_of,
+    inner_changes,
+    kind_of,
+    sample,
+    usual,
+)
 from toolshift.interop.tools import Source
 from toolshift.shifts.release.mapped_tools import Route, carries
 from toolshift.shifts.release.release import Release
@@ -132,6 +140,7 @@ def _partly(release: Release, name: str, route: Route) -> list[str]:
     if not route.inside:
         for mine, theirs in route.params.items():
             said += _not_carried(route, olds[mine], news[theirs])
+            said += _as_left_out(release, name, olds[mine], news[theirs])
     lost = [p for p in olds if p not in (*route.params, *route.fixed, *route.missing)]
     said += [f"{one} can no longer be said" for one in lost]
     heard = {*route.params.values(), route.inside, route.when[0] if route.when else ""}
@@ -142,6 +151,14 @@ def _partly(release: Release, name: str, route: Route) -> list[str]:
     ):
         said.append("results are the old tool's, where its schema allows")
     return said
+
+
+def _as_left_out(release: Release, name: str, old: Param, new: Param) -> list[str]:
+    """The value of an option that is required now which the old tool is not told."""
+    value = release.answers.given.get(name, {}).get(new.name, usual(new.schema))
+    if old.required or not new.required or value is None:
+        return []
+    return [f"{new.name} = {as_said(value)}: not passed on for tasks that leave it out"]
 
 
 def _not_carried(route: Route, old: Param, new: Param) -> list[str]:

@@ -25,14 +25,24 @@ from toolshift.core.layer import Below, Memory
 from toolshift.core.scene import Outcome, Scene
 from toolshift.core.shift import Change, NotApplicable, Severity
 from toolshift.core.solver import Untraceable
+from toolshift.core.step import Step
 from toolshift.core.tool import Field, Param, Result, Tool, error
 from toolshift.core.user import Ask
-from toolshift.interop.schema import checkable, usual
+from toolshift.episode.grade import regrade
+from toolshift.interop.schema import checkable
 from toolshift.interop.tools import Documented, Source, StandIn, Toolbox
 from toolshift.shifts.release.inputs import Side
 from toolshift.shifts.release.mapped_tools import Route, Unsayable, routes
 from toolshift.shifts.release.mapping import Answers
 from toolshift.shifts.release.match import words
+from toolshift.shifts.release.required import (
+    Named,
+    is_neutral,
+    neutral_ones,
+    open_ones,
+    own_values,
+    to_state,
+)
 from toolshift.shifts.rewiring import Program, Rewired
 from toolshift.shifts.surface import Surface
 
@@ -118,7 +128,9 @@ class Release:
         """
         shown = scene.tools
         _fit(self, shown)
-        layer = _layer(self, shown)
+        own = tuple(own_values(self, scene).items()) if scene.asks else ()
+        neutral = neutral_ones(self, scene) if scene.asks else frozenset()
+        layer = _layer(self, shown, own, neutral)
         moved = any(each.fields for routes in self.routes.values() for each in routes)
         if layer.tools(shown, {}) == shown and not moved:
             raise NotApplicable("nothing that is shown changes")
@@ -194,17 +206,26 @@ class Released(Rewired):
 
 
 @lru_cache(maxsize=64)
-def _layer(release: Release, shown: tuple[Tool, ...]) -> Released:
+def _layer(
+    release: Release,
+    shown: tuple[Tool, ...],
+    own: tuple[tuple[Named, str], ...],
+    neutral: frozenset[Named],
+) -> Released:
     """Kept over scenes, for the schemas of a tool are compiled once a tool."""
+    values = dict(own)
     olds = {tool.name: tool for tool in shown}
     added: list[tuple[Tool, Program]] = []
     for name in release.after.sources:
-        tool = olds[name] if release.unchanged(name) else _tool(release, name, olds)
-        added.append((tool, Carried(release, name)))
+        tool = olds[name] if release.unchanged(name) else _tool(release, name, olds, values)
+        spare = frozenset(param for of, param in neutral if of == name)
+        added.append((tool, Carried(release, name, spare)))
     return Released(frozenset(release.before.sources), tuple(added))
 
 
-def _tool(release: Release, name: str, olds: Mapping[str, Tool]) -> Tool:
+def _tool(
+    release: Release, name: str, olds: Mapping[str, Tool], stated: Mapping[Named, str]
+) -> Tool:
     """A new tool as it is shown: its own words, the facts of the old ones."""
     source = release.after.sources[name]
     each = release.routes[name]
@@ -228,7 +249,8 @@ def _tool(release: Release, name: str, olds: Mapping[str, Tool]) -> Tool:
         route.old: _stand_in(release, route, olds[route.old], known)
         for route in reversed(each)  # of two values for one old tool the first
     }
-    told = release.answers.given.get(name, {})
+    told = {**release.answers.given.get(name, {})}
+    told |= {param: value for (tool, param), value in stated.items() if tool == name}
     said = {p.fact: told[p.name] for p in own.params if p.name in told}
     return Documented.of(replace(source, tool=own, known=known), stands, said)
 
@@ -251,10 +273,18 @@ def _stand_in(release: Release, route: Route, old: Tool, known: Mapping[str, str
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """What a new tool does: the call of an old one that it stands for."""
+    """What a new tool does: the call of an old one that it stands for.
+
+    Attributes:
+        release: the change.
+        name: of the new tool.
+        neutral: parameters that the old tool takes as options and that the task leaves out. The
+            value that the mapping or the schema names for one says the same as leaving it out.
+    """
 
     release: Release
     name: str
+    neutral: frozenset[str] = frozenset()
 
     def __call__(self, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Carries out the call, as far as an old tool can be told what was said."""
@@ -266,6 +296,11 @@ class Carried:
             return error("invalid_arguments", f"{name}: {wrong}")
         if name in release.finders:
             return Result(True, _found(release, name, arguments))
+        arguments = {
+            key: value
+            for key, value in arguments.items()
+            if key not in self.neutral or not is_neutral(release, name, key, value)
+        }
         route = next((r for r in release.routes[name] if _taken(r, arguments)), None)
         if route is None:
             why = "the tools behind this interface are those from before the change"
@@ -387,21 +422,16 @@ def _moved_fields(fields: tuple[Field, ...], route: Route) -> tuple[Field, ...]:
 def _with_values(release: Release, scene: Scene) -> tuple[Ask, ...] | None:
     """The user's turns with the values that the mapping has them state; None where there are none.
 
-    They are stated in the first turn, where a tool of the task takes them.
+    They are stated in the first turn, where a tool of the task takes them and the task states no
+    value of its own.
     """
     if not release.answers.given or not scene.asks:
         return None
-    needed = {name for step in scene.calls for name, _ in step.true}
-    said = [
-        f"Use {value} as {param}."
-        for new, table in release.answers.given.items()
-        if any(route.old in needed for route in release.routes[new])
-        for param, value in table.items()
-    ]
+    said = to_state(release, scene)
     if not said:
         return None
     first, *rest = scene.asks
-    return (replace(first, text=" ".join([first.text, *dict.fromkeys(said)])), *rest)
+    return (replace(first, text=" ".join([first.text, *said])), *rest)
 
 
 # -- the end of a task -----------------------------------------------------------------------------
@@ -416,39 +446,55 @@ def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
     if not scene.asks:
         return {}
     try:
-        steps = scene.with_(layers=(*scene.layers, layer)).rehearsal
+        shifted = scene.with_(layers=(*scene.layers, layer))
+        steps = shifted.rehearsal
     except Untraceable as reason:
         raise NotApplicable(f"the task cannot be carried over: {reason}") from None
     needed = {name for step in scene.calls for name, _ in step.true}
     if scene.solvable and steps[-1].kind == "answer":
         return {}
-    if not scene.solvable and needed <= {name for step in steps for name, _ in step.true}:
+    if not scene.solvable and _refused_alike(shifted, steps, needed):
         return {}
-    if scene.solvable and needed & release.lost:
+    if scene.solvable and _is_lost(release, scene):
         asks = (*scene.asks[:-1], replace(scene.asks[-1], expected=None))
-        done = scene.outcome.effects
-        return {"asks": asks, "outcome": Outcome((), done, "tool_unavailable", witness=())}
+        done, judged = scene.outcome.effects, not scene.world.traceable
+        gone = Outcome((), done, "tool_unavailable", witness=(), presumed=judged)
+        return {"asks": asks, "outcome": gone}
     failed = [step.text for step in steps if step.kind == "call" and not step.ok]
     why = f" ({' '.join(failed[-1].split())[:200]})" if failed else ""
-    open_ = [(n, p) for n, p in _open(release) if any(r.old in needed for r in release.routes[n])]
+    open_ = open_ones(release, scene)
     if open_:
-        name, param = open_[0]
-        why = (
-            f": nothing says {param}, which {name} requires now. Say it in the mapping, under "
-            f"[given.{name}]"
-        )
+        told = "; ".join(map(str, open_[:3]))
+        tables = ", ".join(dict.fromkeys(f"[given.{one.tool}]" for one in open_[:3]))
+        why = f": {told}. Say what users state for it in the mapping, under {tables}"
+    elif not scene.solvable and needed & release.lost:
+        names = ", ".join(sorted(needed & release.lost))
+        why = f": its expected calls need {names}, which is gone{why}"
     raise NotApplicable(f"the task cannot be expressed in the new tools{why}")
 
 
-def _open(release: Release) -> Iterable[tuple[str, str]]:
-    """The parameters that are required now, and that neither a schema nor the mapping says."""
-    for name, each in release.routes.items():
-        given = release.answers.given.get(name, {})
-        for param in release.after.sources[name].tool.params if each else ():
-            heard = any(
-                param.name in (*route.params.values(), route.inside, route.when and route.when[0])
-                for route in each
-            )
-            known = heard or param.name in given or usual(param.schema) is not None
-            if param.required and not known:
-                yield name, param.name
+def _is_lost(release: Release, scene: Scene) -> bool:
+    """Whether the tools that are gone are why a task cannot be solved: the old ones alone are not
+    enough without them.
+
+    In worlds of our own that is proved by the solver, which looks for another way. In those of the
+    user it is a judgement from the expected calls, of which those that the check does not need are
+    left out (`worlds.own.spare`).
+    """
+    if not release.lost & {name for step in scene.calls for name, _ in step.true}:
+        return False
+    without = Rewired(release.lost, ())
+    try:
+        return scene.with_(layers=(*scene.layers, without)).rehearsal[-1].kind == "refuse"
+    except Untraceable:
+        return False
+
+
+def _refused_alike(shifted: Scene, steps: tuple[Step, ...], needed: set[str]) -> bool:
+    """Whether the right end of a task is the refusal that it was, for the same reason."""
+    if needed <= {name for step in steps for name, _ in step.true}:
+        return True
+    if steps[-1].kind != "refuse":
+        return False
+    verdict = regrade(shifted, steps, "refused")
+    return verdict.passed and verdict.right_reason

@@ -5,21 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from toolshift.core.formats import leaves
 from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.statement import as_answer, passage, says
+from toolshift.core.statement import as_answer, data_values, says, single_values
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact
+from toolshift.worlds.own.spare import (
+    Reference,
+    Spare,
+    states,
+    value_says,
+    values_at,
+    words_saying,
+)
 from toolshift.worlds.own.stand_in import ActResult, carry_out
 
 DONE = "Done."
+_LONG, _MOST_COMPARED = 80, 5_000
+"""Letters of a value, and values, that are compared with what no result has."""
+_SIGNS = (", ", "; ", "\n")
+"""What stands between the parts of an answer: the first by which it is read as all of them."""
 _heard: WeakKeyDictionary[Episode, ActResult] = WeakKeyDictionary()
 
 
@@ -31,6 +43,7 @@ class Walk:
         tools: the true tools by name.
         slots: the slot of each argument value that the user states, by call and argument.
         failing: places of the calls that the real tools refused.
+        spare: what the check can do without; None where every call is made, or the walk ends.
     """
 
     given: Given
@@ -39,25 +52,30 @@ class Walk:
     links: Links
     slots: Mapping[tuple[int, str], str]
     failing: frozenset[int] = frozenset()
+    spare: Spare | None = None
 
     def __call__(self, solver: Solver, env: Known) -> str:
         """Makes the calls, and says what is to be answered."""
         episode = cast("EpisodeBackend", solver.backend).episode
         heard = _heard.setdefault(episode, {})
+        skipped: dict[int, Impossible] = {}
         for place, call in calls_of(self.given, self.turn):
-            tool = self.tools[call.name]
-            values = {
-                param.fact: self._value(place, param.name, heard, solver)
-                for param in tool.params
-                if param.name in call.arguments
-            }
             try:
-                heard[place] = carry_out(solver, tool, env.about(**values), heard)
-            except Impossible:
-                if place not in self.failing:
-                    raise
+                values = {
+                    param.fact: self._value(place, param.name, heard, solver)
+                    for param in self.tools[call.name].params
+                    if param.name in call.arguments
+                }
+                heard[place] = carry_out(solver, self.tools[call.name], env.about(**values), heard)
+            except Impossible as reason:
+                if self.spare is not None and self.spare.may_skip(place):
+                    skipped[place] = reason
+                elif place not in self.failing:
+                    raise next(iter(skipped.values()), reason) from None
         if self.turn + 1 < len(self.given.asks):
             return DONE
+        if self.spare is not None and not self.spare.is_said_without(skipped, heard):
+            raise next(iter(skipped.values()))  # the first is why the others failed
         if self.given.check.refuse:
             raise Impossible(self.given.check.refuse)
         return right_answer(self.given, heard, [step.text for step in episode.steps])
@@ -84,6 +102,11 @@ class Walk:
 
     def _heard(self, heard: ActResult, call: str, record: str | None, path: str) -> Any:
         """A value as it was read from an earlier result."""
+        if self.spare is not None and int(call) not in heard:
+            other = self.spare.instead(self.turn, heard, call, record, path)
+            if not isinstance(other, Reference):
+                return other
+            call, record, path = other
         records = heard.get(int(call), [])
         place = int(record or 0)
         if place >= len(records):
@@ -100,19 +123,54 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     wanted = given.check.answer
     if not wanted:
         return DONE
-    told = [as_answer(v) for place in reversed(heard) for r in heard[place] for v in r.values()]
     items = (wanted,) if isinstance(wanted, str) else wanted
-    found = [_told_of(item, told, texts) for item in items]
-    answer = ", ".join(dict.fromkeys(found))
-    return answer if all(found) and says(answer, wanted) else given.check.example
+    found = list(dict.fromkeys(_told_of(item, heard, texts) for item in items))
+    joined = (sign.join(found) for sign in _SIGNS)
+    answer = next((text for text in joined if says(text, wanted)), "") if all(found) else ""
+    return answer or given.check.example
 
 
-def _told_of(wanted: str, told: list[str], texts: list[str]) -> str:
+def unsaid(given: Given, heard: ActResult, texts: list[str]) -> list[str]:
+    """Those of the things that an answer has to say which no result says.
+
+    Args:
+        given: the task.
+        heard: the facts of each result.
+        texts: of the results.
+
+    Returns:
+        As the check has them.
+    """
+    wanted = given.check.answer
+    items = (wanted,) if isinstance(wanted, str) else wanted
+    return [item for item in items if not _told_of(item, heard, texts)]
+
+
+def near_values(wanted: str, heard: ActResult, texts: list[str]) -> list[str]:
+    """Up to three values of some results that are written nearly like what is wanted."""
+    told = dict.fromkeys(_told_values(heard, texts))
+    short = [value for value in told if len(value) <= _LONG]
+    return get_close_matches(wanted, short[:_MOST_COMPARED], n=3)
+
+
+def _told_of(wanted: str, heard: ActResult, texts: list[str]) -> str:
     """A value, or the words of a text, that says one thing that is wanted; "" where none does."""
-    for value in told:
-        if says(value, wanted):
+    for value in _told_values(heard, texts):
+        if value_says(value, wanted):
             return value
-    return next((part for text in reversed(texts) if (part := passage(text, wanted))), "")
+    return next((part for text in reversed(texts) if (part := words_saying(text, wanted))), "")
+
+
+def _told_values(heard: ActResult, texts: list[str]) -> Iterator[str]:
+    """Every value of some results as an answer says it; the last result comes first."""
+    for place in reversed(heard):
+        for record in heard[place]:
+            for value in record.values():
+                if isinstance(value, str):  # a list in a cell of a table is a text
+                    yield from data_values(value)
+                yield from map(as_answer, single_values(value))
+    for text in reversed(texts):
+        yield from data_values(text)
 
 
 # -- what the calls say about where their values come from ---------------------------------------
@@ -210,26 +268,10 @@ def _is_choice(value: Any, schema: Mapping[str, Any]) -> bool:
 def _find(value: Any, results: Mapping[int, Any], before: int) -> str:
     """The reference to the first earlier result that has this value; "" for none."""
     for call in range(before):
-        for record, path, other in _values(results.get(call)):
+        for record, path, other in values_at(results.get(call)):
             if other == value and type(other) is type(value):
                 place = "" if record is None else f"[{record}]"
                 found = "{{" + f"calls[{call}]{place}.{'.'.join(path)}" + "}}"
                 if REFERENCE.fullmatch(found) and not any("." in key for key in path):
                     return found  # else it has a key that no reference can name
     return ""
-
-
-def _values(data: Any) -> Iterator[tuple[int | None, tuple[str, ...], Any]]:
-    records = data if isinstance(data, list) else [data]
-    for number, record in enumerate(records):
-        if isinstance(record, dict):
-            for path, value in leaves(record):
-                yield (number if isinstance(data, list) else None), path, value
-
-
-def states(text: str, value: Any) -> bool:
-    """Whether a user's text states a value."""
-    said = str(value)
-    if not said.strip():
-        return False
-    return re.search(rf"(?<![\w.]){re.escape(said)}(?!\w|\.\d)", text, re.IGNORECASE) is not None

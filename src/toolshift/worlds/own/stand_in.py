@@ -8,6 +8,7 @@ from typing import Any
 
 from toolshift.core.solver import MAX_ATTEMPTS, Impossible, Known, Solver
 from toolshift.core.tool import Tool
+from toolshift.core.user import as_said
 from toolshift.interop.schema import fitted, usual
 from toolshift.interop.tools import Documented, StandIn
 
@@ -78,7 +79,7 @@ def _with_new(solver: Solver, tool: Tool, env: Known, heard: ActResult) -> Known
         if not param.required or param.fact in solver.goal or env.find(param.fact) is not None:
             continue
         told = tool.told.get(param.fact) if isinstance(tool, Documented) else None
-        stated = told is not None and solver.backend.user_said(told)
+        stated = told is not None and solver.backend.user_said(as_said(told))
         value = told if stated else _stated(solver, param.name)
         value = _brought(heard, param.name) if value is None else value
         value = usual(param.schema) if value is None else value

@@ -27,12 +27,21 @@ from toolshift.episode.contract import finished
 from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.expected_calls import Holds, OwnUpstream, Setting, resolved
-from toolshift.worlds.own.file import Call, Given, WorldFile
+from toolshift.worlds.own.file import Call, Given, Place, WorldFile
 from toolshift.worlds.own.openapi import OpenAPISource
 from toolshift.worlds.own.python import PythonSource, load_own
 from toolshift.worlds.own.recording import Head, Recording, read_recording
-from toolshift.worlds.own.reference_solution import Origins, Walk, right_answer, trace
+from toolshift.worlds.own.reference_solution import (
+    Origins,
+    Walk,
+    near_values,
+    right_answer,
+    trace,
+    unsaid,
+)
 from toolshift.worlds.own.sources import Opened, Source
+from toolshift.worlds.own.spare import Spare
+from toolshift.worlds.own.stand_in import ActResult
 
 DRAWN = (
     "unseen_domain", "rule_update", "intent_change", "contradictory_request",
@@ -166,6 +175,7 @@ class OwnWorld(World):
             task = self._prepared(given, *tried[given.id])
             self.by_kind.setdefault(given.kind, []).append(task)
         self.counts = {kind: len(tasks) for kind, tasks in self.by_kind.items()}
+        self.task_ids = {k: [task.given.id for task in ts] for k, ts in self.by_kind.items()}
         every = [task for tasks in self.by_kind.values() for task in tasks]
         self.facts = {s: as_fact(s) for t in every for goal in t.origins.goals for s in goal}
         self.kinds = {
@@ -247,23 +257,44 @@ class OwnWorld(World):
         origins = trace(given, by_name, results)
         subject = origins.subject(given) if given.check.refuse else ()
         setting = replace(upstream.setting, tools=self.tools, links=origins.links, subject=subject)
+        reads = frozenset(tool.name for tool in self.tools if tool.effect == "read")
+        spare = Spare(given, results, setting.once, reads)
         walks = tuple(
-            Walk(given, turn, by_name, origins.links, origins.slots, failing)
+            Walk(given, turn, by_name, origins.links, origins.slots, failing, spare)
             for turn in range(len(given.asks))
         )
         heard = {n: [_told(r)] for n, r in results.items()}
-        answer = right_answer(given, heard, [JSON.encode(r).decode() for r in results.values()])
+        texts = [JSON.encode(r).decode() for r in results.values()]
+        answer = right_answer(given, heard, texts)
         if given.check.answer and not answer:
-            wanted = given.check.answer
-            said = repr(wanted) if isinstance(wanted, str) else ", ".join(map(repr, wanted))
-            why = f"no result of the expected calls contains {said}: "
-            why += "mend it, or give an `example` of a right answer that none of them has"
-            raise self.file.near((*given.place, "check", "answer"), why)
+            raise self._unsaid(given, heard, texts)
         outcome = Outcome(tuple(upstream.effects))
         if given.check.refuse:
             called = tuple(dict.fromkeys(call.name for call in given.calls[-1:]))
             outcome = Outcome((), tuple(upstream.effects), given.check.refuse, witness=called)
         return Prepared(given, setting, outcome, origins, walks, answer)
+
+    def _unsaid(self, given: Given, heard: ActResult, texts: list[str]) -> UsageError:
+        """The error for an answer that no result of the expected calls has."""
+        wanted = given.check.answer
+        items = (wanted,) if isinstance(wanted, str) else wanted
+        place: Place = (*given.place, "check", "answer")
+        ways = (
+            "Mend it, add the call whose result says it to `calls`, or give under `example` a "
+            "whole answer that is right, if none of them has it"
+        )
+        missing = unsaid(given, heard, texts)
+        if not missing:
+            told = " and ".join(map(repr, items))
+            why = f"the results say {told}, but an answer with these is not read as saying each: "
+            return self.file.near(place, why + "give under `example` a whole answer that is right")
+        near = near_values(missing[0], heard, texts)
+        offer = f" (nearest: {', '.join(map(repr, near))})" if near else ""
+        if not isinstance(wanted, str):
+            place = (*place, items.index(missing[0]))
+        said = " or ".join(map(repr, missing))
+        why = f"no result of the expected calls contains {said}{offer}"
+        return self.file.near(place, f"{why}, as a value, an item of a list or words. {ways}")
 
     def _check_end(self, given: Given, upstream: OwnUpstream) -> None:
         if given.check.calls is not None and not upstream.ledger.complete:

@@ -14,7 +14,7 @@ from toolshift.core.tool import JSON, Tool
 from toolshift.episode.causes import guilty_step
 from toolshift.report.align import align, first_divergence, matched_tools
 from toolshift.report.html.episodes.catalog import Row
-from toolshift.report.words import cause_in_words, verdict
+from toolshift.report.words import cause_in_words, right_refusal, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record
 
@@ -170,7 +170,7 @@ def _shown(scene: Scene | None) -> Sequence[Tool]:
 def _right(scene: Scene) -> str:
     """What would have been right, in words."""
     if not scene.solvable:
-        return f"refuse: {scene.outcome.refusal.replace('_', ' ')}"
+        return right_refusal(scene.outcome).replace("_", " ")
     wanted = ", then ".join(ask.expected or "(anything)" for ask in scene.asks)
     writes = "".join(f"; write {' '.join(map(str, each))}" for each in scene.outcome.effects)
     return f"answer {wanted}{writes}"

@@ -1,0 +1,232 @@
+"""What a task says for parameters that are required now, and what it leaves out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolshift.core.scene import Scene
+from toolshift.core.user import as_said, is_said
+from toolshift.interop.schema import usual
+from toolshift.interop.tools import Toolbox
+from toolshift.shifts.release.mapped_tools import Route
+from toolshift.shifts.release.mapping import Answers
+
+Named = tuple[str, str]
+"""A new tool, and a parameter of it."""
+_NAMED_VALUE = (
+    r"\b{name}\b(?:\s*[:=]\s*[\"']?(\w[^.;,\n\"')\]]*)"
+    r"|\s+(?:is\s+)?(?:[\"']([^\"'\n]+)[\"']|((?=[\w-]*\d)[\w-]+|[A-Z]{{2,}}\b)))"
+)
+"""A value behind the name of a parameter: `reason: broken`, `connection c-9`, `currency EUR`."""
+
+
+class Mapped(Protocol):
+    """Two tool lists, and how calls of the new ones are carried."""
+
+    @property
+    def answers(self) -> Answers:
+        """The mapping."""
+        ...
+
+    @property
+    def before(self) -> Toolbox:
+        """The old tools."""
+        ...
+
+    @property
+    def after(self) -> Toolbox:
+        """The new tools."""
+        ...
+
+    @property
+    def routes(self) -> dict[str, tuple[Route, ...]]:
+        """For each new tool, what carries its calls."""
+        ...
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A parameter that is required now, and that a call of a task leaves out.
+
+    Attributes:
+        tool: the new tool.
+        param: of it.
+        old: the tool that the task calls.
+        was: the parameter of the old tool that it stands for, an optional one; "" for none.
+        default: what the old tool declares to take where it is left out; None for nothing.
+    """
+
+    tool: str
+    param: str
+    old: str
+    was: str
+    default: Any = None
+
+    def __str__(self) -> str:
+        if not self.was:
+            return f"nothing says {self.param}, which {self.tool} requires now"
+        took = "" if self.default is None else f" (it took {as_said(self.default)} for it)"
+        return (
+            f"{self.tool} requires {self.param} now, and the task's call of {self.old} leaves "
+            f"{self.was} out{took}"
+        )
+
+
+def left_out(release: Mapped, scene: Scene) -> list[LeftOut]:
+    """The parameters that are required now and that the calls of a task leave out.
+
+    Args:
+        release: the change.
+        scene: with the old tools.
+
+    Returns:
+        Each once, in the order of the calls.
+    """
+    found: dict[LeftOut, None] = {}
+    for new, route, said in _carried(release, scene):
+        back = {now: was for was, now in route.params.items()}
+        old = {param.name: param for param in release.before.sources[route.old].tool.params}
+        told = {route.inside, route.when[0] if route.when else ""}
+        told |= {now for now, was in back.items() if was in said or old[was].required}
+        for param in release.after.sources[new].tool.params:
+            if param.required and param.name not in told:
+                was = back.get(param.name, "")
+                default = usual(old[was].schema) if was else None
+                found[LeftOut(new, param.name, route.old, was, _hashable(default))] = None
+    return list(found)
+
+
+def open_ones(release: Mapped, scene: Scene) -> list[LeftOut]:
+    """Those that neither the new schema nor the mapping says.
+
+    Args:
+        release: the change.
+        scene: with the old tools.
+
+    Returns:
+        As `left_out`.
+    """
+    known = {(new, name) for new, table in release.answers.given.items() for name in table}
+    return [
+        one
+        for one in left_out(release, scene)
+        if (one.tool, one.param) not in known and _usual(release, one.tool, one.param) is None
+    ]
+
+
+def neutral_ones(release: Mapped, scene: Scene) -> frozenset[Named]:
+    """The parameters whose usual value says the same as leaving out what they stand for.
+
+    Args:
+        release: the change.
+        scene: with the old tools.
+
+    Returns:
+        Those that the old tool takes as an option, and that no call of the task passes.
+    """
+    passed = {
+        (new, route.params[name])
+        for new, route, said in _carried(release, scene)
+        for name in said
+        if name in route.params
+    }
+    options = {(one.tool, one.param) for one in left_out(release, scene) if one.was}
+    return frozenset(options - passed)
+
+
+def is_neutral(release: Mapped, tool: str, param: str, value: Any) -> bool:
+    """Whether a value is the one that the mapping or the new schema names for a parameter.
+
+    Args:
+        release: the change.
+        tool: a new one.
+        param: of it.
+        value: that was passed.
+
+    Returns:
+        True for texts that differ in capitals alone, too.
+    """
+    named = (release.answers.given.get(tool, {}).get(param), _usual(release, tool, param))
+    told = as_said(value).strip().casefold()
+    return any(as_said(one).strip().casefold() == told for one in named if one is not None)
+
+
+def own_values(release: Mapped, scene: Scene) -> dict[Named, str]:
+    """The values that the user's own words state for parameters in the mapping's `given`.
+
+    Args:
+        release: the change.
+        scene: with the old tools.
+
+    Returns:
+        By tool and parameter; of words such as "connection c-9" and "reason: broken".
+    """
+    found = {}
+    for new, table in release.answers.given.items():
+        for param in table:
+            name = r"[\s_-]+".join(map(re.escape, _words(param)))
+            pattern = re.compile(_NAMED_VALUE.format(name=f"(?i:{name})"))
+            match = next((m for ask in scene.asks if (m := pattern.search(ask.text))), None)
+            if match:
+                value = next(filter(None, match.groups()))
+                found[new, param] = value.strip()
+    return found
+
+
+def to_state(release: Mapped, scene: Scene) -> list[str]:
+    """What the user is made to state, for the mapping says it and the task does not.
+
+    Args:
+        release: the change.
+        scene: with the old tools.
+
+    Returns:
+        A sentence for each value.
+    """
+    calls = list(_carried(release, scene))
+    used, own = {new for new, _, _ in calls}, own_values(release, scene)
+    slots = {_bare(slot) for ask in scene.asks for slot in ask.goal}
+    said = []
+    for new, table in release.answers.given.items():
+        for param, value in table.items() if new in used else ():
+            passed = any(
+                route.params.get(name) == param
+                for tool, route, arguments in calls
+                for name in arguments
+                if tool == new
+            )
+            stated = any(is_said(as_said(value), ask.text) for ask in scene.asks)
+            if not (passed or stated or _bare(param) in slots or (new, param) in own):
+                said.append(f"Use {as_said(value)} as {param}.")
+    return list(dict.fromkeys(said))
+
+
+def _carried(release: Mapped, scene: Scene) -> Iterator[tuple[str, Route, dict[str, Any]]]:
+    """For each call of a task, the new tools that carry it, how, and its arguments."""
+    for step in scene.calls:
+        for old, arguments in step.true:
+            for new, routes in release.routes.items():
+                for route in routes:
+                    fits = all(arguments.get(k, v) == v for k, v in route.fixed.items())
+                    if route.old == old and fits:
+                        yield new, route, arguments
+
+
+def _usual(release: Mapped, tool: str, param: str) -> Any:
+    params = release.after.sources[tool].tool.params
+    return next((usual(one.schema) for one in params if one.name == param), None)
+
+
+def _hashable(value: Any) -> Any:
+    return value if value is None else as_said(value)
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[A-Z]?[a-z]+|\d+|[A-Z]+|[^\W\d_a-zA-Z]+", name) or [name]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

@@ -1,0 +1,185 @@
+"""What a task can do without of its expected calls, as far as its check and the results tell.
+
+A call that somebody has recorded may not have been needed: nothing that the check wants depends on
+it, or another result has the same value. Where such a call can no longer be made, as when a release
+removes the tool, the task is still solvable.
+
+A call is needed where the check names it, where its tool is not known to read only, in a turn
+before the last (what is answered there is not checked), and where a right answer is the author's
+`example`, for then no result tells where it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+from toolshift.core.formats import leaves
+from toolshift.core.solver import Impossible
+from toolshift.core.statement import as_answer, passage, says, single_values
+from toolshift.core.tool import JSON
+from toolshift.worlds.own.arguments import same
+from toolshift.worlds.own.expected_calls import found
+from toolshift.worlds.own.file import Given
+from toolshift.worlds.own.stand_in import ActResult
+
+Path = tuple[str, ...]
+
+
+class Reference(NamedTuple):
+    """A value of a result, as `{{calls[0][2].order_id}}` names it."""
+
+    call: str
+    record: str | None
+    path: str
+
+
+@dataclass(frozen=True, eq=False)
+class Spare:
+    """What the check of a task can do without.
+
+    Attributes:
+        given: the task.
+        results: what each expected call returned when the task was prepared.
+        once: the arguments that it was made with.
+        reads: the tools that are known to change nothing.
+    """
+
+    given: Given
+    results: Mapping[int, Any]
+    once: Mapping[int, Mapping[str, Any]]
+    reads: frozenset[str]
+
+    def may_skip(self, place: int) -> bool:
+        """Whether nothing but the answer may depend on an expected call.
+
+        Args:
+            place: of the call.
+
+        Returns:
+            False for one that the check wants made.
+        """
+        given, check = self.given, self.given.check
+        call = given.calls[place]
+        last_of_refusal = bool(check.refuse) and place == len(given.calls) - 1
+        wanted = place in (check.calls or ()) or last_of_refusal
+        in_last_turn = call.turn == len(given.asks) - 1
+        return call.name in self.reads and in_last_turn and not wanted and None not in self._sources
+
+    def is_said_without(self, skipped: Iterable[int], heard: ActResult) -> bool:
+        """Whether the results that came say what the answer takes from those that did not.
+
+        Another record says it where it has the same value under the same name, and beside it the
+        values that the call was made with, so that it is about the same thing.
+
+        Args:
+            skipped: the places of the calls that could not be made.
+            heard: what the others brought, by their place.
+
+        Returns:
+            True as well where the answer takes nothing from them.
+        """
+        missing = set(skipped)
+        lost = [s for s in self._sources if s and s[0] in missing] if missing else []
+        return all(self._elsewhere(*source, heard) for source in lost)
+
+    def instead(self, turn: int, heard: ActResult, call: str, record: str | None, path: str) -> Any:
+        """Where the value of a result that did not come is found as well.
+
+        Args:
+            turn: of the user, in which it is wanted.
+            heard: what other calls have brought, by their place.
+            call: whose result it is in.
+            record: of the result.
+            path: in the record.
+
+        Returns:
+            A `Reference` to another result, or the value where the user states it.
+
+        Raises:
+            Impossible: where it is found nowhere.
+        """
+        value = found(self.results, call, record, path)
+        if value is None:
+            raise Impossible("not_found")
+        if any(states(ask, value) for ask in self.given.asks[: turn + 1]):
+            return value
+        for place in heard:
+            for number, keys, other in values_at(self.results.get(place)):
+                named = isinstance(value, str) or keys[-1] == path.rsplit(".", maxsplit=1)[-1]
+                plain = not any("." in key for key in keys)
+                if named and plain and type(other) is type(value) and other == value:
+                    return Reference(
+                        str(place), None if number is None else str(number), ".".join(keys)
+                    )
+        raise Impossible("not_found")
+
+    @cached_property
+    def _sources(self) -> tuple[tuple[int, str, Any] | None, ...]:
+        """For each thing that is wanted, the last result that says it, and the key and the value.
+
+        The key is "" where it stands in a text; None stands for what no result says.
+        """
+        wanted = self.given.check.answer
+        items = (wanted,) if isinstance(wanted, str) else wanted
+        return tuple(self._source(item) for item in items if item)
+
+    def _source(self, item: str) -> tuple[int, str, Any] | None:
+        for place in sorted(self.results, reverse=True):
+            for _, path, value in values_at(self.results[place]):
+                if any(value_says(as_answer(one), item) for one in single_values(value)):
+                    return place, path[-1], value
+        for place in sorted(self.results, reverse=True):
+            if words_saying(JSON.encode(self.results[place]).decode(), item):
+                return place, "", None
+        return None
+
+    def _elsewhere(self, place: int, key: str, value: Any, heard: ActResult) -> bool:
+        made = [one for one in self.once.get(place, {}).values() if isinstance(one, str | int)]
+        for other in heard:
+            data = self.results.get(other)
+            for each in data if isinstance(data, list) else [data]:
+                pairs = leaves(each) if isinstance(each, dict) else []
+                has = any(path[-1] == key and same(one, value) for path, one in pairs)
+                if key and has and all(any(same(one, arg) for _, one in pairs) for arg in made):
+                    return True
+        return False
+
+
+@lru_cache(maxsize=1 << 16)
+def value_says(value: str, wanted: str) -> bool:
+    """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
+    return says(value, wanted)
+
+
+@lru_cache(maxsize=1 << 8)
+def words_saying(text: str, wanted: str) -> str:
+    """The words of a text that say what is wanted, "" where none do; kept, as above."""
+    return passage(text, wanted)
+
+
+def values_at(data: Any) -> Iterator[tuple[int | None, Path, Any]]:
+    """The values of a result that is a record or a list of such.
+
+    Args:
+        data: of the result.
+
+    Yields:
+        The place of the record, None where it stands alone; the path; the value.
+    """
+    records = data if isinstance(data, list) else [data]
+    for number, record in enumerate(records):
+        if isinstance(record, dict):
+            for path, value in leaves(record):
+                yield (number if isinstance(data, list) else None), path, value
+
+
+def states(text: str, value: Any) -> bool:
+    """Whether a user's text states a value."""
+    said = str(value)
+    if not said.strip():
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(said)}(?!\w|\.\d)", text, re.IGNORECASE) is not None
