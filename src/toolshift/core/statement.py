@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from toolshift.core.absence import is_none, says_none
 from toolshift.core.asked_role import is_of_another_role
 from toolshift.core.assertion import Verdict, sentence, verdict
 from toolshift.core.choice import chooses_another
@@ -259,6 +260,8 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
         return _says_yes_or_no(text, wanted.lower())
+    if is_none(wanted) and not wanted.isdigit():
+        return says_none(text, asked) or _says_zero(text, asked)
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
     has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
     if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
@@ -282,6 +285,14 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
         return "said" not in marks and ("denied" in marks or "said" in direct)
     said = _holds([_of_words(text, *span, wanted, asked) for span in places(text, wanted)])
     return said and not chooses_another(text, wanted, asked.request)
+
+
+_ZERO = re.compile(r"(?<![\w.,:/-])(?:0|zero)(?![\w:/-]|[.,]\d)", _I)
+
+
+def _says_zero(text: str, asked: Asked) -> bool:
+    """Whether a text says 0 or zero, where a word for nothing is wanted."""
+    return any(_verdict(text, zero.span(), False, asked) == "said" for zero in _ZERO.finditer(text))
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
