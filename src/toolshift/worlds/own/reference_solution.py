@@ -100,11 +100,23 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     wanted = given.check.answer
     if not wanted:
         return DONE
-    told = [as_answer(v) for place in reversed(heard) for r in heard[place] for v in r.values()]
+    told = [said for place in reversed(heard) for record in heard[place] for said in _said(record)]
     items = (wanted,) if isinstance(wanted, str) else wanted
     found = [_told_of(item, told, texts) for item in items]
     answer = ", ".join(dict.fromkeys(found))
     return answer if all(found) and says(answer, wanted) else given.check.example
+
+
+def _said(record: Any) -> Iterator[str]:
+    """The values of a record as answers, at every depth: a whole record is no answer."""
+    if isinstance(record, Mapping):
+        for value in record.values():
+            yield from _said(value)
+    elif isinstance(record, list) and any(isinstance(each, list | Mapping) for each in record):
+        for value in record:
+            yield from _said(value)
+    else:
+        yield as_answer(record)
 
 
 def _told_of(wanted: str, told: list[str], texts: list[str]) -> str:
