@@ -49,6 +49,9 @@ RIGHT = [
     (FIRST, "T-101", "Compared to T-104, T-101 is due sooner."),
     (FIRST, "T-101", "T-101 is due in more than 5 days, T-104 in more than 40."),
     (FIRST, "T-101", "**T-101** - due 2026-04-02\nT-104 - due 2026-05-17"),
+    (FIRST, "T-101", '{"first": "T-101", "second": "T-104"}'),
+    (FIRST, "T-101", "T-101's due date (2 April) is earlier than T-104's (17 May)."),
+    (FIRST, "T-101", "Since T-104 isn't due until 17 May, T-101 comes first."),
     (FIRST, "T-104", "T-104 is due before T-101."),
     (MORE, "Zoë Çelik", "Zoë Çelik has more tickets than Jan Müller."),
     (MORE, "Zoë Çelik", "Zoe Celik has more tickets (4) than Jan Muller (1)."),
@@ -98,6 +101,8 @@ WRONG = [
     (FIRST, "T-101", "T-104 over T-101."),
     (FIRST, "T-101", "T-104 beats T-101."),
     (FIRST, "T-101", "T-101 and T-104 are both open; the latter is due first."),
+    (FIRST, "T-101", '{"first": "T-104", "second": "T-101"}'),
+    (FIRST, "T-101", "T-104 precedes T-101."),
     (FIRST, "T-104", "T-101 is due before T-104."),
     (MORE, "Zoë Çelik", "Jan Müller has more tickets than Zoë Çelik."),
     (MORE, "Zoë Çelik", "Jan Müller, with 4 tickets to Zoë Çelik's 1."),
@@ -113,6 +118,7 @@ WRONG = [
     (BLOCKED, "T-101", "T-104 is blocked; T-101 is open."),
     (BLOCKED, "T-101", "The blocked ticket is T-104, T-101 is fine."),
     (WROTE, "Frank Herbert", "Brian Herbert wrote Dune; Frank Herbert is his father."),
+    (WROTE, "Frank Herbert", "It was Brian Herbert who wrote Dune; Frank Herbert is his father."),
     (THREE, "Emma", "Dune costs the least, less than Emma."),
 ]
 

@@ -61,7 +61,8 @@ _LEADS = re.compile(
     r"would|be|it's|that's|option|ticket)\b\W*)*",
     _I,
 )
-_PAST = re.compile(r"\b(?:was|were|had)\b", _I)
+_SO = re.compile(r"\b(?:so|therefore|thus|hence)\b", _I)
+_PAST = re.compile(r"(?<!\bit )\b(?:was|were|had)\b", _I)
 
 
 class _Mention(msgspec.Struct, frozen=True):
@@ -242,9 +243,10 @@ class _Sentence:
         """The claim of a sentence that is an option and nothing else: "It is T-101."."""
         one = self.mentions[-1]
         before, after = self.text[self.first : one.start], self.text[one.end : self.last]
-        begin = before[max((cut.start() for cut in _CUT.finditer(before)), default=0) :]
-        whole = len(self.mentions) == 1 or re.search(r"\b(?:so|therefore|thus|hence)\b", begin, _I)
-        if whole and not after.strip(" .!\"')*") and _LEADS.fullmatch(begin):
+        behind_so = [match.start() for match in _SO.finditer(before)]
+        lead = before[behind_so[-1] :] if behind_so else before
+        whole = bool(behind_so) or len(self.mentions) == 1
+        if whole and not after.strip(" .!\"')*") and _LEADS.fullmatch(lead):
             yield _Claim(one.option, len(self.question.words))
 
     def clause(self, start: int, end: int) -> str:
