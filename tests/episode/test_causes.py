@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -13,8 +15,12 @@ from scenes import shifted
 
 from toolshift.core.scene import Outcome, Scene
 from toolshift.core.step import Step
-from toolshift.episode.causes import cause_of, guilty_step
+from toolshift.episode.causes import _slips, cause_of, guilty_step
 from toolshift.episode.draw import make_scene
+from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
+from toolshift.episode.grading_rules import answers_right, calls_not_made
+from toolshift.worlds.own import load
 from toolshift.worlds.registry import find_world
 
 Steps = list[Step]
@@ -489,3 +495,134 @@ def test_a_long_value_with_the_letters_of_what_was_shown_takes_no_long_time(leng
     said = cause(shown, passing_with(SLOTS, **{next(iter(SLOTS.arguments)): value}), end="budget")
     assert said
     assert process_time() - start < 2
+
+
+# -- own tools: other forms, nested results, pages, a wrong call under a right answer ------------
+
+TRACKER = '''
+TICKETS = {
+    "T-1": {"id": "T-1", "due": "3 Dec 2026", "votes": "1,200", "owner": {"name": "Jan  Haas"}},
+    "T-2": {"id": "T-2", "due": "9 Jan 2027", "votes": "40", "owner": {"name": "Ada King"}},
+}
+
+def get_ticket(ticket: str) -> dict:
+    """Get a ticket."""
+    return {"data": {"ticket": TICKETS[ticket]}}
+
+def plan(day: str, votes: int, owner: str, mode: str = "draft") -> dict:
+    """Plan a day."""
+    return {"plan": "PLAN-" + day[:4]}
+
+def list_tickets(state: str, page: int = 1) -> dict:
+    """List tickets."""
+    ids = ["T-1", "T-2", "T-3"]
+    return {"items": ids[page - 1 : page], "MARK": page + 1 if page < 3 else None}
+'''
+TRACKER_TASKS = """
+world: tracker
+tools: {python: tracker_of_causes}
+writes: [plan]
+tasks:
+  - {id: t0, ask: "Plan the day on which T-1 is due, with its votes and owner.", calls: [
+      {name: get_ticket, arguments: {ticket: T-1}},
+      {name: plan, arguments: {day: "2026-12-03", votes: 1200, owner: "Jan Haas"}}],
+     check: {answer: PLAN-2026, calls: true}}
+  - {id: t1, ask: "When is T-1 due?", calls: [{name: get_ticket, arguments: {ticket: T-1}}],
+     check: {answer: 2026-12-03}}
+  - {id: t2, ask: "List the open tickets.", calls: [{name: list_tickets, arguments: {state: open}},
+      {name: list_tickets, arguments: {state: open, page: 2}},
+      {name: list_tickets, arguments: {state: open, page: 3}}],
+     check: {answer: [T-1, T-2, T-3], example: "T-1, T-2, T-3"}}
+"""
+
+
+def tracker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: int, mark: str = "next_page"
+) -> Scene:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "tracker_of_causes", raising=False)
+    (tmp_path / "tracker_of_causes.py").write_text(TRACKER.replace("MARK", mark))
+    (tmp_path / "tasks.yaml").write_text(TRACKER_TASKS)
+    return make_scene(load(tmp_path / "tasks.yaml"), "task", task)
+
+
+def played(scene: Scene, *calls: tuple[str, dict[str, Any]], said: str) -> Episode:
+    episode = Episode(scene)
+    for name, arguments in calls:
+        episode.call(name, arguments)
+    episode.answer(said)
+    return episode
+
+
+GET = ("get_ticket", {"ticket": "T-1"})
+PLAN = {"day": "2026-12-03", "votes": 1200, "owner": "Jan Haas"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"day": "2026-12-03"}, {"votes": 1200}, {"owner": "jan haas"}, {"day": "3 December 2026"}],
+)
+def test_a_value_in_another_form_is_no_value_that_nothing_had_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
+) -> None:
+    scene = tracker(tmp_path, monkeypatch, 0)
+    steps = played(scene, GET, ("plan", {**PLAN, **other}), said="no idea").steps
+    assert not [slip for slip in _slips(scene, steps) if slip[1] == "bad_arguments"]
+    invented = played(scene, GET, ("plan", {**PLAN, "day": "2026-12-04"}), said="no idea")
+    assert cause(*invented.steps, scene=scene) == "bad_arguments"
+
+
+def test_a_right_answer_after_a_wrong_argument_is_no_ignored_result_of_which_nothing_had_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = tracker(tmp_path, monkeypatch, 0)
+    wrong = played(scene, GET, ("plan", {**PLAN, "mode": "final"}), said="PLAN-2026")
+    assert not grade(wrong).passed
+    assert all(answers_right(scene, wrong.steps))
+    assert grade(wrong).cause == "bad_arguments"
+    assert guilty_step(scene, wrong.steps, "bad_arguments") == 1
+    assert [step.name for step in calls_not_made(scene, wrong.steps)] == ["plan"]
+    in_words = played(scene, GET, ("plan", {**PLAN, "day": "3 Dec 2026"}), said="PLAN-2026")
+    assert grade(in_words).cause == "bad_arguments"  # the same value in a form that is not taken
+
+
+def test_another_value_than_a_result_had_told_is_an_ignored_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = tracker(tmp_path, monkeypatch, 0)
+    two = ("get_ticket", {"ticket": "T-2"})
+    swapped = played(scene, GET, two, ("plan", {**PLAN, "owner": "Ada King"}), said="PLAN-2026")
+    assert grade(swapped).cause == "bad_arguments"  # T-2 is no ticket that anybody had named
+    heard = [but(step, text=step.text + " Ada King") for step in swapped.steps if step != two]
+    heard = [step for step in heard if step.given != two[1]]
+    assert cause(*heard, scene=scene) == "ignored_result"
+
+
+def test_a_value_within_a_nested_record_had_been_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = tracker(tmp_path, monkeypatch, 1)
+    assert scene.asks[0].expected == "3 Dec 2026"
+    for said in ("2026-12-13", "9 January 2027", "T-1"):
+        assert grade(played(scene, GET, said=said)).cause == "ignored_result"
+    assert grade(played(scene, said="2026-12-13")).cause == "answered_without_evidence"
+
+
+@pytest.mark.parametrize("mark", ["next_page", "next", "nextPageToken", "next_cursor", "NextPage"])
+def test_a_page_of_the_tools_own_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
+    scene = tracker(tmp_path, monkeypatch, 2, mark)
+    first, second, third = (
+        ("list_tickets", {"state": "open", **more}) for more in ({}, {"page": 2}, {"page": 3})
+    )
+    missed = played(scene, first, said="T-1")
+    assert grade(missed).cause == "missed_page"
+    assert guilty_step(scene, missed.steps, "missed_page") == 0
+    late = played(scene, first, second, said="T-1 and T-2")
+    assert grade(late).cause == "missed_page"
+    assert guilty_step(scene, late.steps, "missed_page") == 1
+    other = played(scene, first, ("list_tickets", {"state": "closed", "page": 2}), said="T-1")
+    assert grade(other).cause in ("missed_page", "bad_arguments")
+    assert grade(played(scene, first, second, third, said="T-1")).cause == "ignored_result"
+    assert grade(played(scene, first, second, third, said="T-1, T-2, T-3")).passed

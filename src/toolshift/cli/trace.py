@@ -15,7 +15,8 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.episode.causes import guilty_step
-from toolshift.report.scene import transcript
+from toolshift.episode.grading_rules import calls_not_made
+from toolshift.report.scene import as_call, transcript
 from toolshift.report.words import cause_in_words, outcome_of, right_refusal, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record, RunFolder
@@ -79,6 +80,8 @@ def print_episode(record: Record, cell: Cell, task_id: str = "") -> None:
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
         say(f"Expected: {wanted}")
+        for call in calls_not_made(scene, record.steps):
+            say(visible(f"Expected and not called: {as_call(call)}"))
 
 
 def _guilty(record: Record, cell: Cell) -> int | None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-import msgspec
-
+from toolshift.core.absence import is_none, says_none
 from toolshift.core.asked_role import is_of_another_role
 from toolshift.core.assertion import Verdict, sentence, verdict
+from toolshift.core.choice import chooses_another
 from toolshift.core.correction import is_corrected
 from toolshift.core.formats import leaves
 from toolshift.core.former import asks_what_was, is_former
+from toolshift.core.places import MAX_PLACES, places
 from toolshift.core.quantity import (
     Asked,
     is_label,
@@ -33,8 +33,6 @@ UNKNOWN = Asked()
 """Where nothing is known of what was asked."""
 MAX_CHARACTERS = 12_000
 """A longer answer is read without its middle."""
-_MAX_PLACES = 24
-"""Further mentions of the same thing, and values further away from one, are not looked at."""
 _DECODE = json.JSONDecoder().raw_decode
 _SIGN = re.compile(r"[\\^$*+?{}\[\]|()]")
 _SAYS_VALUE = re.compile(r"values?|details?|info(?:rmation)?|results?|answers?|data", _I)
@@ -61,11 +59,8 @@ _MARKUP = (
     (re.compile(r"(?<![^\W_])_+|_+(?![^\W_])"), ""),
     (re.compile(r"_"), " "),
 )
-_WORD = re.compile(r"[^\W_]+(?:['.@+&-]+[^\W_]+)*")
-_VERSION = re.compile(r"v\d+\.\d")
 _LINK = re.compile(r"\[[^\[\]]*\]\(([^()\s]*)\)")
 _UNIT_WANTED = re.compile(r"(.*\d)\s*([^\W\d_]+|°[CF]?)(?:\s+[^\W\d_]+)?")
-_ARTICLE = re.compile(r"(?:the|a|an)\s+(?=\S)", _I)
 _NEGATED = re.compile(
     r"(?:not(?: yet)?|never|no longer)\s+(.+)|(?:un(?=\w{4,}ed)|(?:un|in)(?=(?:active|available|"
     r"valid|complete|"
@@ -105,15 +100,16 @@ def says(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bo
             return all(says(answer, item, asked) for item in wanted)
     if isinstance(wanted, str) and is_pattern(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))
+        option = next((m[0] for m in _matches(wanted, asked.request)), "")
         return any(
             _holds([_of_words(form, *m.span(), "", asked) for m in _matches(wanted, form)])
             for form in forms
-        )
+        ) and not (option.strip() and chooses_another(plain(answer), option, asked.request))
     return says_text(answer, wanted, asked)
 
 
 def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
-    return islice(re.finditer(pattern, text), _MAX_PLACES)
+    return islice(re.finditer(pattern, text), MAX_PLACES)
 
 
 def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
@@ -154,7 +150,7 @@ def passage(text: str, wanted: str) -> str:
     else:
         sought = value_of(wanted)
         spans = [(v.start, v.end) for v in values_in(text) if sought and v.same(sought[0])]
-        spans = spans or list(_places(text, wanted))
+        spans = spans or list(places(text, wanted))
     found = (text[start:end] for start, end in spans)
     return next((part for part in found if part and says(part, wanted)), "")
 
@@ -300,6 +296,8 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
         return _says_yes_or_no(text, wanted.lower())
+    if is_none(wanted) and not wanted.isdigit():
+        return says_none(text, asked) or _says_zero(text, asked)
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
     has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
     if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
@@ -315,13 +313,22 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
         inner = negated[1] or negated[2]
         forms = (wanted, f"not {inner}", f"un{inner}", f"in{inner}", f"non-{inner}")
         direct = [
-            _of_words(text, *span, "", asked) for form in forms for span in _places(text, form)
+            _of_words(text, *span, "", asked) for form in forms for span in places(text, form)
         ]
-        marks = [_of_words(text, *span, "", asked) for span in _places(text, inner)]
+        marks = [_of_words(text, *span, "", asked) for span in places(text, inner)]
         if "open" in direct:
             return False
         return "said" not in marks and ("denied" in marks or "said" in direct)
-    return _holds([_of_words(text, *span, wanted, asked) for span in _places(text, wanted)])
+    said = _holds([_of_words(text, *span, wanted, asked) for span in places(text, wanted)])
+    return said and not chooses_another(text, wanted, asked.request)
+
+
+_ZERO = re.compile(r"(?<![\w.,:/-])(?:0|zero)(?![\w:/-]|[.,]\d)", _I)
+
+
+def _says_zero(text: str, asked: Asked) -> bool:
+    """Whether a text says 0 or zero, where a word for nothing is wanted."""
+    return any(_verdict(text, zero.span(), False, asked) == "said" for zero in _ZERO.finditer(text))
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
@@ -376,76 +383,6 @@ def _says_yes_or_no(text: str, wanted: str) -> bool:
 # -- words -------------------------------------------------------------------------------------
 
 
-class _Token(msgspec.Struct, frozen=True):
-    word: str
-    start: int
-    end: int
-
-
-def _tokens(text: str) -> list[_Token]:
-    """The words; hyphens part letters but not what has figures, nor a prefix that negates."""
-    found = []
-    for match in _WORD.finditer(text):
-        word = match[0]
-        if "-" in word and not re.search(r"\d|@|\.|^(?:un|non|not|in|dis)-", word, _I):
-            spans = [(m.start(), m.end()) for m in re.finditer(r"[^-]+", word)]
-        else:
-            spans = [(0, len(word))]
-        for start, end in spans:
-            at = match.start()
-            found.append(_Token(_folded(word[start:end]), at + start, at + end))
-    return found
-
-
-def _folded(word: str) -> str:
-    """Without case, accents, a possessive s and the v of a version."""
-    parts = unicodedata.normalize("NFKD", word.casefold()).removesuffix("'s")
-    parts = parts[1:] if _VERSION.match(parts) else parts
-    return "".join(sign for sign in parts if not unicodedata.combining(sign))
-
-
-def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a text has the words; numbers and dates among them may have another form."""
-    sought = _items(_ARTICLE.sub("", wanted, count=1) if _ARTICLE.match(wanted) else wanted)
-    tokens, values = _tokens(text), {value.start: value for value in values_in(text)}
-    ends = ((first, _match(sought, tokens, first, values)) for first in range(len(tokens)))
-    yield from islice(((tokens[first].start, end) for first, end in ends if end), _MAX_PLACES)
-
-
-def _items(wanted: str) -> list[_Token | Value]:
-    """The words of what is wanted, and its values in their places."""
-    values = values_in(wanted)
-    words = [
-        token
-        for token in _tokens(wanted)
-        if not any(value.start < token.end and token.start < value.end for value in values)
-    ]
-    return sorted([*words, *values], key=lambda item: item.start)
-
-
-def _match(
-    sought: list[_Token | Value], tokens: list[_Token], first: int, values: dict[int, Value]
-) -> int:
-    """Where the words end that begin with a token; 0 where they are others."""
-    place, end = first, 0
-    for item in sought:
-        if place >= len(tokens):
-            return 0
-        token = tokens[place]
-        if isinstance(item, Value):
-            value = values.get(token.start)
-            if value is None or not value.same(item):
-                return 0
-            end = value.end
-        elif token.word == item.word:
-            end = token.end
-        else:
-            return 0
-        while place < len(tokens) and tokens[place].start < end:
-            place += 1
-    return end
-
-
 _OR_BEFORE = re.compile(
     r"(?:\beither|\b(?:or|and/or|versus|vs)(?: (?:else|maybe|perhaps|possibly|the|a|is|it is))?|"
     r"\w ?[/|])"
@@ -455,6 +392,8 @@ _OR_BEFORE = re.compile(
 _OR_AFTER = re.compile(
     r"[\"']?\s*(?:(?:, ?\w[\w.-]*)*,? ?\bor\b(?! (?:else|more|so)\b)|[/|] ?\w|\(?\s*and/or\b)", _I
 )
+_BESIDE_LIST = re.compile(rf"{_COURTESY.pattern}$|(?:and )?(?:not|rather than|instead of)\b", _I)
+"""What is no further item: "the lamp, not the desk"."""
 _LISTED = re.compile(r"\s*(?:[,;/|&\n]|\band\b|\bor\b|\bthen\b|->|\u2192)\s*", _I)
 
 
@@ -488,7 +427,7 @@ def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
     title = opening.end() if opening and opening.end() <= start else 0
     body = text[title:].strip().rstrip(".!")
     items = [item.strip(" .!\"'()") for item in _LISTED.split(body)]
-    items = [item for item in items if item and not _COURTESY.fullmatch(item)]
+    items = [item for item in items if item and not _BESIDE_LIST.match(item)]
     own = text[start:end].casefold()
     others = [item for item in items if item.casefold() != own]
     if not others or len(others) == len(items):
@@ -603,7 +542,7 @@ def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterato
         for place, value in enumerate(values)
         if value.same(wanted) and not (unit and not _has_unit(text, value, unit))
     ]
-    for place, value in same[:_MAX_PLACES]:
+    for place, value in same[:MAX_PLACES]:
         found = _verdict(text, (value.start, value.end), False, asked)
         if found == "denied" and value.readings == {0.0} and _is_none(text, value):
             found = "said"
@@ -668,7 +607,7 @@ def _is_vague(text: str, values: list[Value], place: int) -> bool:
         return True
     if value.kind == "date" and (_PART_BEFORE.search(before) or _PART_AFTER.match(after)):
         return True
-    near = values[max(0, place - _MAX_PLACES) : place + _MAX_PLACES]
+    near = values[max(0, place - MAX_PLACES) : place + MAX_PLACES]
     rivals = [other for other in near if not other.same(value)]
     return any(_is_rival(text, value, other) and not _is_gone(text, other) for other in rivals)
 
@@ -783,7 +722,7 @@ def _is_item(flat: str, item: str) -> bool:
     """Whether an item stands by itself in a list and is said there."""
     values = value_of(item)
     spans = [(v.start, v.end) for v in values_in(flat) if values and v.same(values[0])]
-    spans = spans or list(_places(flat, item))
+    spans = spans or list(places(flat, item))
     return _holds(["open" if _is_choice(flat, *s) else verdict(flat, *s, False) for s in spans])
 
 
@@ -797,7 +736,7 @@ def _is_in(part: str, item: str) -> bool:
     values = value_of(item)
     if values:
         return any(value.same(values[0]) for value in values_in(part))
-    return any(True for _ in _places(part, item))
+    return any(True for _ in places(part, item))
 
 
 def _is_in_last_sentence(text: str, trailing: str, parts: list[str], holding: list[int]) -> bool:

@@ -8,23 +8,29 @@ good is the root cause. Where there is none, the ending itself is the cause.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
+from typing import TypeGuard
 
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
+from toolshift.core.reading import fold
 from toolshift.core.scene import Scene
+from toolshift.core.statement import passage
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool
+from toolshift.core.user import Ask
 from toolshift.episode.episode import REPEATS, End
 from toolshift.episode.grading_rules import (
     answers_right,
     guesses_among,
     is_decisive,
+    is_plain,
     shown_fields,
 )
+from toolshift.episode.pages import offers_more
+from toolshift.episode.shown_values import is_shown, is_shown_number
 
 CAUSES = (
     "memorised_name",
@@ -52,8 +58,9 @@ CAUSES = (
 - memorised_name: called a tool by (nearly) a name of the clean interface that is not on offer.
 - wrong_tool: called a tool that never was on offer, or that has no part in the task.
 - bad_arguments: an argument that nothing shown supports, that misses what was shown narrowly, or
-  that the schema shown does not allow; or one that it requires was missing.
-- ignored_result: had been told the value, or the answer, and used another.
+  that the schema shown does not allow, or another than the task needs; or a required one that was
+  missing.
+- ignored_result: had been told the value, the answer, or all that it depends on, and used another.
 - ignored_update: kept to what had been replaced: a rule, a value, or the user's earlier request.
 - missed_page: left a part of a result unread that the task needs: further pages, or what comes only
   where it is asked for.
@@ -82,6 +89,7 @@ FORMER_NAMES = {
 WAY_ON = ("retry", "use", "page", "value", "refresh")  # hints that a failure can be got over
 _ALIKE = 0.85  # similarity from which a name counts as the memory of another
 _NEAR = 0.8  # similarity from which a wrong value counts as a miscopy of one that was shown
+_PAGE_ARGUMENTS = 2  # arguments in which the calls for two pages may differ
 _LONG = 100  # letters of a value from which on it is compared roughly: exactly is not linear
 _MOST_TRIED = 300  # places with the letters of a value that are compared exactly
 
@@ -123,6 +131,9 @@ def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
 def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
     """The step at which a failed episode went wrong: the first slip of its cause, else the ending.
 
+    Where no slip and no wrong answer explains the failure, it is the call that is none of the right
+    ones.
+
     Args:
         scene: the scene of the episode.
         steps: its trace.
@@ -137,16 +148,19 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
     if cause == "simulator" or steps[last].kind == "failure":
         return max(0, last - (cause == "simulator"))
     slips = (number for number, named in _slips(scene, steps) if named == cause)
-    return next(slips, _wrong_ending(scene, steps))
+    return next(slips, _wrong_ending(scene, steps, cause))
 
 
-def _wrong_ending(scene: Scene, steps: Sequence[Step]) -> int:
-    """The first answer that is not the right one; else the last step."""
+def _wrong_ending(scene: Scene, steps: Sequence[Step], cause: str) -> int:
+    """The first answer that is not right; else the call that was picked, or the last step."""
+    picked = _picked_another(scene, steps) if cause in ("bad_arguments", "ignored_result") else None
+    if picked is not None and cause == "bad_arguments":
+        return picked
     answers = [number for number, step in enumerate(steps) if step.kind == "answer"]
     for number, right in zip(answers, answers_right(scene, steps), strict=False):
         if not right:
             return number
-    return len(steps) - 1
+    return len(steps) - 1 if picked is None else picked
 
 
 def _refused_a_turn(scene: Scene, steps: Sequence[Step]) -> bool:
@@ -177,17 +191,40 @@ def _wrong_answer(scene: Scene, steps: Sequence[Step]) -> str:
     """The cause of a wrong answer after calls that were all in order."""
     if _offers_several(scene, steps):
         return "guessed_among_codes"
-    shown = "\n".join(step.text for step in steps if step.kind == "call")
     answers = [step.said for step in steps if step.kind == "answer"]
-    wanted = [ask.expected for ask in scene.asks if ask.expected]
-    missed = [code for code in wanted if not any(code in answer for answer in answers)]
-    if wanted and _kept_to_an_earlier_turn(steps, answers):
+    if any(ask.expected for ask in scene.asks) and _kept_to_an_earlier_turn(steps, answers):
         return "ignored_update"
-    if missed and all(code in shown for code in missed):
+    if _was_told_the_answer(scene, steps, answers) or _was_told_all(scene, steps):
         return "ignored_result"
-    if _picked_another(scene, steps):
-        return "bad_arguments" if _called_first_of_all(scene, steps) else "ignored_result"
+    picked = _picked_another(scene, steps)
+    if picked is not None:
+        return "ignored_result" if _was_told_better(scene, steps, picked) else "bad_arguments"
     return "no_recovery" if _stopped_short(scene, steps) else "answered_without_evidence"
+
+
+def _was_told_the_answer(scene: Scene, steps: Sequence[Step], answers: Sequence[str]) -> bool:
+    """Whether an answer is wrong, and results had shown each right one that was not given."""
+    shown = "\n".join(step.text for step in steps if step.kind == "call")
+    right = (*answers_right(scene, steps), *(False for _ in scene.asks))
+    missed = [
+        ask
+        for ask, is_right in zip(scene.asks, right, strict=False)
+        if ask.expected and not (is_right if is_plain(ask) else _is_given(ask.expected, answers))
+    ]
+    return bool(missed) and all(_shows(shown, ask) for ask in missed)
+
+
+def _is_given(code: str, answers: Sequence[str]) -> bool:
+    return any(code in answer for answer in answers)
+
+
+def _shows(shown: str, ask: Ask) -> bool:
+    """Whether results have shown the right answer to a request, each item of a list by itself."""
+    if ask.expected and ask.expected in shown:
+        return True
+    wanted = ask.pattern or (ask.expected or "")
+    items = (wanted,) if isinstance(wanted, str) else wanted
+    return is_plain(ask) and all(passage(fold(shown), item) for item in items)
 
 
 def _offers_several(scene: Scene, steps: Sequence[Step]) -> bool:
@@ -206,24 +243,72 @@ def _kept_to_an_earlier_turn(steps: Sequence[Step], answers: Sequence[str]) -> b
     return len(answers) > 1 and answers[-1] in answers[:-1]
 
 
-def _picked_another(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether a tool of the task was called about something else that had been shown."""
+def _was_told_all(scene: Scene, steps: Sequence[Step]) -> bool:
+    """Whether an answer is wrong after every right call: what it depends on was all shown."""
+    right = [call for step in scene.calls for call in step.true]
+    made = [call for step in steps if step.ok for call in step.true]
+    wrong = not all(answers_right(scene, steps)) and not scene.outcome.calls_alone
+    return wrong and bool(right) and all(call in made for call in right)
+
+
+def _picked_another(scene: Scene, steps: Sequence[Step]) -> int | None:
+    """The first call of a tool of the task that is none of the right ones; None for none."""
     right = [call for step in scene.calls for call in step.true]
     names = {name for name, _ in right}
-    return any(
-        call[0] in names and call not in right for step in steps for call in step.true if step.ok
+    wanted = scene.outcome.effects
+    others = (
+        number
+        for number, step in enumerate(steps)
+        if step.ok
+        and any(call[0] in names and call not in right for call in step.true)
+        and not (step.effects and all(effect in wanted for effect in step.effects))
+    )
+    return next(others, None)
+
+
+def _was_told_better(scene: Scene, steps: Sequence[Step], number: int) -> bool:
+    """Whether the right values of what is wrong in a call had been told before it.
+
+    The right call is that of the same tool which has most of the arguments. The same value in
+    another form is no other value. Where the calls alone count, only results tell: the request is
+    what they are made from.
+    """
+    right = [call for step in scene.calls for call in step.true]
+    name, made = next(call for call in steps[number].true if call not in right)
+    rivals = [arguments for other, arguments in right if other == name]
+    wrong = min((list(_wrong_values(other, made)) for other in rivals), key=len, default=[])
+    told = "\n".join(_told_before(scene, steps[:number]))
+    return bool(wrong) and all(
+        _is_told(value, told) and not is_shown(str(other), str(value)) for value, other in wrong
     )
 
 
-def _called_first_of_all(scene: Scene, steps: Sequence[Step]) -> bool:
-    """Whether the calls alone count and the wrong one came before any other had returned.
+def _told_before(scene: Scene, steps: Sequence[Step]) -> Iterator[str]:
+    """What results have told, and the user too where more than the calls counts."""
+    alone = scene.outcome.calls_alone
+    if not alone:
+        yield scene.asks[0].text
+    for step in steps:
+        if step.kind == "call" or not alone:
+            yield f"{step.text}\n{step.notice}"
 
-    So there was no result to ignore: an argument has the wrong value, or is missing.
-    """
-    right = [call for step in scene.calls for call in step.true]
-    calls = [step for step in steps if step.kind == "call" and step.ok]
-    first = calls[0].true if calls else ()
-    return scene.outcome.calls_alone and any(call not in right for call in first)
+
+def _wrong_values(right: object, made: object) -> Iterator[tuple[object, object]]:
+    """Each right value that is missing in the arguments that were passed or is other there."""
+    if isinstance(right, dict) and isinstance(made, dict):
+        for key, value in right.items():
+            yield from _wrong_values(value, made.get(key))
+    elif right != made:
+        yield right, made
+
+
+def _is_told(value: object, shown: str) -> bool:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return all(_is_told(each, shown) for each in inner)
+    if _is_number(value):
+        return is_shown_number(value, shown)
+    return is_shown(str(value), shown)
 
 
 def _slips(scene: Scene, steps: Sequence[Step]) -> Iterator[tuple[int, str]]:
@@ -253,7 +338,7 @@ def _came_to_nothing(watch: _Watch, step: Step, after: Sequence[Step]) -> bool:
 
 def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
     """Whether a part of a result was left unread that the oracle reads."""
-    if _never_asked_for(scene, step, after):
+    if _never_asked_for(scene, step, after) or _stopped_at_a_page(scene, step, after):
         return "missed_page"
     if step.hint != "page" or any(s.kind == "call" and s.name == step.name for s in after):
         return ""
@@ -265,6 +350,38 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
         for n, one in enumerate(walk)
     )
     return "missed_page" if read_on else ""
+
+
+def _stopped_at_a_page(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
+    """Whether a result of the tool itself said that it goes on, and the agent did not read on.
+
+    So it is only where the oracle reads on: it calls the tool again with another value of some
+    arguments, and with the same values of all others. Such a call counts as reading on.
+    """
+    if not step.ok or step.hint or not offers_more(step.text):
+        return False
+    turns = [
+        _differing(one, later)
+        for n, one in enumerate(scene.calls)
+        for later in scene.calls[n + 1 :]
+        if one.name == later.name == step.name and offers_more(one.text)
+    ]
+    varied = [keys for keys in turns if 0 < len(keys) <= _PAGE_ARGUMENTS]
+    return bool(varied) and not any(
+        later.name == step.name and later.ok and _differing(step, later) in varied
+        for later in after
+    )
+
+
+def _differing(one: Step, other: Step) -> frozenset[str]:
+    """The arguments in which two calls differ."""
+    before, now = one.given, other.given
+    missing = object()
+    return frozenset(
+        key
+        for key in before.keys() | now.keys()
+        if before.get(key, missing) != now.get(key, missing)
+    )
 
 
 def _never_asked_for(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
@@ -385,7 +502,7 @@ class _Watch:
         if step.error == "invalid_arguments" and tool is not None:
             return "wrong_order" if self._out_of_order(tool, given) else "bad_arguments"
         for param, value in self._texts(tool, given):
-            if value.lower() not in self.heard and not self._documented(tool, value):
+            if not (is_shown(value, self.heard) or self._documented(tool, value)):
                 return self._unsupported(param, value)
         if not step.ok and not step.provoked and self._outdated(tool, given):
             return "ignored_update"
@@ -419,10 +536,10 @@ class _Watch:
         right = {
             name: value
             for name, value in self._right_values(tool)
-            if _is_number(value) and _said(value, self.heard)
+            if _is_number(value) and is_shown_number(value, self.heard)
         }
         return any(
-            _is_number(value) and value != right[name] and not _said(value, self.heard)
+            _is_number(value) and value != right[name] and not is_shown_number(value, self.heard)
             for name, value in arguments.items()
             if name in right
         )
@@ -516,12 +633,8 @@ def _alike(matcher: SequenceMatcher[str], window: str) -> bool:
     return matcher.quick_ratio() >= _NEAR
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _said(number: object, text: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(f'{number:g}')}(?!\w|\.\d)", text) is not None
 
 
 def _writes_by_name(effects: Iterable[Sequence[object]]) -> Counter[str]:

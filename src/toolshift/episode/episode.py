@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolshift.core.absence import is_none
 from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.errors import WorldFault
 from toolshift.core.form import show
@@ -482,17 +483,12 @@ def read_ending(
     reading = judge.read(text, shown, request) if judge else None
     if reading and not reading.judge.endswith(FAILED):
         return reading
-    by_rule = _by_signs if has_codes(scene) else _by_parts
-    own = by_rule(text, shown, request)
+    if has_codes(scene):
+        kind, reason = read_prose(text, shown, request)
+    else:
+        kind, reason = read_plain_prose(text, shown, request, may_be_none(scene))
+    own = ProseReading(kind, reason)
     return msgspec.structs.replace(own, judge=reading.judge) if reading else own
-
-
-def _by_signs(text: str, shown: str, request: str) -> ProseReading:
-    return ProseReading(*read_prose(text, shown, request))
-
-
-def _by_parts(text: str, shown: str, request: str) -> ProseReading:
-    return ProseReading(*read_plain_prose(text, shown, request))
 
 
 def has_codes(scene: Scene) -> bool:
@@ -503,6 +499,16 @@ def has_codes(scene: Scene) -> bool:
     return any(
         not ask.pattern and CODE.fullmatch(ask.expected or "") is not None
         for ask in scene.clean.asks
+    )
+
+
+def may_be_none(scene: Scene) -> bool:
+    """Whether a right answer of a task is a word for nobody or nothing; the clean scene decides."""
+    return any(
+        is_none(wanted)
+        for ask in scene.clean.asks
+        for wanted in (ask.pattern or ask.expected or "",)
+        if isinstance(wanted, str)
     )
 
 

@@ -330,3 +330,25 @@ def _words(tokens: Sequence[str]) -> list[str]:
 def effects_of(steps: Sequence[Step]) -> list[Any]:
     """The writes of a trace."""
     return [effect for step in steps for effect in step.effects]
+
+
+def calls_not_made(scene: Scene, steps: Sequence[Step]) -> list[Step]:
+    """The calls of the oracle that have no equal in a trace.
+
+    Args:
+        scene: that the agent was in.
+        steps: of the trace.
+
+    Returns:
+        In the oracle's order. A call counts as made where the same true calls were made, whatever
+        the tools were called, or the same writes.
+    """
+    made = [call for step in steps if step.ok for call in step.true]
+    written = effects_of(steps)
+    return [
+        step
+        for step in scene.calls
+        if step.ok
+        and not all(call in made for call in step.true)
+        and not (step.effects and all(effect in written for effect in step.effects))
+    ]

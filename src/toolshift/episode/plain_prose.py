@@ -4,6 +4,8 @@ Each part of the message asks, says that something cannot be done, or states som
 part that does one of these decides; a statement counts there where it has a value, for "I looked
 for it" answers nothing. Where no part does, the linear model of `prose` says whether the message
 refuses; else it is an answer. A question that wants yes or no is answered by "No, it is not there".
+Where the right answer of a task is a word for nobody or nothing, a claim of that is an answer; the
+same words may refuse elsewhere.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from toolshift.core.absence import says_none
 from toolshift.core.asked_role import asked_for
 from toolshift.core.message import REASONS
+from toolshift.core.quantity import Asked
 from toolshift.core.statement import plain
 from toolshift.core.values import Value, value_of, values_in
 from toolshift.episode.prose import Kind, scales
@@ -153,21 +157,25 @@ _SAYS_ANYTHING = frozenset((
 ))  # fmt: skip
 
 
-def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str]:
+def read_plain_prose(
+    text: str, shown: str = "", request: str = "", may_be_none: bool = False
+) -> tuple[Kind, str]:
     """Reads a message that ends a turn in prose, in a world whose answers are plain values.
 
     Args:
         text: the message.
         shown: the results that the agent has seen.
         request: what the user said.
+        may_be_none: whether the right answer of the task is nobody or nothing, so that a claim of
+            that is an answer.
 
     Returns:
         The kind, and the refusal's reason ("" where none of the four can be read), as of
-        `prose.read_prose`. The right answer plays no part.
+        `prose.read_prose`. The right answer plays no other part.
     """
     said = plain(text)
     parts = [part for part in _PART.split(said) if part.strip(" .\"'-")]
-    known = _Known(shown, request)
+    known = _Known(shown, request, may_be_none)
     kinds = [_kind(part, known) for part in parts]
     decisive = [kind for kind in kinds if kind != "other"]
     last = decisive[-1] if decisive else "other"
@@ -194,7 +202,8 @@ def read_plain_prose(text: str, shown: str = "", request: str = "") -> tuple[Kin
 class _Known:
     """The values that were shown and that the user has not said."""
 
-    def __init__(self, shown: str, request: str) -> None:
+    def __init__(self, shown: str, request: str, may_be_none: bool = False) -> None:
+        self._told = Asked(request, shown) if may_be_none else None
         self._asked = values_in(request)
         self.counts = bool(_COUNTS.search(request))
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
@@ -220,6 +229,10 @@ class _Known:
             or any(value.same(other) for value in values for other in value_of(text))
             for text in self._wanted
         )
+
+    def says_none(self, part: str) -> bool:
+        """Whether a part claims that there is none of what is wanted, where that may be so."""
+        return self._told is not None and says_none(part, self._told)
 
     def names(self, words: list[str]) -> bool:
         """Whether the request has one of the words, in whatever number."""
@@ -293,6 +306,8 @@ def _kind(part: str, known: _Known) -> Part:
         or (_NO_SUCH.search(part) and not known.counts)
     )
     beside = known.is_beside(part)
+    if known.says_none(part):
+        return "value"
     if cannot and not beside:
         return "refusal"
     stated = known.states(part) or _YES_OR_NO.match(part)

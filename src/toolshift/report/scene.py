@@ -57,6 +57,13 @@ def transcript(steps: Sequence[Step]) -> list[str]:
     return [line for step in steps for line in _lines(step)]
 
 
+def as_call(step: Step) -> str:
+    """A call as one line: the name of the tool, and the arguments as JSON."""
+    spoken = step.arguments
+    text = spoken if isinstance(spoken, str) else JSON.encode(spoken).decode()
+    return f"{step.name} {text}"
+
+
 def _about(scene: Scene) -> list[Text]:
     task = scene.task
     lines = [f"{task.world}/{task.kind}/{task.index}  (task {task.id})"]
@@ -124,9 +131,7 @@ def _transcript(scene: Scene) -> Iterable[str]:
 
 def _lines(step: Step) -> list[str]:
     if step.kind == "call":
-        spoken = step.arguments
-        text = spoken if isinstance(spoken, str) else JSON.encode(spoken).decode()
-        return [f"> {step.name} {text}", f"< {_short(step.text)}"]
+        return [f"> {as_call(step)}", f"< {_short(step.text)}"]
     if step.kind in ("failure", "budget"):
         return [f"! {step.kind}: {step.said}"]
     kind = "ask" if step.name == ASK_USER else "refuse" if step.name else step.kind

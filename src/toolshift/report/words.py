@@ -9,8 +9,10 @@ from toolshift.measure.report import AgentReport, Judged
 CAUSES = {
     "memorised_name": "It called a tool by a name it remembered, which is not on offer here.",
     "wrong_tool": "It called a tool that was never on offer, or that has no part in the task.",
-    "bad_arguments": "It passed a value that nothing had shown it, or miscopied one.",
-    "ignored_result": "It had been told the right value and used another.",
+    "bad_arguments": "It passed a wrong argument: one that nothing had shown it, a miscopy, or "
+    "another than the task needs.",
+    "ignored_result": "It had been told the right value, or all that the answer depends on, "
+    "and used another.",
     "ignored_update": "It kept to a value, a rule or a request that had been replaced.",
     "missed_page": "It left a part of a result unread that the task needs, such as further pages.",
     "surplus_write": "It made a write twice, or one that nobody had asked for.",

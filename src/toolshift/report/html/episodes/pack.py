@@ -12,8 +12,10 @@ from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
 from toolshift.episode.causes import guilty_step
+from toolshift.episode.grading_rules import calls_not_made
 from toolshift.report.align import align, first_divergence, matched_tools
 from toolshift.report.html.episodes.catalog import Row
+from toolshift.report.scene import as_call
 from toolshift.report.words import cause_in_words, right_refusal, verdict
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import Record
@@ -76,7 +78,7 @@ class Pack:
             "verdict": verdict(grade),
             "cause": cause_in_words(grade.cause),
             "guilty": guilty,
-            "right": _right(scene) if scene else "",
+            "right": _right(scene, () if grade.passed else record.steps) if scene else "",
             "steps": [self._step(step) for step in record.steps[:MAX_STEPS]],
             "more": max(0, len(record.steps) - MAX_STEPS),
         }
@@ -167,13 +169,15 @@ def _shown(scene: Scene | None) -> Sequence[Tool]:
     return scene.tools if scene else ()
 
 
-def _right(scene: Scene) -> str:
-    """What would have been right, in words."""
+def _right(scene: Scene, steps: Sequence[Step]) -> str:
+    """What would have been right, in words, with the calls that a failed trace is without."""
     if not scene.solvable:
         return right_refusal(scene.outcome).replace("_", " ")
     wanted = ", then ".join(ask.expected or "(anything)" for ask in scene.asks)
     writes = "".join(f"; write {' '.join(map(str, each))}" for each in scene.outcome.effects)
-    return f"answer {wanted}{writes}"
+    missing = calls_not_made(scene, steps) if steps else []
+    calls = "".join(f"; not called: {as_call(call)}" for call in missing)
+    return f"answer {wanted}{writes}{calls}"
 
 
 def _behind(step: Step) -> str:
