@@ -15,7 +15,15 @@ from itertools import pairwise
 import msgspec
 
 from toolshift.core.assertion import verdict
-from toolshift.core.options import Comparison, agree, comparisons, rivals, telling_words
+from toolshift.core.options import (
+    Comparison,
+    agree,
+    comparisons,
+    kind_of,
+    rivals,
+    telling_words,
+    without_kinds,
+)
 from toolshift.core.places import places
 from toolshift.core.reading import fold
 
@@ -42,7 +50,10 @@ _RELATES = re.compile(
     _I,
 )
 """What puts one option before or after another, in the words before that one."""
-_THAN = re.compile(r"[^.;:!?]{0,60}?\bthan\s+(?:(?:the|that of|that|those of|for)\s+)*[\"']?$", _I)
+_THAN = re.compile(
+    r"[^.;:!?]{0,60}?\bthan\s+(?:(?:the|that of|that|those of|for|ones?|in|on|at|by)\s+)*[\"']?$",
+    _I,
+)
 _SOME_THAN = re.compile(r"[^.,;:!?]{0,40}?\bthan\b", _I)
 _IS = re.compile(
     r"[^,;.:]{0,40}?\b(?:is|was|are|were|be|comes?|came|goes to|belongs to)\s+"
@@ -89,12 +100,14 @@ class _Question(msgspec.Struct, frozen=True):
         options: the expected one first.
         compares: the comparison that is asked for; None where it is another thing.
         words: that tell what is asked, without the options.
+        kind: the word that says what all options are, where they are named with it; "" for none.
     """
 
     request: str
     options: Sequence[str]
     compares: Comparison | None
     words: frozenset[str]
+    kind: str = ""
 
     def other(self, option: int) -> int | None:
         """The only other option; None where there are several."""
@@ -115,7 +128,7 @@ def chooses_another(text: str, wanted: str, request: str) -> bool:
     question = _question(text, wanted, request)
     if question is None:
         return False
-    found = _mentions(text, question.options)
+    found = _mentions(text, question)
     if not any(one.option for one in found):
         return False
     claims = list(_claims(text, question, found))
@@ -133,15 +146,16 @@ def _question(text: str, wanted: str, request: str) -> _Question | None:
     if not others:
         return None
     options = (wanted, *(_as_said(other, text, wanted) for other in others))
-    rest = fold(request)
+    rest = said = fold(request)
     for option in options:
         for start, end in reversed([*places(rest, option)]):
             rest = rest[:start] + " " * (end - start) + rest[end:]
     compared = list(comparisons(rest))
     if len({one.scale for one in compared}) > 1:
         return None
-    words = frozenset(telling_words(rest))
-    return _Question(request, options, compared[0] if compared else None, words)
+    kind = next((kind for start, _ in places(said, wanted) if (kind := kind_of(said, start))), "")
+    words = frozenset(telling_words(without_kinds(rest)) - telling_words(kind))
+    return _Question(request, options, compared[0] if compared else None, words, kind)
 
 
 def _as_said(option: str, text: str, wanted: str) -> str:
@@ -151,6 +165,10 @@ def _as_said(option: str, text: str, wanted: str) -> str:
         begin = " ".join(words[:size])
         if (size > 1 or words[0] not in own) and any(True for _ in places(text, begin)):
             return begin
+    shared = sum(1 for one, other in zip(words, own, strict=False) if one == other)
+    rest = " ".join(words[shared:])
+    if shared and words[:shared] == own[:shared] and rest and any(True for _ in places(text, rest)):
+        return rest
     return words[0] if words[0] not in own else option
 
 
@@ -163,12 +181,13 @@ def _is_set_aside(found: Sequence[_Mention]) -> bool:
 # -- where options stand -----------------------------------------------------------------------
 
 
-def _mentions(text: str, options: Sequence[str]) -> list[_Mention]:
+def _mentions(text: str, question: _Question) -> list[_Mention]:
     """The options in a text, in order; a list of options says nothing of any of them."""
     found = [
-        _Mention(number, *span, bool(_ASIDE.search(text[max(0, span[0] - 60) : span[0]])))
-        for number, option in enumerate(options)
-        for span in places(text, option)
+        _Mention(number, start, end, bool(_ASIDE.search(text[max(0, start - 60) : start])))
+        for number, option in enumerate(question.options)
+        for first, end in places(text, option)
+        for start in [_with_kind(text, first, question.kind)]
     ]
     found.sort(key=lambda one: one.start)
     listed = {
@@ -180,6 +199,12 @@ def _mentions(text: str, options: Sequence[str]) -> list[_Mention]:
     alone = [one for n, one in enumerate(found) if n not in listed]
     above = [_called_above(match, found) for match in _NAMED_ABOVE.finditer(text)]
     return sorted([*alone, *(one for one in above if one)], key=lambda one: one.start)
+
+
+def _with_kind(text: str, start: int, kind: str) -> int:
+    """Where an option begins with the word for what it is: "room A1"."""
+    before = re.search(rf"\b{re.escape(kind)}\s+$", text[:start], _I) if kind else None
+    return before.start() if before else start
 
 
 def _are_joined(text: str, one: _Mention, other: _Mention) -> bool:
@@ -303,8 +328,9 @@ def _compared(sentence: _Sentence, word: Comparison, way: int) -> Iterator[_Clai
     """The claim of one comparison: "A is later than B", "A is first", "the first is A"."""
     after = [one for one in sentence.mentions if one.start >= word.end]
     text = sentence.text
-    if after and _THAN.fullmatch(text, word.end, after[0].start):
-        yield from _set_against(sentence, word.start, after[0], way)
+    against = next((one for one in after if _THAN.fullmatch(text, word.end, one.start)), None)
+    if against:
+        yield from _set_against(sentence, word.start, against, way)
         return
     if _SOME_THAN.match(text, word.end, sentence.last):  # "more than 5"
         return

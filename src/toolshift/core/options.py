@@ -19,10 +19,16 @@ _LINK = re.compile(
     _I,
 )
 _ASKS = re.compile(r"\b(?:which|who|whom|whose|what|where|when|how)\b", _I)
-_OF = re.compile(r"\b(?:of|between|from|among|amongst|out of)\s+(?:the\s+)?$", _I)
+_SEVERAL = (
+    r"\b(?:of|between|from|among|amongst|out of|compare|following|these|two|three|four|five|both)"
+    r"\s+(?:(?:the|these|those|my|our|your|both|two|three|four|five)\s+)*"
+)
+_OF = re.compile(_SEVERAL + r"(?:[^\W\d_]+s\b[,:]?\s+)?$", _I)
+"""What stands before a list of options that "and" links: "of the tickets", "two rooms,"."""
+_OF_THEM = re.compile(_SEVERAL + r"[^\W\d_]+s\b(?=[,:]?\s{2})", _I)
 _LEAD = re.compile(
     r"(?:(?:the|an?|is|are|it|in|at|on|by|to|for|with|either|does|do|did|was|were|has|have|"
-    r"whether|between|of)\s+)+",
+    r"whether|between|of|ones?(?=\s+(?:in|on|at|by|for|with|from|of)\b))\s+)+",
     _I,
 )
 _WORD = re.compile(r"[^\W_](?:[\w'.@+&-]*[^\W_])?")
@@ -146,9 +152,32 @@ def rivals(request: str, wanted: str) -> list[str]:
         both = links + more
         chosen = "or" in both or ("and" in both and _OF.search(said[:first]))
         if chosen:
-            found = dict.fromkeys(one.casefold() for one in (*left, *right))
+            found = dict.fromkeys(
+                _without_kind(one, kind_of(said, start)) for one in (*left, *right)
+            )
             return [one for one in found if one and one != wanted.casefold()]
     return []
+
+
+def kind_of(said: str, start: int) -> str:
+    """The word before an option that says what all of them are: "room" of "room A1 or room B2".
+
+    Args:
+        said: the request.
+        start: where the option begins there.
+
+    Returns:
+        "" where the word before it stands there once.
+    """
+    words = [word.casefold() for word in _WORD.findall(said)]
+    before = len(_WORD.findall(said[:start]))
+    kind = words[before - 1] if before else ""
+    return kind if words.count(kind) > 1 and kind not in _SAYS_LITTLE else ""
+
+
+def _without_kind(option: str, kind: str) -> str:
+    words = option.casefold().split()
+    return " ".join(words[len(words) > 1 and words[0] == kind :])
 
 
 def _to_the_right(said: str, end: int, size: int) -> tuple[list[str], list[str]]:
@@ -159,7 +188,8 @@ def _to_the_right(said: str, end: int, size: int) -> tuple[list[str], list[str]]
         following = _LINK.search(said, link.end())
         stop = following.start() if following else len(said)
         piece = _without_lead(said[link.end() : stop])
-        if not piece.strip() or _ASKS.search(piece):
+        ended = links[-1:] != [","] and links and _kind(link) == ","
+        if not piece.strip() or _ASKS.search(piece) or ended:
             break
         words = _of_option(_WORD.findall(piece))
         found.append(" ".join(words[: size + 2]))
@@ -174,12 +204,15 @@ def _to_the_left(said: str, start: int, size: int) -> tuple[list[str], list[str]
     every = list(_LINK.finditer(said, 0, start))
     while every:
         link = every.pop()
-        if link["end"] or _without_lead(said[link.end() : first] + " ").strip():
-            break
         piece = said[every[-1].end() if every else 0 : link.start()]
         words = _WORD.findall(piece)
+        kind = _without_lead(said[link.end() : first] + " ").strip()
+        if link["end"] or (kind and kind not in words[:-1]):
+            break
         asks = bool(_ASKS.search(piece))
-        if not words or (_kind(link) == "," and (asks or not _alike(words[-1], said[start:]))):
+        lists = bool(words) and bool(_OF.search(piece[: piece.rfind(words[-1])]))
+        alone = (asks and not lists) or not (words and _alike(words[-1], said[start:]))
+        if not words or (_kind(link) == "," and alone):
             break
         at_start = not every and words[0].lower() in _NO_NAME
         whole = len(words) <= size + 2 and not (asks or at_start)
@@ -269,6 +302,18 @@ def agree(one: Scale, other: Scale) -> int:
     if len(names) == 1 or ("amount" in names and not names & {*_ALONE}):
         return one[1] * other[1]
     return 0
+
+
+def without_kinds(text: str) -> str:
+    """A request without the words that say what its options are: "of the tickets".
+
+    Args:
+        text: the request, with blanks in place of its options.
+
+    Returns:
+        The same without them.
+    """
+    return _OF_THEM.sub(" ", text)
 
 
 def telling_words(text: str) -> set[str]:
