@@ -151,7 +151,7 @@ OTHERS = [
             "I compared both: BA212 is $410, LH400 is $320. LH400 is cheaper.",
             "It's LH400, not BA212.",
             "You'd save $90 with LH400 over BA212.",
-            "| Flight | Price |\n|---|---|\n| LH400 | 320 |\n| BA212 | 410 |\n\n**LH400** is cheaper.",
+            "| Flight | Price |\n|---|---|\n| LH400 | 320 |\n| BA212 | 410 |\n\n**LH400** it is.",
             "While BA212 leaves earlier, LH400 is cheaper.",
             "LH400 beats BA212 on price.",
             "BA212: $410\nLH400: $320\n\nCheaper: LH400",
