@@ -125,10 +125,12 @@ def write_yaml(data: object) -> str:
 
 @cache
 def _dumper() -> Any:
-    """PyYAML's safe dumper, which quotes what YAML would read as a line break."""
+    """PyYAML's safe dumper, which quotes what YAML would read as a line break or as a number."""
 
     def quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = '"' if any(mark in text for mark in "\x85\u2028\u2029") else None
+        if any(re.match(pattern, text) for _, pattern, _ in _PLAIN_WORDS):
+            style = style or "'"  # `0E0` is a number in YAML 1.2, and none in 1.1
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     class Dumper(yaml.SafeDumper):
