@@ -123,7 +123,7 @@ def chooses_another(text: str, wanted: str, request: str) -> bool:
         request: what the user said.
 
     Returns:
-        False where the request offers no choice with that option, and where it cannot be told.
+        False where the request offers no choice with that option, and where no clause says which.
     """
     question = _question(text, wanted, request)
     if question is None:
