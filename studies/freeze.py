@@ -101,11 +101,20 @@ def take_in(work: Path) -> None:
                 shutil.copyfile(file, target)
             elif file.name in LISTS and file.parent.parent == run.parent:
                 write_packed(target, file.read_bytes())
+                thin_timings(target)
 
 
 def write_packed(path: Path, content: bytes) -> None:
     """Writes a file compressed, as `path` with `.xz`."""
     path.with_name(f"{path.name}.xz").write_bytes(pack(content, ".xz"))
+
+
+def thin_timings(file: Path) -> None:
+    """Leaves hundredths of a second of the timings of a run, if the file is one of those."""
+    if file.name == "timings.jsonl":
+        told = [json.loads(line) for line in read_bytes(stored(file)).splitlines()]
+        lines = [json.dumps({**each, "seconds": round(each["seconds"], 2)}) for each in told]
+        write_packed(file, "".join(f"{line}\n" for line in lines).encode())
 
 
 def thin(folder: Path) -> None:

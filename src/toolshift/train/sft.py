@@ -55,6 +55,9 @@ from toolshift.train.running import Careful, complete, says_what_to_change, shar
 from toolshift.train.settings import first_process
 
 Watch = Callable[[int, int], None]
+FILLS_A_GPU = 1_000_000_000
+"""Parameters from which a GPU computes for longer than its kernels take to be launched. Below, to
+read what rows share apart from them, which takes a pass of its own, costs more than it saves."""
 
 
 def train(
@@ -230,9 +233,9 @@ class Trainer(Careful, SFTTrainer):
         self.remove_callback(PrinterCallback)
         inner = model.get_base_model() if hasattr(model, "get_base_model") else model
         alone = self.accelerator.num_processes == 1 and not self.is_fsdp_enabled
-        shares = settings.share and Decoder.fits(inner) and alone and not settings.checkpointing
-        add_loss(inner, shares)
         on_cpu = self.args.device.type == "cpu"
+        shares = settings.share and Decoder.fits(inner) and alone and not settings.checkpointing
+        add_loss(inner, shares and (on_cpu or inner.num_parameters() >= FILLS_A_GPU))
         self.plain_attention = attends_plainly(inner) and alone and on_cpu
         if self.plain_attention:
             use_plain_attention(inner)
