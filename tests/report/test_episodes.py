@@ -16,6 +16,7 @@ import toolshift
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.report.html.episodes import LONGEST, fragment
+from toolshift.report.html.episodes.catalog import Catalog
 from toolshift.report.html.page import write_page
 from toolshift.report.html.serve import frame
 from toolshift.runs.run_folder import RunFolder
@@ -323,3 +324,18 @@ def test_a_scene_that_cannot_be_made_again_leaves_the_trace_readable(
     assert "find_place" in text
     assert wrong == []
     page.close()
+
+
+def test_tasks_are_called_what_their_file_calls_them(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    world = Path(__file__).parents[2] / "examples" / "own_tools" / "tasks.yaml"
+    toolshift.evaluate(
+        ["oracle"], worlds=[str(world)], kinds=["status"], placebo=False, shifts=(), out=folder
+    )
+    names = [name for _, name in Catalog([RunFolder.read(folder)]).lists()["tasks"]]
+    assert {"status-lamp", "total"} <= set(names)
+
+
+def test_tasks_without_a_name_are_numbered(run: Path) -> None:
+    names = [name for _, name in Catalog([RunFolder.read(run)]).lists()["tasks"]]
+    assert all(name.isdigit() for name in names)

@@ -60,6 +60,12 @@ class Catalog:
         cells = [cell for those in self.cells for cell in those.values()]
         self.agents = _places(a["name"] for f in folders for a in f.manifest.agents)
         self.tasks = _places(cell.lineage for cell in cells)
+        self._ids = {
+            cell.lineage: name
+            for folder, those in zip(folders, self.cells, strict=True)
+            for cell in those.values()
+            if (name := folder.task_id(cell))
+        }
         self.stacks = _places(sorted({cell.stack for cell in cells}))
         self.causes = _places(("", *CAUSES))
         self._numbers = {
@@ -104,11 +110,17 @@ class Catalog:
         return {
             "runs": [folder.path.resolve().name for folder in self.folders],
             "agents": list(self.agents),
-            "tasks": [_task(lineage, self._several) for lineage in self.tasks],
+            "tasks": [self._task(lineage) for lineage in self.tasks],
             "stacks": [_about(stacks[text]) for text in self.stacks],
             "outcomes": OUTCOMES,
             "causes": [[cause.replace("_", " "), cause_in_words(cause)] for cause in self.causes],
         }
+
+    def _task(self, lineage: str) -> list[str]:
+        """A task as its kind, and what the user's own file calls it, or else its number."""
+        world, kind, _, seed, _, index = lineage.split("/")
+        name = self._ids.get(lineage, index)
+        return [f"{world}/{kind}", f"{name} (seed {seed})" if self._several else name]
 
     @cached_property
     def _several(self) -> bool:
@@ -118,12 +130,6 @@ class Catalog:
 
 def _places(names: Iterable[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(dict.fromkeys(names))}
-
-
-def _task(lineage: str, several_seeds: bool) -> list[str]:
-    """A task as its kind and its number."""
-    world, kind, _, seed, _, index = lineage.split("/")
-    return [f"{world}/{kind}", f"{index} (seed {seed})" if several_seeds else index]
 
 
 def _about(cell: Cell) -> dict[str, Any]:
