@@ -122,19 +122,18 @@ def thin(folder: Path) -> None:
 
     For the page compares the mean rewards of whole stretches of those.
     """
-    file = stored(folder / "model" / "curves.jsonl")
-    if file.exists():
+    for file in folder.rglob("curves.jsonl.xz"):
         lines = read_bytes(file).splitlines(keepends=True)
         told = [json.loads(line) for line in lines]
         if any("reward" in each for each in told):
-            return
+            continue
         steps = [each.get("step", 0) for each in told]
         kept = [
             line
             for line, step in zip(lines, steps, strict=True)
             if step % 10 == 0 or step in (1, max(steps))
         ]
-        write_packed(folder / "model" / "curves.jsonl", b"".join(kept))
+        write_packed(file.with_suffix(""), b"".join(kept))
 
 
 def frozen() -> list[Frozen]:
