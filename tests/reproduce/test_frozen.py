@@ -114,7 +114,7 @@ def test_kept_stages_are_found_where_the_base_model_is_not(
     monkeypatch.setattr(reproduce, "is_there", lambda base: False)
     plan = read_plan(STAGES.parent / "decisive" / "gemma.toml")
     study, scale = take_up(plan)
-    made = stages(study, scale, study.seeds, STAGES, pool=plan.pool)
+    made = stages(study, scale, study.seeds + 1, STAGES, pool=plan.pool)  # one that nobody has run
     kept = {(each.arm.name, each.seed) for each in made if each.measured}
     assert {("static", 0), ("paft", 0)} <= kept
     left = next(each for each in made if not each.measured)
