@@ -56,8 +56,9 @@ from toolshift.train.settings import first_process
 
 Watch = Callable[[int, int], None]
 FILLS_A_GPU = 1_000_000_000
-"""Parameters from which a GPU computes for longer than its kernels take to be launched. Below, to
-read what rows share apart from them, which takes a pass of its own, costs more than it saves."""
+"""Parameters from which a GPU is taken to compute for longer than its kernels take to be launched.
+Below, to read what rows share apart from them, which takes a pass of its own, costs more than it
+saves. Measured with 135 million (docs/train.md); where the turn comes was not."""
 
 
 def train(
