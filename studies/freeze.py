@@ -97,11 +97,18 @@ def take_in(work: Path) -> None:
                 continue  # it was taken in, and its curves thinned
             if file.name in (*RECORDS, *LISTS) and "checkpoint" not in str(file):
                 target.parent.mkdir(parents=True, exist_ok=True)
-            if file.name in RECORDS:
+            if file.name == WEIGHTS_SUM:
                 shutil.copyfile(file, target)
+            elif file.name in RECORDS:
+                write_compact(target, json.loads(file.read_bytes()))
             elif file.name in LISTS and file.parent.parent == run.parent:
                 write_packed(target, file.read_bytes())
                 thin_timings(target)
+
+
+def write_compact(path: Path, told: Any) -> None:
+    """Writes JSON without the white space that only a reader's eyes need: a tenth of a stage."""
+    path.write_text(json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
 def write_packed(path: Path, content: bytes) -> None:
