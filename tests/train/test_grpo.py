@@ -177,7 +177,9 @@ def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path
     second = View([11, 12, 13, 14], [15, 16], [-1.0, -1.0], [1, 1])
     changed = Rollout(*second, None, 2, (first,))
     other = Rollout([5, 6, 7], [8], [-1.0], [1], None, 1)
-    rows = [trainer.player._row(each) for each in (changed, other)]
+    third = View([11, 12, 13, 14], [17, 18, 19], [0.0, -1.0, -1.0], [0, 1, 1])
+    sibling = Rollout(*third, None, 2, (View([5, 6, 7], [9, 9], [-1.0, -1.0], [1, 1]),))
+    rows = [trainer.player._row(each) for each in (changed, other, sibling)]
     assert rows[0].completion_ids == [8, 9, 10, 11, 12, 13, 14, 15, 16]
     assert rows[0].env_mask == [1, 0, 1, 0, 0, 0, 0, 1, 1]
     width = len(rows[0].completion_ids)
@@ -189,11 +191,14 @@ def test_what_was_said_under_each_list_of_tools_has_its_gradient(model, tmp_path
     trainer._own = own = torch.tensor(
         [row.env_mask + [0] * pad for row, pad in zip(rows, pads, strict=True)]
     ).bool()
+    views = trainer._apart(ids, real, own)
+    assert [(len(read.ids), read.shared) for read, _ in views] == [(3, 2), (2, 3)]  # read once
+    assert sum(those.int() for _, those in views).equal(own.int())
     logps, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, real, width)
     logps.sum().backward()
     plain = load_model(model, "float32").train()
     wanted = []
-    for view in (first, second, rows[1]):
+    for view in (first, second, rows[1], *sibling.earlier, third):
         tokens = [*view.prompt_ids, *view.completion_ids]
         likely = plain(torch.tensor([tokens])).logits[0].log_softmax(-1)
         for place, (token, said) in enumerate(zip(view.completion_ids, view.env_mask, strict=True)):

@@ -32,7 +32,7 @@ from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent
 from toolshift.train.curves import read_curves
 from toolshift.train.generation import VllmVoice, Voice
 from toolshift.train.grpo_settings import GrpoSettings
-from toolshift.train.logprobs import Packed, add_scores, pack
+from toolshift.train.logprobs import Packed, add_scores, pack, shared_opening
 from toolshift.train.loss import attends_plainly, use_plain_attention
 from toolshift.train.model import rounded
 from toolshift.train.reward import Earned, Pay, paid
@@ -450,33 +450,51 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
     def _scores(
         self, model: Any, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        rows = self._apart(ids, real, own)
-        with self.accelerator.autocast():
-            logps, entropies = model(input_ids=rows.ids, scored=rows.scored, shared=rows.shared)
-        empty = torch.zeros(own.shape, device=ids.device)
-        return empty.masked_scatter(own, logps), empty.masked_scatter(own, entropies)
+        logps = entropies = torch.zeros(own.shape, device=ids.device)
+        for rows, those in self._apart(ids, real, own):
+            with self.accelerator.autocast():
+                some, their = model(input_ids=rows.ids, scored=rows.scored, shared=rows.shared)
+            logps, entropies = (
+                logps.masked_scatter(those, some),
+                entropies.masked_scatter(those, their),
+            )
+        return logps, entropies
 
-    def _apart(self, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Packed:
-        """Rows as the model reads them: a row of several sequences is one row for each.
+    def _apart(
+        self, ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor
+    ) -> list[tuple[Packed, torch.Tensor]]:
+        """Rows as the model reads them, and which of the wanted tokens they score.
 
-        The wanted tokens keep their order.
+        A row of several sequences is one row for each. Sequences of the same number are read
+        together: those of a group begin with the same tools, which are then computed once. Over
+        several processes all are read at once, for each has to call the model equally often.
         """
         rows = pack(ids, real, own)
+        spans = [
+            (view, row, begin, end)
+            for row, length in enumerate(real.sum(dim=1).tolist())
+            for view, (begin, end) in enumerate(self._sequences(rows.ids[row, :length]))
+        ]
+        if len(spans) == len(ids):
+            return [(rows, own)]
+        prompts = real[:, : -own.shape[1]].sum(dim=1).tolist()
+        found = []
+        for number in sorted({view for view, *_ in spans}) if self._alone else (None,):
+            here = [place for view, *place in spans if number in (None, view)]
+            those = torch.zeros_like(own)
+            for row, begin, end in here:
+                said = slice(max(0, begin - prompts[row]), end - prompts[row])
+                those[row, said] = own[row, said]
+            read = pad_sequence([rows.ids[row, a:b] for row, a, b in here], batch_first=True)
+            scored = pad_sequence([rows.scored[row, a:b] for row, a, b in here], batch_first=True)
+            found.append((Packed(read, scored, shared_opening(read, scored)), those))
+        return found
+
+    def _sequences(self, tokens: torch.Tensor) -> list[tuple[int, int]]:
+        """Where the sequences of a row begin and end."""
         known = self.player.borders
-        if not known:
-            return rows
-        pieces = []
-        for row, length in enumerate(real.sum(dim=1).tolist()):
-            tokens, wanted = rows.ids[row, :length], rows.scored[row, :length]
-            cuts = [0, *known.get(key_of(tokens.tolist()), ()), length]
-            pieces += [(tokens[a:b], wanted[a:b]) for a, b in pairwise(cuts)]
-        if len(pieces) == len(ids):
-            return rows
-        return Packed(
-            pad_sequence([tokens for tokens, _ in pieces], batch_first=True),
-            pad_sequence([wanted for _, wanted in pieces], batch_first=True),
-            0,
-        )
+        further = known.get(key_of(tokens.tolist()), ()) if known else ()
+        return list(pairwise((0, *further, len(tokens))))
 
     def calmer(self) -> str:
         """What may keep the loss a number."""

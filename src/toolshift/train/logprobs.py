@@ -109,10 +109,19 @@ def pack(ids: torch.Tensor, real: torch.Tensor, own: torch.Tensor) -> Packed:
     scored[:, ids.shape[1] - own.shape[1] :] = own
     scored = scored.gather(1, sources) & inside
     ids = ids.gather(1, sources) * inside
-    return Packed(ids, scored, _shared(ids, scored))
+    return Packed(ids, scored, shared_opening(ids, scored))
 
 
-def _shared(ids: torch.Tensor, scored: torch.Tensor) -> int:
+def shared_opening(ids: torch.Tensor, scored: torch.Tensor) -> int:
+    """How many first tokens all rows have in common, short of the first that is scored.
+
+    Args:
+        ids: token ids, shape (rows, width).
+        scored: which tokens are to be scored, same shape.
+
+    Returns:
+        0 for one row, for which there is nothing to share.
+    """
     if len(ids) == 1:
         return 0
     # The token before the first scored one predicts it, so it belongs to the rest.
