@@ -2,10 +2,10 @@
 
     python benchmarks/every_view.py [--group 8] [--batch 4] [--rounds 2] [--json FILE]
 
-One group of GRPO is played by SmolLM2-135M with the shipped adapter, in a scene whose tools change in
-mid-episode, and scored with its gradient in both ways, in turns. Read view by view, the sequences of
-a group share their openings; all at once they do not. Log-probabilities are compared as well. Times
-are CPU seconds of this process, the least of the rounds.
+One group of GRPO is played by SmolLM2-135M with the shipped adapter, in a scene whose tools change
+in mid-episode, and scored with its gradient both ways, in turns. Read view by view, the sequences
+of a group share their openings; all at once they do not. Log-probabilities are compared as well.
+Times are CPU seconds of this process, the least of the rounds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 from machine import machine
 from torch.nn.utils.rnn import pad_sequence
 
+from toolshift.agents.local_kind import ADAPTERS
 from toolshift.train.callbacks import Spent
 from toolshift.train.grpo import build
 from toolshift.train.grpo_settings import preset
@@ -45,7 +46,7 @@ def played(trainer: GrpoTrainer, group: int) -> list[Any]:
 
 
 def tensors(rows: list[Any]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Token ids, which are no padding, and which completion tokens are the model's, as TRL has them."""
+    """Token ids, which are no padding, and which are the model's, in the form of TRL."""
     prompts = pad_sequence(
         [torch.tensor(row.prompt_ids) for row in rows], batch_first=True, padding_side="left"
     )
@@ -84,7 +85,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     settings = preset(
-        "small", adapter="smol:paft", groups=1, group=options.group, batch=options.batch,
+        "small", adapter=str(ADAPTERS / "paft"), groups=1, group=options.group, batch=options.batch,
         every_view=True, threads=options.threads, eval_every=0,
     )  # fmt: skip
     mix = Mix(kinds=KINDS, alpha=1.0, shifts=SHIFTS)
@@ -103,9 +104,7 @@ def main() -> None:
     best, other = min(took[True]), min(took[False])
     tokens = sum(len(row.prompt_ids) + len(row.completion_ids) for row in rows)
     apart = (told[True] - told[False]).abs().mean().item()
-    print(
-        f"{len(rows)} episodes, {tokens:,} tokens: {other / best:.2f} x; mean difference {apart:.4f}"
-    )
+    print(f"{len(rows)} episodes, {tokens:,} tokens: {other / best:.2f} x, {apart:.4f} nats apart")
     if options.json:
         report = {
             "episodes": len(rows), "batch": options.batch, "tokens": tokens,
