@@ -305,7 +305,7 @@ def _write_plan(
     out.mkdir(parents=True, exist_ok=True)
     found, told = find(study, everything), endpoints_of(plan, everything)
     write(out / RESULTS, JSON.encode(found) + b"\n")
-    write(out / ENDPOINTS, msgspec.json.format(JSON.encode(told)) + b"\n")
+    write(out / ENDPOINTS, JSON.encode(told) + b"\n")
     if found.arms:
         write(out / "accuracy.svg", accuracy_by_shift(found).encode())
         write(out / PICTURE, endpoints_by_arm(told).encode())
