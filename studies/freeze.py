@@ -108,7 +108,7 @@ def take_in(work: Path) -> None:
 
 def write_compact(path: Path, told: Any) -> None:
     """Writes JSON without the white space that only a reader's eyes need: a tenth of a stage."""
-    path.write_text(json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n")
+    path.write_text(json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n", "utf-8")
 
 
 def write_packed(path: Path, content: bytes) -> None:
