@@ -14,7 +14,6 @@ import argparse
 import json
 import tempfile
 import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +31,19 @@ from toolshift.train.scenes import Mix
 
 KINDS = ("listing", "hours", "route", "visit", "alert", "booking")
 SHIFTS = ("midway",)
+SCENES = 20
+"""That are tried, at most."""
 
 
 def played(trainer: GrpoTrainer, group: int) -> list[Any]:
     """The rows of the first scene in all of whose episodes the tools change."""
-    for number in count():
+    for number in range(SCENES):
         found = trainer.player._play([number] * group, trainer)
         if all(rollout.earlier for rollout, _ in found):
             trainer.forget()
             return [trainer.player._row(rollout) for rollout, _ in found]
         print(f"scene {number}: the tools did not change in each episode", flush=True)
-    raise AssertionError
+    raise SystemExit(f"in none of {SCENES} scenes do the tools change in each of {group} episodes")
 
 
 def tensors(rows: list[Any]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -103,13 +104,13 @@ def main() -> None:
                 print(f"round {number + 1}, {name}: {seconds:.1f} CPU-s", flush=True)
     best, other = min(took[True]), min(took[False])
     tokens = sum(len(row.prompt_ids) + len(row.completion_ids) for row in rows)
-    apart = (told[True] - told[False]).abs().mean().item()
-    print(f"{len(rows)} episodes, {tokens:,} tokens: {other / best:.2f} x, {apart:.4f} nats apart")
+    differ = (told[True] - told[False]).abs().mean().item()
+    print(f"{len(rows)} episodes, {tokens:,} tokens: {other / best:.2f} x, {differ:.4f} nats apart")
     if options.json:
         report = {
             "episodes": len(rows), "batch": options.batch, "tokens": tokens,
             "view_by_view_cpu_seconds": best, "all_at_once_cpu_seconds": other,
-            "ratio": other / best, "mean_difference_of_logprobs": apart, "hardware": machine(),
+            "ratio": other / best, "mean_difference_of_logprobs": differ, "hardware": machine(),
         }  # fmt: skip
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
