@@ -23,6 +23,7 @@ from transformers.cache_utils import Cache, DynamicLayer
 
 from toolshift.lm.attention import Pages, Step, grouped_attention
 from toolshift.lm.device import SIZES, Sizes
+from toolshift.lm.graphs import Graphs
 from toolshift.lm.guesses import Guesser
 from toolshift.lm.slots import Slots, Tokens, common_prefix
 
@@ -115,7 +116,12 @@ class Decoder:
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         like = torch.empty(0, dtype=_kept_in(model), device=model.device)
-        self.memory = Slots(config.num_hidden_layers, heads, size, like, memory_tokens)
+        shape, slots = (config.num_hidden_layers, heads, size), self.sizes.slots
+        self.memory = Slots(*shape, like, memory_tokens, slots)
+        self.graphs: Graphs | None = None
+        if model.device.type == "cuda":
+            most = self.sizes.batch + (self.sizes.step if self.guesses else 0)
+            self.graphs = Graphs(self._logits, model.device, head.weight.shape[0], most)
         self.prefilled = 0
         """Prompt tokens that were computed, not reused."""
         self.steps = 0
@@ -166,7 +172,7 @@ class Decoder:
 
     def forget(self) -> None:
         """Drops all keys and values that are kept between calls."""
-        self.memory.forget()
+        self.memory.forget(keep_room=self.graphs is not None)  # which reads and writes it there
 
     def _rows(self, sequences: list[Tokens], limit: int) -> list[_Row]:
         """The rows of a batch, those first of which least is missing."""
@@ -241,7 +247,7 @@ class Decoder:
             ids = np.zeros((len(rows), width), dtype=np.int32)
             for place, (row, draft) in enumerate(zip(rows, drafts, strict=True)):
                 ids[place, : 1 + len(draft)] = [row.made[-1], *draft]
-            found = self._forward(rows, ids, keep=width)
+            found = self._step(rows, ids)
             self.steps += 1
             rows, logits = self._verified(rows, drafts, found, limit)
             if not rows:
@@ -308,11 +314,23 @@ class Decoder:
         """
         device = self.model.device
         step = Step([r.slot for r in rows], [r.length for r in rows], ids.shape[1], device)
+        return self._logits(torch.as_tensor(ids, device=device).long(), step, keep)
+
+    def _step(self, rows: list[_Row], ids: NDArray[np.int32]) -> torch.Tensor:
+        """As `_forward`, of all logits; as a graph where there is one."""
+        if self.graphs is not None:
+            slots, lengths = [row.slot for row in rows], [row.length for row in rows]
+            found = self.graphs.logits(slots, lengths, ids, self.memory.cells[0])
+            if found is not None:
+                return found
+        return self._forward(rows, ids, keep=ids.shape[1])
+
+    def _logits(self, ids: torch.Tensor, step: Step, keep: int = 0) -> torch.Tensor:
         layers: list[Any] = [_Layer(Pages(each[0], each[1], step)) for each in self.memory.cells]
         logits: torch.Tensor = self.model(
-            input_ids=torch.as_tensor(ids, device=device).long(),
+            input_ids=ids,
             # Of the shape that transformers takes as it is; who sees what, the positions say.
-            attention_mask=torch.zeros((1, 1, 1, 1), dtype=self.model.dtype, device=device),
+            attention_mask=torch.zeros((1, 1, 1, 1), dtype=self.model.dtype, device=ids.device),
             position_ids=step.columns,
             past_key_values=Cache(layers=layers),
             use_cache=True,

@@ -28,6 +28,8 @@ class Sizes(NamedTuple):
             the reading of all weights, which every step takes.
         prefill: tokens of one forward pass of a prefill, which bounds its memory.
         uneven: how many times as long as the shortest row of such a pass the longest may be.
+        slots: how many slots of the store are made at a time; on a GPU steps are captured, and that
+            anew where the store has moved.
     """
 
     batch: int
@@ -35,11 +37,12 @@ class Sizes(NamedTuple):
     step: int
     prefill: int
     uneven: float
+    slots: int
 
 
 SIZES = {
-    "cpu": Sizes(32, 80_000, 64, 6144, 1.3),
-    "cuda": Sizes(128, 200_000, 1024, 16_384, 4.0),
+    "cpu": Sizes(32, 80_000, 64, 6144, 1.3, 1),
+    "cuda": Sizes(128, 200_000, 1024, 16_384, 4.0, 32),
 }
 """By device."""
 

@@ -53,10 +53,13 @@ class Slots:
         like: a tensor of the type and on the device of the keys.
         max_tokens: how many positions are remembered (46 KB each for SmolLM2-135M on a CPU); a
             batch that needs more has them while it runs.
+        at_once: how many slots are made at a time; the more, the seldomer the store moves.
     """
 
-    def __init__(self, layers: int, groups: int, size: int, like: Any, max_tokens: int) -> None:
-        self.max_tokens = max_tokens
+    def __init__(
+        self, layers: int, groups: int, size: int, like: Any, max_tokens: int, at_once: int = 1
+    ) -> None:
+        self.max_tokens, self.at_once = max_tokens, at_once
         self.slots: list[Slot] = []
         empty = torch.zeros((2, 0, groups, 0, size), dtype=like.dtype, device=like.device)
         self.cells = [empty] * layers
@@ -121,9 +124,15 @@ class Slots:
                 return
             slot.tokens, slot.used = _EMPTY, 0
 
-    def forget(self) -> None:
-        """Forgets everything, and gives the memory back."""
+    def forget(self, keep_room: bool = False) -> None:
+        """Forgets everything, and gives the memory back.
+
+        Args:
+            keep_room: keep the memory instead, where it is.
+        """
         self.slots = []
+        if keep_room:
+            return
         two, _, groups, _, size = self.cells[0].shape
         self.cells = [self.cells[0].new_zeros((two, 0, groups, 0, size))] * len(self.cells)
         if self.cells[0].is_cuda:
@@ -159,7 +168,8 @@ class Slots:
         two, slots, groups, positions, size = self.cells[0].shape
         if len(self.slots) <= slots and width <= positions:
             return
-        shape = (two, len(self.slots), groups, max(width, positions), size)
+        room = -(-len(self.slots) // self.at_once) * self.at_once
+        shape = (two, max(room, slots), groups, max(width, positions), size)
         for layer, cells in enumerate(self.cells):  # one by one, or all were there twice meanwhile
             # Zeros, not empty: on a GPU what is masked takes part in a product, and NaN * 0 is NaN.
             grown = cells.new_zeros(shape)

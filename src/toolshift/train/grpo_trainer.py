@@ -33,7 +33,7 @@ from toolshift.train.curves import read_curves
 from toolshift.train.generation import VllmVoice, Voice
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.logprobs import Packed, add_scores, pack, shared_opening
-from toolshift.train.loss import attends_plainly, use_plain_attention
+from toolshift.train.loss import attends_plainly, use_plain_attention, worth_sharing
 from toolshift.train.model import rounded
 from toolshift.train.reward import Earned, Pay, paid
 from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, View, roll_out
@@ -125,6 +125,11 @@ _Trainer: Any = TrlTrainer  # its types are not complete
 FLAT = 1e-3
 """Advantages below it are the rounding of a mean, divided by the 1e-4 that TRL adds to a spread."""
 
+AHEAD = 1
+"""On a GPU, how many scenes are played beside each one, should it have to be drawn again."""
+
+Played = tuple[Rollout, Earned]
+
 
 class Player:
     """Plays the scenes of a mix with the live model; TRL calls it for each batch of prompts.
@@ -144,7 +149,7 @@ class Player:
     def __init__(self, mix: Mix, settings: GrpoSettings, scribe: Scribe, pay: Pay) -> None:
         self.mix, self.settings, self.scribe, self.pay = mix, settings, scribe, pay
         self.clock = Clock()
-        self.played: list[tuple[Rollout, Earned]] = []
+        self.played: list[Played] = []
         self.borders: dict[bytes, list[int]] = {}
 
     def __call__(self, prompts: Sequence[str], trainer: GrpoTrainer) -> dict[str, list[Any]]:
@@ -153,7 +158,10 @@ class Player:
         settings = self.settings
         numbers = [number_of(prompt) for prompt in prompts]
         self.clock.begin()
-        self.played = self._play(numbers, trainer)
+        ahead = self._ahead(numbers, trainer)
+        found = self._play([*numbers, *(n for n in ahead for _ in range(settings.group))], trainer)
+        self.played = found[: len(numbers)]
+        groups = dict(zip(ahead, _chunks(found[len(numbers) :], settings.group), strict=True))
         noted = trainer._metrics["train"]
         self._note_drawn(noted)
         again = 0
@@ -163,10 +171,11 @@ class Player:
                 break
             again += len(poor)
             wanted = [self._instead(numbers[at * settings.group], attempt) for at in poor]
-            fresh = self._play([n for n in wanted for _ in range(settings.group)], trainer)
-            for place, at in enumerate(poor):
-                some = slice(place * settings.group, (place + 1) * settings.group)
-                self.played[at * settings.group : (at + 1) * settings.group] = fresh[some]
+            missing = [n for n in wanted if n not in groups]
+            fresh = self._play([n for n in missing for _ in range(settings.group)], trainer)
+            groups |= zip(missing, _chunks(fresh, settings.group), strict=True)
+            for at, number in zip(poor, wanted, strict=True):
+                self.played[at * settings.group : (at + 1) * settings.group] = groups[number]
         if settings.redraw:
             noted["drawn_again"].append(float(again))
             noted["outside"].append(float(len(self._without_gradient())))
@@ -188,7 +197,18 @@ class Player:
             noted["reward_drawn"].append(sum(totals) / len(totals))
         noted["passed_drawn"].append(sum(each.grade.passed for each in first) / len(first))
 
-    def _play(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[tuple[Rollout, Earned]]:
+    def _ahead(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[int]:
+        """The scenes that may be drawn instead of others, and are played beside them on a GPU.
+
+        There a batch takes hardly longer than half of it, and to play them after the others takes
+        as long again. An episode is the same whatever is played beside it.
+        """
+        on_gpu = trainer.args.device.type == "cuda"
+        attempts = range(min(self.settings.redraw, AHEAD) if on_gpu else 0)
+        firsts = numbers[:: self.settings.group]
+        return [self._instead(number, attempt) for attempt in attempts for number in firsts]
+
+    def _play(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[Played]:
         """Plays one episode of each scene that is named by its number."""
         settings, step = self.settings, trainer.state.global_step
         scenes = {number: draw(self.mix, number) for number in sorted(set(numbers))}
@@ -234,6 +254,10 @@ class Player:
         if borders:
             self.borders[key_of([*row.prompt_ids, *row.completion_ids])] = borders
         return row
+
+
+def _chunks(played: Sequence[Played], size: int) -> list[Sequence[Played]]:
+    return [played[begin : begin + size] for begin in range(0, len(played), size)]
 
 
 def key_of(tokens: Sequence[int]) -> bytes:
@@ -329,6 +353,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
                 inner,
                 self.temperature,
                 self.settings.share
+                and worth_sharing(inner)
                 and Decoder.fits(inner)
                 and self._alone
                 and not self.settings.checkpointing,

@@ -27,6 +27,23 @@ BLOCK = 128
 ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
               "output_multiplier")  # fmt: skip
 
+FILLS_A_GPU = 1_000_000_000
+"""Parameters from which a GPU is taken to compute for longer than its kernels take to be launched.
+Below, to read what rows share apart from them, which takes a pass of its own, costs more than it
+saves. Measured with 135 million (docs/train.md); where the turn comes was not."""
+
+
+def worth_sharing(model: Any) -> bool:
+    """Whether what rows have in common is computed sooner once, in a pass of its own.
+
+    Args:
+        model: a transformers model, on the device that it is trained on.
+
+    Returns:
+        True on a CPU, and for a model that fills a GPU.
+    """
+    return bool(model.device.type == "cpu" or model.num_parameters() >= FILLS_A_GPU)
+
 
 def add_loss(model: Any, share: bool = True) -> None:
     """Teaches a causal language model to return a loss: `model(input_ids, weights=w, shared=n)`.

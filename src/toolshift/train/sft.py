@@ -47,7 +47,7 @@ from toolshift.train.batches import (
 )
 from toolshift.train.callbacks import Checkpoints, Curves, Evaluate, Evaluations, Progress, Spent
 from toolshift.train.evaluation import evaluation
-from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention
+from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention, worth_sharing
 from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.presets import Settings, check
 from toolshift.train.rows import checked
@@ -55,10 +55,6 @@ from toolshift.train.running import Careful, complete, says_what_to_change, shar
 from toolshift.train.settings import first_process
 
 Watch = Callable[[int, int], None]
-FILLS_A_GPU = 1_000_000_000
-"""Parameters from which a GPU is taken to compute for longer than its kernels take to be launched.
-Below, to read what rows share apart from them, which takes a pass of its own, costs more than it
-saves. Measured with 135 million (docs/train.md); where the turn comes was not."""
 
 
 def train(
@@ -236,7 +232,7 @@ class Trainer(Careful, SFTTrainer):
         alone = self.accelerator.num_processes == 1 and not self.is_fsdp_enabled
         on_cpu = self.args.device.type == "cpu"
         shares = settings.share and Decoder.fits(inner) and alone and not settings.checkpointing
-        add_loss(inner, shares and (on_cpu or inner.num_parameters() >= FILLS_A_GPU))
+        add_loss(inner, shares and worth_sharing(inner))
         self.plain_attention = attends_plainly(inner) and alone and on_cpu
         if self.plain_attention:
             use_plain_attention(inner)
