@@ -26,7 +26,7 @@ from machine import machine
 
 from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
-from toolshift.agents.local_kind import ADAPTERS
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.api import run_plan
 from toolshift.lm.inference import load_model
 from toolshift.runs.plan import make_plan
@@ -56,7 +56,7 @@ def former(commit: str, folder: Path) -> Any:
 
 
 def agent_of(adapter: str, dtype: Any, former_class: Any) -> LocalAgent:
-    agent = LocalAgent(adapter=ADAPTERS / adapter, name="smol", dtype=dtype)
+    agent = LocalAgent(adapter=shipped_adapter(f"smol:{adapter}"), name="smol", dtype=dtype)
     if former_class is not None:
         model = load_model(agent._directory, dtype, agent.adapter)
         agent._model, agent.decoder = model, former_class(model, sorted(agent.decoder.stop))

@@ -21,7 +21,7 @@ import torch
 from machine import machine
 from torch.nn.utils.rnn import pad_sequence
 
-from toolshift.agents.local_kind import ADAPTERS
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.train.callbacks import Spent
 from toolshift.train.grpo import build
 from toolshift.train.grpo_settings import preset
@@ -86,8 +86,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     settings = preset(
-        "small", adapter=str(ADAPTERS / "paft"), groups=1, group=options.group, batch=options.batch,
-        every_view=True, threads=options.threads, eval_every=0,
+        "small", adapter=str(shipped_adapter("smol:paft")), groups=1, group=options.group,
+        batch=options.batch, every_view=True, threads=options.threads, eval_every=0,
     )  # fmt: skip
     mix = Mix(kinds=KINDS, alpha=1.0, shifts=SHIFTS)
     took: dict[bool, list[float]] = {True: [], False: []}

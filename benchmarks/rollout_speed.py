@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from machine import machine
 
-from toolshift.agents.local_kind import ADAPTERS
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.episode.grade import grade
 from toolshift.lm.bases import SMOL, base_directory
 from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    directory, adapter = base_directory(), ADAPTERS / "static"
+    directory, adapter = base_directory(), shipped_adapter("smol:static")
     tokenizer = load_tokenizer(directory, SMOL)
     layout = trained_layout(adapter) or "description-first"
     mix = Mix(kinds=KINDS, pool="dev", size=200)

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from machine import machine
 
-from toolshift.agents.local_kind import ADAPTERS
+from toolshift.agents.local_kind import shipped_adapter
 from toolshift.train.callbacks import Spent
 from toolshift.train.grpo import build
 from toolshift.train.grpo_settings import preset
@@ -35,7 +35,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     settings = preset(
         "small",
-        adapter=str(ADAPTERS / "static"),
+        adapter=str(shipped_adapter("smol:static")),
         steps=options.steps,
         groups=2,
         group=4,

@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import shutil
 import sys
 from pathlib import Path
 
-from toolshift.agents.local_kind import ADAPTERS
+from toolshift.agents.local_kind import ADAPTERS, WEIGHTS
+from toolshift.core.files import pack, read_bytes, stored
 from toolshift.reproduce.experiments import Study
 from toolshift.reproduce.planned import read_plan, take_up
 from toolshift.reproduce.reproduce import Stage, run, stages
 
 SHIPPED = {"static": ("static", 0), "paft": ("paft-graph", 0)}
 """By name, an arm of the decisive study and its seed."""
-PARTS = ("adapter_model.safetensors", "adapter_config.json", "training.json")
+PARTS = (WEIGHTS, "adapter_config.json", "training.json")
 STAGES = Path(__file__).parent / "stages"
 PLAN = Path(__file__).parent / "decisive" / "plan.toml"
 
@@ -38,8 +40,13 @@ def stage_of(name: str) -> tuple[Study, Stage]:
 
 
 def is_copy(shipped: Path, kept: Path) -> bool:
-    """Whether the shipped file is that of the stage, of whose weights only the hash is kept."""
-    content = shipped.read_bytes()
+    """Whether the shipped file is that of the stage, of whose weights only the hash is kept.
+
+    A record is compared by what it says: `freeze.py` takes the white space out.
+    """
+    content = read_bytes(stored(shipped))
+    if kept.suffix == ".json" and kept.is_file():
+        return bool(json.loads(content) == json.loads(kept.read_bytes()))
     if kept.is_file():
         return content == kept.read_bytes()
     known = kept.with_name("weights.sha256")
@@ -73,8 +80,9 @@ def main() -> int:
                 )
                 return 2
             shipped.mkdir(parents=True, exist_ok=True)
-            for part in PARTS:
+            for part in PARTS[1:]:
                 shutil.copyfile(model / part, shipped / part)
+            (shipped / f"{WEIGHTS}.xz").write_bytes(pack((model / WEIGHTS).read_bytes(), ".xz"))
         others += [] if same else [name]
         said = "is that of" if same else "is not that of" if only_check else "is now that of"
         print(f"smol:{name} {said} arm {stage.arm.name}, seed {stage.seed}: {model}")

@@ -1,6 +1,8 @@
 """`toolshift train sft` and `toolshift train paft`, from their options to their results."""
 
+import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 
+from toolshift.agents.local_kind import shipped_adapter  # noqa: E402
 from toolshift.cli.train import (  # noqa: E402
     PaftOptions,
     SftOptions,
@@ -92,11 +95,33 @@ def test_shifts_that_alpha_leaves_no_place_for_are_refused(model, tmp_path):
         paft(0.3, 8, {**MIXED, "share": 4}, asked(model, tmp_path / "out"))
 
 
-def test_a_shipped_adapter_is_found_by_its_name(model, tmp_path):
+def test_a_shipped_adapter_is_found_by_its_name(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     found = PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:paft")).settings()
     assert Path(found.adapter, "adapter_model.safetensors").exists()
+    assert len(list(Path(found.adapter).iterdir())) == 3  # and nothing that is compressed
+    before = Path(found.adapter).stat().st_mtime_ns
+    again = PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:paft")).settings()
+    assert (again.adapter, Path(again.adapter).stat().st_mtime_ns) == (found.adapter, before)
     with pytest.raises(UsageError, match="no shipped adapter 'pafd'"):
         PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:pafd")).settings()
+
+
+def test_a_shipped_adapter_is_unpacked_by_several_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(shipped_adapter, ["smol:static"] * 4))
+    (folder,) = found
+    digest = hashlib.sha256((folder / "adapter_model.safetensors").read_bytes()).hexdigest()
+    assert digest.startswith("d377b1261742b43d"), "of the stage it is of"
+    assert [each.name for each in folder.parent.iterdir()] == ["static"], "no drafts are left"
+
+
+def test_where_the_cache_cannot_be_written_it_is_said(tmp_path, monkeypatch):
+    (tmp_path / "toolshift").write_text("a file, where a folder should be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match=r"adapters.*static: cannot write there"):
+        shipped_adapter("smol:static")
 
 
 def test_what_cannot_work_is_said_first(model, tmp_path):

@@ -39,7 +39,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Any:
         vocab_size=60, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=4096,
     )  # fmt: skip
-    made = LlamaForCausalLM(config).eval()
+    made = LlamaForCausalLM(config)
+    made.train(False)
     with torch.no_grad():
         for weight in made.parameters():
             if weight.dim() > 1:

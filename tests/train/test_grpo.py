@@ -26,6 +26,7 @@ from transformers import TrainerCallback  # noqa: E402
 from toolshift.agents.local import LocalAgent  # noqa: E402
 from toolshift.cli.grpo import GrpoOptions  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
+from toolshift.lm import device as devices  # noqa: E402
 from toolshift.lm.inference import load_model  # noqa: E402
 from toolshift.train.callbacks import Spent, checkpoints  # noqa: E402
 from toolshift.train.curves import read_curves  # noqa: E402
@@ -122,6 +123,30 @@ def test_flat_groups_are_drawn_again_and_it_is_said(model, tmp_path):
     drawn = [seen[at : at + 2] for at in range(0, len(seen), 2)]
     assert all(one == other for one, other in drawn), "a group is of one scene"
     assert len({one for one, _ in drawn}) > 8, "others, and not the same ones again"
+
+
+@pytest.mark.parametrize("ahead", [1, 5])
+def test_scenes_played_beforehand_are_those_that_would_be_played_later(
+    model, tmp_path, monkeypatch, ahead
+):
+    def pay(episode):
+        passed = int(episode.scene.task.id[-1], 16) % 3 == 0  # of a third of the scenes no group
+        return letters(episode) if passed else 1.0
+
+    asked = settings(model, steps=3, groups=2, group=4, batch=8, redraw=3, lr=0.02, save_every=0)
+    train(MIX, asked, tmp_path / "later", pay=pay)
+    played = []
+    sizes = devices.SIZES["cpu"]._replace(ahead=ahead)
+    monkeypatch.setitem(devices.SIZES, "cpu", sizes)
+    train(MIX, asked, tmp_path / "before", pay=lambda each: played.append(each) or pay(each))
+    told = ("reward", "reward_drawn", "drawn_again", "outside", "flat_groups", "loss")
+    later, before = steps_of(tmp_path / "later"), steps_of(tmp_path / "before")
+    assert [[line[name] for name in told] for line in before] == [
+        [pytest.approx(line[name], abs=1e-5) for name in told] for line in later
+    ]
+    assert any(line["drawn_again"] for line in later)
+    assert not same(tmp_path / "before", model)
+    assert len(played) >= 3 * 8 * (1 + min(ahead, 3))
 
 
 def test_the_reward_of_the_scenes_as_first_drawn_is_told_apart(model, tmp_path):

@@ -182,13 +182,24 @@ def base_directory(name: str = SMOL) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         converted = Path(folder) / base.folder
         _convert(weights_file(base, Path(folder)), base, converted)
-        try:
-            converted.rename(target)
-        except OSError:  # another process was faster, or an interrupted one left an empty folder
-            if not (target / "model.safetensors").exists():
-                shutil.rmtree(target, ignore_errors=True)
-                converted.rename(target)
+        put_in_place(converted, target, "model.safetensors")
     return target
+
+
+def put_in_place(made: Path, target: Path, main: str) -> None:
+    """Gives a folder that is complete its name, whatever other processes do at the same time.
+
+    Args:
+        made: the folder, beside the target.
+        target: its name.
+        main: a file that each complete one has.
+    """
+    try:
+        made.rename(target)
+    except OSError:  # another process was faster, or an interrupted one left an empty folder
+        if not (target / main).exists():
+            shutil.rmtree(target, ignore_errors=True)
+            made.rename(target)
 
 
 def is_there(base: BaseModel) -> bool:

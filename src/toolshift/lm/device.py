@@ -30,6 +30,9 @@ class Sizes(NamedTuple):
         uneven: how many times as long as the shortest row of such a pass the longest may be.
         slots: how many slots of the store are made at a time; on a GPU steps are captured, and that
             anew where the store has moved.
+        ahead: how many scenes are played beside each one of a GRPO step, should it have to be drawn
+            again. A batch takes a GPU hardly longer than half of it, and to play them later takes
+            as long again.
     """
 
     batch: int
@@ -38,11 +41,12 @@ class Sizes(NamedTuple):
     prefill: int
     uneven: float
     slots: int
+    ahead: int
 
 
 SIZES = {
-    "cpu": Sizes(32, 80_000, 64, 6144, 1.3, 1),
-    "cuda": Sizes(128, 200_000, 1024, 16_384, 4.0, 32),
+    "cpu": Sizes(32, 80_000, 64, 6144, 1.3, 1, 0),
+    "cuda": Sizes(128, 200_000, 1024, 16_384, 4.0, 32, 1),
 }
 """By device."""
 

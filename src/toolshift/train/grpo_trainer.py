@@ -27,6 +27,7 @@ from trl.trainer.utils import split_tensor_dict
 from toolshift.core import seed as seeds
 from toolshift.core.errors import UsageError
 from toolshift.lm.decode import Decoder
+from toolshift.lm.device import SIZES
 from toolshift.lm.weights import quiet
 from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent
 from toolshift.train.curves import read_curves
@@ -125,9 +126,6 @@ _Trainer: Any = TrlTrainer  # its types are not complete
 FLAT = 1e-3
 """Advantages below it are the rounding of a mean, divided by the 1e-4 that TRL adds to a spread."""
 
-AHEAD = 1
-"""On a GPU, how many scenes are played beside each one, should it have to be drawn again."""
-
 Played = tuple[Rollout, Earned]
 
 
@@ -198,13 +196,12 @@ class Player:
         noted["passed_drawn"].append(sum(each.grade.passed for each in first) / len(first))
 
     def _ahead(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[int]:
-        """The scenes that may be drawn instead of others, and are played beside them on a GPU.
+        """The scenes that are played beside the others, should one of those be drawn again.
 
-        There a batch takes hardly longer than half of it, and to play them after the others takes
-        as long again. An episode is the same whatever is played beside it.
+        An episode is the same whatever is played beside it, and in whichever order.
         """
-        on_gpu = trainer.args.device.type == "cuda"
-        attempts = range(min(self.settings.redraw, AHEAD) if on_gpu else 0)
+        most = SIZES[trainer.args.device.type].ahead
+        attempts = range(min(self.settings.redraw, most))
         firsts = numbers[:: self.settings.group]
         return [self._instead(number, attempt) for attempt in attempts for number in firsts]
 
