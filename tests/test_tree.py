@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from toolshift.lm.bases import BASES, SMOL, is_there
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 25 * 2**20
@@ -33,3 +36,16 @@ def test_no_weights_but_those_that_ship(tracked: list[Path]) -> None:
     weights = [path for path in tracked if ".safetensors" in path.name]
     assert len(weights) == SHIPPED
     assert all("src/toolshift/agents/adapters" in path.as_posix() for path in weights)
+
+
+def test_the_shipped_adapters_are_those_of_the_study() -> None:
+    """By their hashes and records, so that a record may be written in another form."""
+    pytest.importorskip("trl")
+    if not is_there(BASES[SMOL]):
+        pytest.skip("the bundled model is not installed")
+    script = ROOT / "studies" / "adapters.py"
+    ran = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.count(" is that of arm ") == SHIPPED
