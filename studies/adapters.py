@@ -17,7 +17,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from toolshift.agents.local_kind import ADAPTERS, WEIGHTS
+from toolshift.agents.local_kind import ADAPTERS, PARTS, WEIGHTS
 from toolshift.core.files import pack, read_bytes, stored
 from toolshift.reproduce.experiments import Study
 from toolshift.reproduce.planned import read_plan, take_up
@@ -25,7 +25,6 @@ from toolshift.reproduce.reproduce import Stage, run, stages
 
 SHIPPED = {"static": ("static", 0), "paft": ("paft-graph", 0)}
 """By name, an arm of the decisive study and its seed."""
-PARTS = (WEIGHTS, "adapter_config.json", "training.json")
 STAGES = Path(__file__).parent / "stages"
 PLAN = Path(__file__).parent / "decisive" / "plan.toml"
 

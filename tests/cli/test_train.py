@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +13,8 @@ pytest.importorskip("trl")
 
 from train import tiny  # noqa: E402
 
-from toolshift.agents.local_kind import shipped_adapter  # noqa: E402
+from toolshift.agents import local_kind  # noqa: E402
+from toolshift.agents.local_kind import ADAPTERS, shipped_adapter  # noqa: E402
 from toolshift.cli.train import (  # noqa: E402
     PaftOptions,
     SftOptions,
@@ -103,6 +105,11 @@ def test_a_shipped_adapter_is_found_by_its_name(model, tmp_path, monkeypatch):
     before = Path(found.adapter).stat().st_mtime_ns
     again = PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:paft")).settings()
     assert (again.adapter, Path(again.adapter).stat().st_mtime_ns) == (found.adapter, before)
+    for name in ("", "../adapters/paft"):
+        with pytest.raises(
+            UsageError, match="there is no shipped adapter .*: smol:paft, smol:static"
+        ):
+            shipped_adapter(f"smol:{name}")
     with pytest.raises(UsageError, match="no shipped adapter 'pafd'"):
         PaftOptions(alpha=0.0, **asked(model, tmp_path, adapter="smol:pafd")).settings()
 
@@ -115,6 +122,24 @@ def test_a_shipped_adapter_is_unpacked_by_several_at_once(tmp_path, monkeypatch)
     digest = hashlib.sha256((folder / "adapter_model.safetensors").read_bytes()).hexdigest()
     assert digest.startswith("d377b1261742b43d"), "of the stage it is of"
     assert [each.name for each in folder.parent.iterdir()] == ["static"], "no drafts are left"
+
+
+def test_another_record_is_another_folder(tmp_path, monkeypatch):
+    """An adapter's record says in which layout it is played."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(local_kind, "ADAPTERS", shutil.copytree(ADAPTERS, tmp_path / "package"))
+    before = shipped_adapter("smol:paft")
+    record = tmp_path / "package" / "paft" / "training.json"
+    record.write_text(record.read_text().replace("spaced-texts", "json"))
+    after = shipped_adapter("smol:paft")
+    assert after != before
+    assert (after / "training.json").read_text() == record.read_text()
+
+
+def test_whether_an_agent_is_free_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert local_kind.SHIPPED_KIND.is_free("smol:paft")
+    assert not list(tmp_path.iterdir())
 
 
 def test_where_the_cache_cannot_be_written_it_is_said(tmp_path, monkeypatch):

@@ -6,8 +6,10 @@ buffers. What it cannot show is that the kernels of a model can be captured.
 
 from __future__ import annotations
 
+import gc
 from random import Random
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -61,7 +63,7 @@ def captured(decoder: Decoder, limit: int = 200) -> list[int]:
 
         return capture
 
-    decoder.graphs = Graphs(decoder._logits, "cpu", 60, limit, captures)
+    decoder.graphs = Graphs("cpu", 60, limit, captures)
     decoder.memory.at_once = 32
     return made
 
@@ -98,9 +100,56 @@ def test_what_is_sampled_is_the_same(model: Any) -> None:
         for one, other in zip(found, wanted, strict=True):
             assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
         plain.forget()
-        graphs.forget()  # whose memory stays where the graphs write
+        room = graphs.memory.cells
+        graphs.forget(keep_room=True)  # where the graphs write
+        assert graphs.memory.cells is room
+        assert not graphs.memory.held
     assert graphs.graphs is not None
     assert graphs.graphs.replayed
+    assert graphs.graphs._known
+
+
+def test_to_forget_gives_everything_back(model: Any) -> None:
+    decoder = Decoder(model, [2], 3000)
+    captured(decoder)
+    said = talks(Random(3), 3)
+    wanted = decoder.complete(said, 20)
+    assert decoder.graphs is not None
+    assert decoder.graphs._known
+    store, graphs = ref(decoder.memory.cells[0]), decoder.graphs
+    decoder.forget()
+    assert store() is None
+    assert not graphs._known
+    assert graphs._memory is None
+    assert decoder.complete(said, 20) == wanted
+
+
+def test_no_cycle_keeps_a_decoder_that_has_graphs(model: Any) -> None:
+    decoder = Decoder(model, [2], 3000)
+    decoder.graphs = Graphs("cpu", 60, 200, lambda: lambda work: (work(), bool)[1])
+    decoder.complete(talks(Random(3), 3), 20)
+    assert decoder.graphs._known
+    there = ref(decoder.memory.cells[0])
+    gc.disable()
+    try:
+        del decoder
+        assert there() is None
+    finally:
+        gc.enable()
+
+
+def test_logits_take_no_more_memory_than_a_step_needs(model: Any) -> None:
+    decoder = Decoder(model, [2], 3000)
+    decoder.guesses = False  # type: ignore[misc]
+    captured(decoder, limit=1000)
+    decoder.complete([[5, 6, 7]], 12)
+    assert decoder.graphs is not None
+    assert decoder.graphs._memory is not None
+    assert len(decoder.graphs._memory) == 60
+    said = talks(Random(6), 7)
+    found = decoder.complete(said, 20)
+    assert len(decoder.graphs._memory) == 8 * 60
+    assert found == Decoder(model, [2], 3000).complete(said, 20)
 
 
 def test_graphs_are_made_anew_where_the_keys_have_moved(model: Any) -> None:
@@ -127,7 +176,7 @@ def test_where_nothing_can_be_captured_decoding_goes_on(model: Any) -> None:
 
         return refuse
 
-    decoder.graphs = Graphs(decoder._logits, "cpu", 60, 200, captures)
+    decoder.graphs = Graphs("cpu", 60, 200, captures)
     said = talks(Random(2), 2)
     with pytest.warns(UserWarning, match="goes on without CUDA graphs: operation not permitted"):
         found = decoder.complete(said, 30)

@@ -39,6 +39,19 @@ def test_a_sequence_that_goes_on_stays_where_it_is(slots: Slots) -> None:
     assert (again.slot, again.known) == (first.slot, 10)
 
 
+@pytest.mark.parametrize(
+    ("most", "length", "slots"),
+    [(0, 300, 1), (1000, 300, 1), (20 * ROUND, 300, 10), (10**6, 9, 32)],
+)
+def test_slots_are_made_ahead_within_what_is_remembered(most: int, length: int, slots: int) -> None:
+    store = Slots(2, 1, 1, torch.zeros(0), most, at_once=32)
+    filled(store, tokens(0, length))
+    assert store.cells[0].shape[1] == slots
+    before = store.cells[0]
+    filled(store, tokens(500, length))
+    assert store.cells[0] is before, "the store has not moved"
+
+
 def test_one_that_begins_like_another_copies_it_and_leaves_it(slots: Slots) -> None:
     filled(slots, tokens(0, 40))
     other = np.concatenate([tokens(0, 20), tokens(900, 5)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -27,7 +26,9 @@ AGENT = "toolshift.agents.local:LocalAgent"
 """Imports torch and transformers, which take seconds and are an extra."""
 ADAPTERS = Path(__file__).parent / "adapters"
 WEIGHTS = "adapter_model.safetensors"
-"""Of an adapter; those that ship are compressed, which saves a quarter."""
+"""Of an adapter; those that ship are compressed."""
+PARTS = (WEIGHTS, "adapter_config.json", "training.json")
+"""The files of one that ships."""
 _OPTIONS = {
     "adapter": str, "layout": str, "decoding": str, "batch": int, "max_new_tokens": int,
     "dtype": str, "name": str,
@@ -46,6 +47,8 @@ class _Local(AgentKind):
         """Loads the model; the options stand in the spec."""
         read = _read(spec)
         require_local()
+        if shipped := read.pop("shipped", ""):
+            read.setdefault("adapter", str(shipped_adapter(shipped)))
         made: AnyAgent = load(AGENT)(**read)
         return made
 
@@ -78,27 +81,34 @@ def shipped_adapter(spec: str) -> Path:
     Raises:
         UsageError: where there is none of this name, or the cache cannot be written.
     """
-    packed = ADAPTERS / spec.partition(":")[2]
-    if not packed.is_dir():
-        shipped = sorted(p.name for p in ADAPTERS.glob("*") if p.is_dir())
-        there = ", ".join(f"smol:{name}" for name in shipped) or "none in this installation"
-        raise UsageError(f"there is no shipped adapter {packed.name!r}: {there}")
-    known = hashlib.sha256(stored(packed / WEIGHTS).read_bytes()).hexdigest()[:12]
-    target = cache_folder() / "adapters" / known / packed.name
+    content = {file.name: read_bytes(stored(file)) for file in _parts_of(spec)}
+    known = hashlib.sha256(b"".join(content.values())).hexdigest()[:12]
+    target = cache_folder() / "adapters" / known / spec.partition(":")[2]
     if not (target / WEIGHTS).exists():
         try:
-            _unpack(packed, target)
+            _put(content, target)
         except OSError as fault:
-            raise UsageError(f"{target}: cannot write there ({fault.strerror})") from None
+            raise UsageError(f"{target}: cannot write there ({fault.strerror or fault})") from None
     return target
 
 
-def _unpack(packed: Path, target: Path) -> None:
+def _parts_of(spec: str) -> list[Path]:
+    """The files of a shipped adapter, as they are called where they are not compressed."""
+    name = spec.partition(":")[2]
+    shipped = sorted(folder.name for folder in ADAPTERS.glob("*") if folder.is_dir())
+    if name not in shipped:
+        there = ", ".join(f"smol:{each}" for each in shipped) or "none in this installation"
+        raise UsageError(f"there is no shipped adapter {name!r}: {there}")
+    return [ADAPTERS / name / part for part in PARTS]
+
+
+def _put(content: Mapping[str, bytes], target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        made = Path(folder) / packed.name
-        shutil.copytree(packed, made, ignore=shutil.ignore_patterns(f"{WEIGHTS}.*"))
-        (made / WEIGHTS).write_bytes(read_bytes(stored(packed / WEIGHTS)))
+        made = Path(folder) / target.name
+        made.mkdir()
+        for name, each in content.items():
+            (made / name).write_bytes(each)
         put_in_place(made, target, WEIGHTS)
 
 
@@ -112,7 +122,8 @@ def _read(spec: str) -> dict[str, Any]:
         raise UsageError("local: needs a model directory, as in local:models/mine")
     read: dict[str, Any] = {"model": tail if kind == "local" else kind}
     if kind == SMOL and colon:
-        read["adapter"] = str(shipped_adapter(head))
+        _parts_of(head)
+        read["shipped"] = head
     for name, _, text in (part.partition("=") for part in rest.split(",") if part):
         read[name] = _read_option(spec, name, text)
     read.setdefault("name", head if kind == SMOL else "")

@@ -22,7 +22,7 @@ from transformers import AttentionInterface
 from transformers.cache_utils import Cache, DynamicLayer
 
 from toolshift.lm.attention import Pages, Step, grouped_attention
-from toolshift.lm.device import SIZES, Sizes
+from toolshift.lm.device import SIZES, Sizes, fills_a_gpu
 from toolshift.lm.graphs import Graphs
 from toolshift.lm.guesses import Guesser
 from toolshift.lm.slots import Slots, Tokens, common_prefix
@@ -116,12 +116,12 @@ class Decoder:
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         like = torch.empty(0, dtype=_kept_in(model), device=model.device)
-        shape, slots = (config.num_hidden_layers, heads, size), self.sizes.slots
-        self.memory = Slots(*shape, like, memory_tokens, slots)
         self.graphs: Graphs | None = None
-        if model.device.type == "cuda":
+        if model.device.type == "cuda" and not fills_a_gpu(model):
             most = self.sizes.batch + (self.sizes.step if self.guesses else 0)
-            self.graphs = Graphs(self._logits, model.device, head.weight.shape[0], most)
+            self.graphs = Graphs(model.device, head.weight.shape[0], most)
+        shape, slots = (config.num_hidden_layers, heads, size), self.sizes.slots
+        self.memory = Slots(*shape, like, memory_tokens, slots if self.graphs else 1)
         self.prefilled = 0
         """Prompt tokens that were computed, not reused."""
         self.steps = 0
@@ -170,9 +170,15 @@ class Decoder:
         self.memory.shrink()
         return [row.made for row in sorted(rows, key=lambda row: row.index)]
 
-    def forget(self) -> None:
-        """Drops all keys and values that are kept between calls."""
-        self.memory.forget(keep_room=self.graphs is not None)  # which reads and writes it there
+    def forget(self, keep_room: bool = False) -> None:
+        """Drops all keys and values that are kept between calls, and gives the memory back.
+
+        Args:
+            keep_room: keep the memory where graphs read and write it, for those that come next.
+        """
+        self.memory.forget(keep_room and self.graphs is not None)
+        if self.graphs is not None and not keep_room:
+            self.graphs.drop()
 
     def _rows(self, sequences: list[Tokens], limit: int) -> list[_Row]:
         """The rows of a batch, those first of which least is missing."""
@@ -320,7 +326,8 @@ class Decoder:
         """As `_forward`, of all logits; as a graph where there is one."""
         if self.graphs is not None:
             slots, lengths = [row.slot for row in rows], [row.length for row in rows]
-            found = self.graphs.logits(slots, lengths, ids, self.memory.cells[0])
+            store = self.memory.cells[0]
+            found = self.graphs.logits(self._logits, slots, lengths, ids, store)
             if found is not None:
                 return found
         return self._forward(rows, ids, keep=ids.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
@@ -44,11 +44,27 @@ class Sizes(NamedTuple):
     ahead: int
 
 
+FILLS_A_GPU = 1_000_000_000
+"""Parameters from which a GPU is taken to compute for longer than its kernels take to be launched.
+Measured with 135 million (docs/train.md); where the turn comes was not."""
+
 SIZES = {
     "cpu": Sizes(32, 80_000, 64, 6144, 1.3, 1, 0),
     "cuda": Sizes(128, 200_000, 1024, 16_384, 4.0, 32, 1),
 }
 """By device."""
+
+
+def fills_a_gpu(model: Any) -> bool:
+    """Whether a GPU computes a step of a model for longer than its kernels take to be launched.
+
+    Args:
+        model: a transformers model.
+
+    Returns:
+        By the number of its parameters.
+    """
+    return bool(model.num_parameters() >= FILLS_A_GPU)
 
 
 def device() -> str:

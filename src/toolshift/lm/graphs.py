@@ -22,7 +22,7 @@ from toolshift.lm.slots import ROUND
 ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)
 WIDTHS = (1, 2, 4, 9)
 OFTEN = 3
-"""A shape is captured when it is asked for so often: to capture takes some three steps."""
+"""A shape is captured when it has been asked for so often: to capture takes some three steps."""
 
 Compute = Callable[[torch.Tensor, Step], torch.Tensor]
 Replay = Callable[[], object]
@@ -45,6 +45,15 @@ class _Captured(NamedTuple):
     logits: torch.Tensor
     replay: Replay
 
+    def read(self, slots: Sequence[int], starts: Sequence[int], ids: NDArray[np.int32]) -> None:
+        """Takes over what is asked for, filled up to the shape of the graph."""
+        (rows, width), (most, widest) = ids.shape, self.ids.shape
+        wide = np.pad(ids, ((0, 0), (0, widest - width)))
+        self.ids.copy_(torch.from_numpy(np.pad(wide, ((0, most - rows), (0, 0)), "edge")))
+        self.step.rows.copy_(torch.tensor([*slots, *[slots[-1]] * (most - rows)]))
+        first = torch.tensor([*starts, *[starts[-1]] * (most - rows)])
+        self.step.columns.copy_(first[:, None] + torch.arange(widest))
+
 
 class _Captures:
     """Makes CUDA graphs, which share what memory they need within a step."""
@@ -53,23 +62,40 @@ class _Captures:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, work: Callable[[], object]) -> Replay:
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):  # once before: what is set up at first use is not captured
-            work()
-        torch.cuda.current_stream().wait_stream(side)
+        stream = torch.cuda.current_stream()
+        self._once(work, stream)
         graph = torch.cuda.CUDAGraph()
-        # Other threads, such as one that pins memory, may use the GPU meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            work()
+        try:
+            # Other threads, such as one that pins memory, may use the GPU meanwhile.
+            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+                work()
+        except BaseException:
+            torch.cuda.set_stream(stream)  # torch stays at its own where a capture fails
+            raise
         return graph.replay
+
+    def _once(self, work: Callable[[], object], stream: Any) -> None:
+        """Works once before: what is set up at first use is not captured.
+
+        A model that waits for the GPU in mid-step, which no graph can hold, is refused here: after
+        a capture that has failed the memory of torch is in disorder.
+        """
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(stream)
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            with torch.cuda.stream(side):
+                work()
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+        stream.wait_stream(side)
 
 
 class Graphs:
     """Steps that were captured, by their shape.
 
     Args:
-        compute: logits of token ids, [rows, width], at a step's positions.
         device: of the model.
         vocabulary: how many logits a token has.
         limit: the most tokens of one step, rows times width.
@@ -81,26 +107,36 @@ class Graphs:
 
     def __init__(
         self,
-        compute: Compute,
         device: Any,
         vocabulary: int,
         limit: int,
         captures: Callable[[], Capture] = _Captures,
     ) -> None:
-        self._compute, self._device, self._limit = compute, device, limit
-        self._vocabulary, self._captures = vocabulary, captures
+        self._device, self._vocabulary, self._limit = device, vocabulary, limit
+        self._captures = captures
         self._asked: Counter[Shape] = Counter()
-        self._known: dict[Shape, _Captured] = {}
-        self._store: object = None
-        self._memory: torch.Tensor | None = None
         self.replayed = 0
+        self.drop()
+
+    def drop(self) -> None:
+        """Drops all graphs, and gives their memory back."""
+        self._known: dict[Shape, _Captured] = {}
+        self._memory: torch.Tensor | None = None
+        self._capture: Capture | None = None
+        self._store: object = None
 
     def logits(
-        self, slots: Sequence[int], starts: Sequence[int], ids: NDArray[np.int32], store: object
+        self,
+        compute: Compute,
+        slots: Sequence[int],
+        starts: Sequence[int],
+        ids: NDArray[np.int32],
+        store: object,
     ) -> torch.Tensor | None:
         """The logits of a step, in memory that the next one uses again.
 
         Args:
+            compute: logits of token ids, [rows, width], at a step's positions.
             slots: of the rows.
             starts: the position of each row's first token.
             ids: tokens, [rows, width].
@@ -114,45 +150,45 @@ class Graphs:
         if shape is None or shape.rows * shape.width > self._limit:
             return None
         if store is not self._store:
+            self.drop()
             self._store, self._capture = store, self._captures()
-            self._known.clear()
         self._asked[shape] += 1
-        known = self._known.get(shape)
-        if known is None and self._asked[shape] < OFTEN:
-            return None
-        captured = known or self._buffers(shape)
-        more = shape.rows - rows
-        wide = np.pad(ids, ((0, 0), (0, shape.width - width)))
-        padded = np.pad(wide, ((0, more), (0, 0)), "edge")
-        captured.ids.copy_(torch.from_numpy(padded))
-        captured.step.rows.copy_(torch.tensor([*slots, *[slots[-1]] * more]))
-        first = torch.tensor([*starts, *[starts[-1]] * more])
-        captured.step.columns.copy_(first[:, None] + torch.arange(shape.width))
-        if known is None:
+        captured = self._known.get(shape)
+        if captured is None:
+            if self._asked[shape] < OFTEN:
+                return None
             try:
-                self._known[shape] = captured = self._made(captured)
+                captured = self._made(compute, shape, (slots, starts, ids))
             except RuntimeError as fault:
                 warnings.warn(f"decoding goes on without CUDA graphs: {fault}", stacklevel=2)
+                self.drop()
                 self._limit = 0
                 return None
+        captured.read(slots, starts, ids)
         captured.replay()
         self.replayed += 1
         return captured.logits[:rows, :width]
 
-    def _buffers(self, shape: Shape) -> _Captured:
-        """What a step of a shape reads and writes; all graphs write to the same memory."""
+    def _made(self, compute: Compute, shape: Shape, asked: tuple[Any, Any, Any]) -> _Captured:
+        """Captures a step, which is computed meanwhile: so it writes what is right to write."""
         rows, width, end = shape
-        if self._memory is None:
-            self._memory = torch.empty(self._limit * self._vocabulary, device=self._device)
-        logits = self._memory[: rows * width * self._vocabulary].view(rows, width, -1)
         ids = torch.zeros((rows, width), dtype=torch.long, device=self._device)
         step = Step([0] * rows, [end - width] * rows, width, self._device)
-        return _Captured(ids, step, logits, bool)
+        it = _Captured(ids, step, self._written(rows, width), bool)
+        it.read(*asked)
+        assert self._capture is not None
+        replay = self._capture(lambda: it.logits.copy_(compute(it.ids, it.step)))
+        self._known[shape] = it._replace(replay=replay)
+        return self._known[shape]
 
-    def _made(self, it: _Captured) -> _Captured:
-        return it._replace(
-            replay=self._capture(lambda: it.logits.copy_(self._compute(it.ids, it.step)))
-        )
+    def _written(self, rows: int, width: int) -> torch.Tensor:
+        """Where logits of [rows, width] are written: all graphs write to the same memory."""
+        size = rows * width * self._vocabulary
+        if self._memory is None or len(self._memory) < size:
+            self._known.clear()  # which write to the memory there was
+            room = min(self._limit, 1 << (rows * width - 1).bit_length())
+            self._memory = torch.empty(room * self._vocabulary, device=self._device)
+        return self._memory[:size].view(rows, width, -1)
 
 
 def shape_of(rows: int, width: int, last: int) -> Shape | None:

@@ -168,8 +168,10 @@ class Slots:
         two, slots, groups, positions, size = self.cells[0].shape
         if len(self.slots) <= slots and width <= positions:
             return
+        width = max(width, positions)
         room = -(-len(self.slots) // self.at_once) * self.at_once
-        shape = (two, max(room, slots), groups, max(width, positions), size)
+        room = max(len(self.slots), min(room, self.max_tokens // width))
+        shape = (two, max(room, slots), groups, width, size)
         for layer, cells in enumerate(self.cells):  # one by one, or all were there twice meanwhile
             # Zeros, not empty: on a GPU what is masked takes part in a product, and NaN * 0 is NaN.
             grown = cells.new_zeros(shape)

@@ -138,13 +138,13 @@ class Voice(Sampler):
     def refresh(self, model: Any) -> None:
         """Takes over the model's weights as they are now, and drops the keys of the old ones."""
         copy_weights(model, self.model, self.precision)
-        self.forget()
+        self.forget(keep_room=True)
 
 
 class VllmVoice:
     """vLLM as what speaks, on the same devices as the training; TRL brings its weights up to date.
 
-    It has never been run by us: it needs a GPU. Prompts are extended token by token, so vLLM's own
+    It has never been run by us. Prompts are extended token by token, so vLLM's own
     prefix cache does what `Decoder` does here. Sampling follows vLLM's random numbers instead of
     our seeds, so a resumed run is not the same run.
 

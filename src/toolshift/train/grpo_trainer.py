@@ -198,9 +198,11 @@ class Player:
     def _ahead(self, numbers: Sequence[int], trainer: GrpoTrainer) -> list[int]:
         """The scenes that are played beside the others, should one of those be drawn again.
 
-        An episode is the same whatever is played beside it, and in whichever order.
+        An episode is the same whatever is played beside it (but by vLLM), so no more than time is
+        saved, and only where all fit in one batch.
         """
-        most = SIZES[trainer.args.device.type].ahead
+        room = self.settings.rollout_batch // len(numbers) - 1  # of episodes decoded together
+        most = min(SIZES[trainer.args.device.type].ahead, room)
         attempts = range(min(self.settings.redraw, most))
         firsts = numbers[:: self.settings.group]
         return [self._instead(number, attempt) for attempt in attempts for number in firsts]
@@ -386,9 +388,9 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         return self._voice
 
     def forget(self) -> None:
-        """Drops what the voice keeps between turns."""
+        """Drops what the voice keeps between turns; where it speaks in graphs, their room stays."""
         if self._voice is not None:
-            self._voice.forget()
+            self._voice.forget(keep_room=True)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """A rise of the learning rate from the first step on, and then no change."""

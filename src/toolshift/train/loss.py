@@ -19,6 +19,7 @@ from transformers import AttentionInterface
 from transformers.cache_utils import DynamicCache
 
 from toolshift.lm.decode import Decoder
+from toolshift.lm.device import fills_a_gpu
 
 MAX_KEPT = 2**25
 """Attention weights of one layer that are kept for the gradient: 67 MB in bf16."""
@@ -27,22 +28,20 @@ BLOCK = 128
 ODD_HEADS = ("final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier",
               "output_multiplier")  # fmt: skip
 
-FILLS_A_GPU = 1_000_000_000
-"""Parameters from which a GPU is taken to compute for longer than its kernels take to be launched.
-Below, to read what rows share apart from them, which takes a pass of its own, costs more than it
-saves. Measured with 135 million (docs/train.md); where the turn comes was not."""
-
 
 def worth_sharing(model: Any) -> bool:
     """Whether what rows have in common is computed sooner once, in a pass of its own.
+
+    On a GPU a pass of a small model takes as long as its kernels take to be launched, so two take
+    longer than one, whatever they save.
 
     Args:
         model: a transformers model, on the device that it is trained on.
 
     Returns:
-        True on a CPU, and for a model that fills a GPU.
+        True on a CPU, and for a large model.
     """
-    return bool(model.device.type == "cpu" or model.num_parameters() >= FILLS_A_GPU)
+    return bool(model.device.type == "cpu" or fills_a_gpu(model))
 
 
 def add_loss(model: Any, share: bool = True) -> None:
