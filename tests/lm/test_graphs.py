@@ -182,6 +182,9 @@ def test_where_nothing_can_be_captured_decoding_goes_on(model: Any) -> None:
         found = decoder.complete(said, 30)
     assert found == Decoder(model, [2], 3000).complete(said, 30)
     assert not decoder.graphs.replayed
+    assert not decoder.graphs.works
+    decoder.forget(keep_room=True)  # for nobody
+    assert not decoder.memory.cells[0].numel()
 
 
 def test_steps_beyond_the_limit_are_no_graphs(model: Any) -> None:

@@ -176,7 +176,8 @@ class Decoder:
         Args:
             keep_room: keep the memory where graphs read and write it, for those that come next.
         """
-        self.memory.forget(keep_room and self.graphs is not None)
+        keep_room = keep_room and self.graphs is not None and self.graphs.works
+        self.memory.forget(keep_room)
         if self.graphs is not None and not keep_room:
             self.graphs.drop()
 

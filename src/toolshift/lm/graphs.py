@@ -83,7 +83,9 @@ class _Captures:
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(stream)
         before = torch.cuda.get_sync_debug_mode()
-        torch.cuda.set_sync_debug_mode("error")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it does not detect everything
+            torch.cuda.set_sync_debug_mode("error")
         try:
             with torch.cuda.stream(side):
                 work()
@@ -102,6 +104,7 @@ class Graphs:
         captures: makes what captures a computation, and returns what does it again.
 
     Attributes:
+        works: False from the first capture on that has failed.
         replayed: steps that were graphs.
     """
 
@@ -115,6 +118,7 @@ class Graphs:
         self._device, self._vocabulary, self._limit = device, vocabulary, limit
         self._captures = captures
         self._asked: Counter[Shape] = Counter()
+        self.works = True
         self.replayed = 0
         self.drop()
 
@@ -147,7 +151,7 @@ class Graphs:
         """
         rows, width = ids.shape
         shape = shape_of(rows, width, max(starts))
-        if shape is None or shape.rows * shape.width > self._limit:
+        if not self.works or shape is None or shape.rows * shape.width > self._limit:
             return None
         if store is not self._store:
             self.drop()
@@ -162,7 +166,7 @@ class Graphs:
             except RuntimeError as fault:
                 warnings.warn(f"decoding goes on without CUDA graphs: {fault}", stacklevel=2)
                 self.drop()
-                self._limit = 0
+                self.works = False
                 return None
         captured.read(slots, starts, ids)
         captured.replay()

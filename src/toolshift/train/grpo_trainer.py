@@ -202,7 +202,7 @@ class Player:
         saved, and only where all fit in one batch.
         """
         room = self.settings.rollout_batch // len(numbers) - 1  # of episodes decoded together
-        most = min(SIZES[trainer.args.device.type].ahead, room)
+        most = min(SIZES.get(trainer.args.device.type, SIZES["cpu"]).ahead, room)
         attempts = range(min(self.settings.redraw, most))
         firsts = numbers[:: self.settings.group]
         return [self._instead(number, attempt) for attempt in attempts for number in firsts]
