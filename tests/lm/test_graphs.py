@@ -56,8 +56,13 @@ def captured(decoder: Decoder, limit: int = 200) -> list[int]:
     made: list[int] = []
 
     def captures() -> Any:
+        replays: list[Any] = []
+
         def capture(work: Any) -> Any:
+            # As CUDA's: with the last graph of a pool the pool is gone.
+            assert not replays or any(each() for each in replays)
             made.append(1)
+            replays.append(ref(work))
             work()
             return work
 

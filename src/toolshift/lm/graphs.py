@@ -56,7 +56,10 @@ class _Captured(NamedTuple):
 
 
 class _Captures:
-    """Makes CUDA graphs, which share what memory they need within a step."""
+    """Makes CUDA graphs, which share what memory they need within a step.
+
+    Where all of them are gone, so is that memory: then it takes another maker.
+    """
 
     def __init__(self) -> None:
         self._pool = torch.cuda.graph_pool_handle()
@@ -190,6 +193,7 @@ class Graphs:
         size = rows * width * self._vocabulary
         if self._memory is None or len(self._memory) < size:
             self._known.clear()  # which write to the memory there was
+            self._capture = self._captures()
             room = min(self._limit, 1 << (rows * width - 1).bit_length())
             self._memory = torch.empty(room * self._vocabulary, device=self._device)
         return self._memory[:size].view(rows, width, -1)
