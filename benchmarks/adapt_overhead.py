@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import toolshift
-from toolshift.adapt.lock import lock_shown
 from toolshift.core.calls import ToolCall
 from toolshift.core.message import Reply, Turn
+from toolshift.drift.lock import lock_shown
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.worlds.registry import find_world

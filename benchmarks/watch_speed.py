@@ -20,10 +20,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from toolshift.adapt.events import drift_report
-from toolshift.adapt.lock import lock_tools
-from toolshift.adapt.stream import Reader
-from toolshift.adapt.watch import Watcher
+from toolshift.drift.events import drift_report
+from toolshift.drift.lock import lock_tools
+from toolshift.drift.stream import Reader
+from toolshift.watch.watch import Watcher
 
 SUBJECTS = ("order", "page", "user", "ticket", "file", "branch", "invoice", "event", "note", "chat")
 VERBS = ("find", "get", "list", "create", "delete", "update", "merge", "export", "lock", "count")

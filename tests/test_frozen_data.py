@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 MODULES = (
-    "episode.grade", "episode.prose", "measure.statistics", "measure.metrics", "measure.compare",
+    "episode.grade", "reading.prose", "measure.statistics", "measure.metrics", "measure.compare",
     "measure.gate", "measure.diagnosis", "measure.report",
 )  # fmt: skip
 

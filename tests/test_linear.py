@@ -10,24 +10,24 @@ from functools import cache
 
 import pytest
 
-from toolshift.adapt.effects import says_otherwise
 from toolshift.adapt.errors_said import failure_of, named_tool, says_again
-from toolshift.adapt.schemas import wording
-from toolshift.adapt.stream import Reader
 from toolshift.connect.trace import Redactor
 from toolshift.core.calls import read_arguments
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
-from toolshift.core.reading import codes_in, fold
 from toolshift.core.scene import Scene
-from toolshift.core.statement import says
 from toolshift.core.text import one_line, visible
 from toolshift.data.formats import hermes, read_as, recognised, toolace
+from toolshift.drift.effects import says_otherwise
+from toolshift.drift.schemas import wording
+from toolshift.drift.stream import Reader
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
-from toolshift.episode.prose import read_prose
 from toolshift.interop.text_records import pieces
 from toolshift.lm.prompt import parse_reply
+from toolshift.reading.answer_check import says
+from toolshift.reading.prose import read_prose
+from toolshift.reading.text import codes_in, fold
 from toolshift.report.html.figures import shown
 from toolshift.shifts.release.match import alike_names
 from toolshift.worlds.registry import find_world

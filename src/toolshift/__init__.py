@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from toolshift.adapt.layer import adapt
-    from toolshift.adapt.lock import Lock, lock_tools, read_lock
     from toolshift.agents.catalog import make_agent
     from toolshift.api import attempt, evaluate
     from toolshift.core.calls import ToolCall
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from toolshift.core.tool import Field, Hint, Param, Result, Tool, ToolFailure
     from toolshift.core.world import Request, TaskKind, World
     from toolshift.data.dataset import augment
+    from toolshift.drift.lock import Lock, lock_tools, read_lock
     from toolshift.episode.budget import Budget
     from toolshift.episode.contract import Agent, BatchAgent
     from toolshift.episode.draw import make_scene
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 _HOME = {
     "adapt": "adapt.layer",
-    "Lock": "adapt.lock",
-    "lock_tools": "adapt.lock",
-    "read_lock": "adapt.lock",
+    "Lock": "drift.lock",
+    "lock_tools": "drift.lock",
+    "read_lock": "drift.lock",
     "make_agent": "agents.catalog",
     "attempt": "api",
     "evaluate": "api",

@@ -28,11 +28,11 @@ from scipy.stats import beta
 
 from toolshift.adapt.layer import AdaptedAgent, Intervention, adapt
 from toolshift.adapt.lessons import Lessons
-from toolshift.adapt.lock import lock_shown
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.planted import PLANTED
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import progress
+from toolshift.drift.lock import lock_shown
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.runs.cell import build

@@ -40,11 +40,11 @@ from agents import (
 )
 
 from toolshift.adapt.layer import PARTS, Intervention, adapt
-from toolshift.adapt.lock import Lock, lock_shown
-from toolshift.adapt.successors import Today
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import progress
 from toolshift.core.tool import Tool
+from toolshift.drift.lock import Lock, lock_shown
+from toolshift.drift.successors import Today
 from toolshift.episode.contract import converse
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade

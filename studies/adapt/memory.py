@@ -23,8 +23,8 @@ from harm import exact
 
 from toolshift.adapt.layer import adapt
 from toolshift.adapt.lessons import Lessons
-from toolshift.adapt.lock import lock_shown
 from toolshift.core.scene import Scene
+from toolshift.drift.lock import lock_shown
 from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode

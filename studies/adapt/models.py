@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from toolshift.adapt.layer import Intervention, adapt
-from toolshift.adapt.lock import lock_shown
 from toolshift.agents.catalog import make_agent
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import progress
+from toolshift.drift.lock import lock_shown
 from toolshift.episode.contract import converse
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade

@@ -7,7 +7,7 @@
 
 Tasks of `poi` follow one another, four kinds in turn. The tools are those of version 1, then of
 version 2, then of version 3 (`studies/retrain/releases.py`), and at last calls of version 3 are
-throttled too, so that each needs a second try. `toolshift.adapt.watch` reads each arm's own stream
+throttled too, so that each needs a second try. `toolshift.watch.watch` reads each arm's own stream
 and decides when something is told. Its rates are learned from clean tasks of the scripted agent.
 
 alone     the agent that knows version 1
@@ -40,15 +40,14 @@ from agents import ByHeart, memory_of
 from released import release_files
 
 from toolshift.adapt.layer import adapt
-from toolshift.adapt.lock import lock_shown
-from toolshift.adapt.stream import Called, Ended, Event, Shown
-from toolshift.adapt.watch import Watcher
 from toolshift.agents.catalog import make_agent
 from toolshift.core.files import pack
 from toolshift.core.message import Usage
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.step import Step
 from toolshift.core.terminal import progress
+from toolshift.drift.lock import lock_shown
+from toolshift.drift.stream import Called, Ended, Event, Shown
 from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
@@ -58,6 +57,7 @@ from toolshift.reproduce.plots import slim
 from toolshift.runs.cell import build
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.registry import compose, find_shift
+from toolshift.watch.watch import Watcher
 from toolshift.worlds.registry import find_world
 
 HERE = Path(__file__).parent

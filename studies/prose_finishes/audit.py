@@ -21,7 +21,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 from toolshift.core import seed as seeds
 from toolshift.core.files import read_bytes, stored
 from toolshift.core.message import REASONS
-from toolshift.episode.prose import read_prose
+from toolshift.reading.prose import read_prose
 
 HERE = Path(__file__).parent
 KINDS = ["answer", "refusal", "question"]

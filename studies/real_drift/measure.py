@@ -2,7 +2,7 @@
 
     python studies/real_drift/measure.py [--changes FILE]
 
-Compares every two successive lists in `lists/` by `toolshift.adapt.changes`, and what it says with
+Compares every two successive lists in `lists/` by `toolshift.drift.changes`, and what it says with
 `read_by_eye.json`. Writes `results.json` (all figures), the tables of precision and recall in
 README.md, and those of frequencies in `figures.md`. No network.
 """
@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 from collect import read_list
 
-from toolshift.adapt.calls import counter_examples
-from toolshift.adapt.changes import KINDS, ToolChange, changes_between
+from toolshift.drift.calls import counter_examples
+from toolshift.drift.changes import KINDS, ToolChange, changes_between
 from toolshift.measure.statistics import wilson
 
 HERE = Path(__file__).parent

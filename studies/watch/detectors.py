@@ -30,9 +30,9 @@ from measure import AFTER, BEFORE, NULL, PLANTED, events
 from river import drift
 from river.drift import binary
 
-from toolshift.adapt.sequential import LatencyMonitor, RateMonitor
-from toolshift.adapt.stream import Called
-from toolshift.adapt.watch import EVERY, LEARN
+from toolshift.drift.stream import Called
+from toolshift.watch.sequential import LatencyMonitor, RateMonitor
+from toolshift.watch.watch import EVERY, LEARN
 
 HERE = Path(__file__).parent
 FILE = HERE / "detectors.json"

@@ -30,9 +30,9 @@ from typing import Any
 
 from scipy.stats import chi2
 
-from toolshift.adapt.stream import Called, Ended, Event, Shown
-from toolshift.adapt.watch import Alarm, Watcher
+from toolshift.drift.stream import Called, Ended, Event, Shown
 from toolshift.measure.statistics import wilson
+from toolshift.watch.watch import Alarm, Watcher
 
 HERE = Path(__file__).parent
 START, END = "<!-- tables -->", "<!-- end of tables -->"

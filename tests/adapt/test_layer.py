@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from adapt.test_changes import FIND, SAVE, TEXT, tool
+from drift.test_changes import FIND, SAVE, TEXT, tool
 
 import toolshift
 from toolshift.adapt.layer import PARTS, Intervention, interventions
 from toolshift.adapt.lessons import Lessons
-from toolshift.adapt.lock import lock_shown, lock_tools
 from toolshift.agents.catalog import make_agent
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import FINAL_ANSWER, Reply, Turn, protocol_tools
 from toolshift.core.step import Step
+from toolshift.drift.lock import lock_shown, lock_tools
 from toolshift.episode.contract import converse
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade

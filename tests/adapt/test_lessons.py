@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.conversation import MadeCall
 from toolshift.adapt.lessons import Lessons, read_lessons
 from toolshift.core.errors import UsageError
+from toolshift.drift.calls import RecordedCall
 
 TOOLS = {name: {"name": name, "description": f"About {name}"} for name in ("fetch", "look", "v2")}
 

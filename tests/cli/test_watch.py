@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from adapt.receiver import receiving
 from running import Run
+from watch.receiver import receiving
 
 
 def rows(rng: Random, count: int, errors: float) -> list[dict[str, object]]:

@@ -15,11 +15,11 @@ from mcp.client._memory import InMemoryTransport
 from mcp.shared.exceptions import MCPError
 from mcp_types import ListRootsResult, ResourceTemplateReference, Root
 
-from toolshift.adapt.lock import lock_tools
 from toolshift.connect.mcp.proxy import in_process
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
 from toolshift.connect.trace import Trace
 from toolshift.core.scene import Applied
+from toolshift.drift.lock import lock_tools
 from toolshift.interop.mcp_client import Target
 from toolshift.shifts.observation import Drift
 

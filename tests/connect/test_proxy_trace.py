@@ -11,10 +11,10 @@ from connect.shop_server import TOOLS, Shop
 from connect.test_proxy import shifting, visit
 from mcp import Client
 
-from toolshift.adapt.sources import read_source
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.trace import READ, Redactor, Trace
 from toolshift.core.errors import UsageError
+from toolshift.drift.sources import read_source
 
 
 def test_each_call_is_traced(tmp_path: Path) -> None:

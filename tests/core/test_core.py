@@ -16,12 +16,9 @@ from toolshift.core import seed as seeds
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply, Turn
-from toolshift.core.reading import codes_in
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable, shift
 from toolshift.core.step import Step
-from toolshift.core.user import MORE
-from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
 from toolshift.episode.contract import converse
 from toolshift.episode.draw import make_scene
@@ -29,7 +26,10 @@ from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import exploration, grade, regrade
 from toolshift.episode.grading_rules import states
 from toolshift.episode.oracle import OracleAgent
-from toolshift.episode.prose import read_prose
+from toolshift.episode.user import MORE
+from toolshift.episode.user import answer as user_answers
+from toolshift.reading.prose import read_prose
+from toolshift.reading.text import codes_in
 from toolshift.shifts.registry import apply, compose, find_shift, shifts
 from toolshift.worlds.registry import OURS, find_world
 

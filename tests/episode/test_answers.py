@@ -3,10 +3,10 @@
 import pytest
 from scenes import clean_scenes
 
-from toolshift.core.reading import bare, codes_in, fold
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import grade
 from toolshift.episode.grading_rules import states
+from toolshift.reading.text import bare, codes_in, fold
 
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
 WORDINGS = ("It is {}.", "**{}**", "`{}`", "Here: {}") * 2

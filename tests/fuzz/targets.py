@@ -23,13 +23,7 @@ import msgspec
 from conversations import openai, question
 from fuzz import made
 
-from toolshift.adapt.calls import RecordedCall, as_calls
-from toolshift.adapt.changes import changes_between
-from toolshift.adapt.events import drift_report
 from toolshift.adapt.lessons import read_lessons
-from toolshift.adapt.lock import lock_tools, read_any_lock, read_lock, write_lock
-from toolshift.adapt.stream import Reader
-from toolshift.adapt.watch import Watcher
 from toolshift.agents.catalog import contestants
 from toolshift.agents.chat import ChatAgent
 from toolshift.api import evaluate, report_of
@@ -43,19 +37,24 @@ from toolshift.core.errors import UsageError
 from toolshift.core.form import FORMS
 from toolshift.core.message import Reply, Turn, protocol_tools
 from toolshift.core.shift import NotApplicable
-from toolshift.core.statement import is_pattern, says
 from toolshift.core.text import escaped, one_line, visible
 from toolshift.data.augment import Recipe, augmented
 from toolshift.data.conversation import RowFault, portable
 from toolshift.data.formats import FORMATS, read_as, recognised
-from toolshift.episode.plain_prose import read_plain_prose
-from toolshift.episode.prose import read_prose
+from toolshift.drift.calls import RecordedCall, as_calls
+from toolshift.drift.changes import changes_between
+from toolshift.drift.events import drift_report
+from toolshift.drift.lock import lock_tools, read_any_lock, read_lock, write_lock
+from toolshift.drift.stream import Reader
 from toolshift.interop.mcp_results import as_mcp, as_result
 from toolshift.interop.openapi import read_openapi
 from toolshift.interop.schema import inlined, kind_of, renamed, sample
 from toolshift.interop.text_records import pieces
 from toolshift.interop.tools import from_mcp
 from toolshift.lm.prompt import parse_reply, render_call, render_system
+from toolshift.reading.answer_check import is_pattern, says
+from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.prose import read_prose
 from toolshift.runs.cell import build
 from toolshift.runs.parts import joined
 from toolshift.runs.run_folder import Record, RunFolder
@@ -65,6 +64,7 @@ from toolshift.shifts.release.file import ShiftFile, as_shift, decode_shift_file
 from toolshift.shifts.release.inputs import read_side, side_of
 from toolshift.shifts.release.mapping import Answers, read_mapping, write_mapping
 from toolshift.shifts.release.resolve import UNDECIDED, settle
+from toolshift.watch.watch import Watcher
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.recording import read_recording
 from toolshift.worlds.registry import find_world

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolshift.adapt.events import drift_report
-from toolshift.adapt.lock import lock_tools
+from toolshift.drift.events import drift_report
+from toolshift.drift.lock import lock_tools
 from toolshift.interop.schema import checkable, flattened, renamed
 from toolshift.interop.tools import from_mcp
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from toolshift import evaluate
-from toolshift.adapt.sources import calls_of, events_in, lock_sources
-from toolshift.adapt.stream import Called, Ended
 from toolshift.core.errors import UsageError
+from toolshift.drift.sources import calls_of, events_in, lock_sources
+from toolshift.drift.stream import Called, Ended
 from toolshift.runs import spans
 from toolshift.runs.cell import build
 from toolshift.runs.run_folder import RunFolder

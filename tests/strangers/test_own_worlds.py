@@ -10,11 +10,11 @@ import pytest
 from toolshift.core.message import Reply
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Impossible, Solver
-from toolshift.core.statement import as_answer
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.episode.oracle import EpisodeBackend, OracleAgent
+from toolshift.reading.answer_check import as_answer
 from toolshift.worlds.own import load
 
 TOOLS = {

@@ -11,9 +11,9 @@ import pytest
 
 from toolshift.core.step import Step
 from toolshift.core.tool import ToolFailure, input_schema, invalid_arguments
-from toolshift.core.user import answer
 from toolshift.core.world import POOLS, State
 from toolshift.episode.draw import make_scene
+from toolshift.episode.user import answer
 from toolshift.worlds.medical import WORLD
 from toolshift.worlds.medical.hospital import MOST, NAMES, Series, build
 

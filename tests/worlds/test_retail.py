@@ -7,9 +7,10 @@ import time
 import pytest
 
 from toolshift.core.tool import Result, as_openai, input_schema, validator
-from toolshift.core.user import Ask, answer
+from toolshift.core.user import Ask
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
+from toolshift.episode.user import answer
 from toolshift.worlds.retail import WORLD
 from toolshift.worlds.retail.shop import CUSTOMERS, PRODUCTS, build
 

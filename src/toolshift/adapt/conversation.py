@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.errors_said import failure_of, incomplete_of
 from toolshift.adapt.paging import joined
 from toolshift.adapt.repair import Intervention
 from toolshift.core.message import Reply
+from toolshift.drift.calls import RecordedCall
 
 MARK = "[adapted] "
 PROMPT = -1

@@ -21,8 +21,8 @@ from typing import Any
 from toolshift.adapt.conversation import Conversation
 from toolshift.core.calls import ToolCall
 from toolshift.core.message import FINAL_ANSWER, REFUSE, Reply
-from toolshift.core.reading import fold
-from toolshift.episode.prose import read_prose
+from toolshift.reading.prose import read_prose
+from toolshift.reading.text import fold
 
 _IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w[\w-]{2,}\w")
 _MISSING = re.compile(r"unknown.?tool|no (such )?tool|tool not found|not available", re.IGNORECASE)

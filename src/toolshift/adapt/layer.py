@@ -31,7 +31,6 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.conversation import (
     MARK,
     PROMPT,
@@ -42,7 +41,6 @@ from toolshift.adapt.conversation import (
     noted,
     read_conversation,
 )
-from toolshift.adapt.effects import adds_effect, only_reads, opposed
 from toolshift.adapt.errors_said import (
     incomplete_of,
     is_of_rights,
@@ -52,7 +50,6 @@ from toolshift.adapt.errors_said import (
 )
 from toolshift.adapt.evidence import question_of, unsupported
 from toolshift.adapt.lessons import Lessons
-from toolshift.adapt.lock import Lock
 from toolshift.adapt.paging import MAX_PAGES, chooses_page, is_list, next_page
 from toolshift.adapt.repair import Intervention, Repairer
 from toolshift.adapt.results import restored
@@ -63,6 +60,9 @@ from toolshift.core.errors import UsageError
 from toolshift.core.form import NOTICE
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.names import unknown
+from toolshift.drift.calls import RecordedCall
+from toolshift.drift.effects import adds_effect, only_reads, opposed
+from toolshift.drift.lock import Lock
 from toolshift.episode.contract import Agent, Releases, finished
 from toolshift.interop.tools import Source
 

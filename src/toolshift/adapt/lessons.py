@@ -24,11 +24,11 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.conversation import MadeCall
-from toolshift.adapt.instructions import instructions_in
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.drift.calls import RecordedCall
+from toolshift.drift.instructions import instructions_in
 
 MAX_LESSONS = 12
 _MAX_WORDS = 120

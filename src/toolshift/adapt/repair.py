@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from toolshift.adapt.calls import Checker, RecordedCall
-from toolshift.adapt.lock import Lock
-from toolshift.adapt.successors import Today
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES
 from toolshift.core.tool import as_openai
+from toolshift.drift.calls import Checker, RecordedCall
+from toolshift.drift.lock import Lock
+from toolshift.drift.successors import Today
 from toolshift.interop.tools import from_mcp
 
 MAX_LISTS = 256

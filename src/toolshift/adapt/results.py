@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolshift.adapt.effects import contradict
 from toolshift.core.form import FORMS, NOTICE
 from toolshift.core.formats import leaves
+from toolshift.drift.effects import contradict
 from toolshift.shifts.release.match import words
 
 Keys = tuple[str, ...]

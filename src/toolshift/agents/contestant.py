@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolshift.episode.contract import Agent, OutsideAgent, ScriptedAgent
-from toolshift.episode.prose import ProseReader
+from toolshift.reading.prose import ProseReader
 
 
 @dataclass(frozen=True)

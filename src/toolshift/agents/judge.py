@@ -17,9 +17,9 @@ from toolshift.agents.chat import ChatAgent
 from toolshift.core.errors import UsageError
 from toolshift.core.files import lines, naming
 from toolshift.core.message import REASONS, Turn
-from toolshift.core.reading import spoken
 from toolshift.core.tool import JSON
-from toolshift.episode.prose import FAILED, Kind, ProseReading, read_prose
+from toolshift.reading.prose import FAILED, Kind, ProseReading, read_prose
+from toolshift.reading.text import spoken
 
 MAX_CHARACTERS = 12_000
 """A longer message is cut in the middle before a judge sees it."""

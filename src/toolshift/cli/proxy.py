@@ -19,7 +19,6 @@ import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from toolshift.adapt.lock import read_lock
 from toolshift.cli.options import PATH, as_json, header_of, taking
 from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
@@ -33,6 +32,7 @@ from toolshift.core.scene import Scene
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON, Tool
+from toolshift.drift.lock import read_lock
 from toolshift.interop.mcp_client import Target
 from toolshift.interop.mcp_results import texts_of
 from toolshift.runs.cell import write_stack

@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.adapt.lock import read_lock
-from toolshift.adapt.sources import read_sources
 from toolshift.cli.options import PATH, Sectioned, as_json, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
+from toolshift.drift.lock import read_lock
+from toolshift.drift.sources import read_sources
 from toolshift.measure.gate import Family, check_options, in_percent, in_points
 from toolshift.retrain.decision import EXIT_CODES
 from toolshift.retrain.retrain import DECISION, MODEL, SHIFT, Asked, retrain

@@ -13,20 +13,6 @@ from typing import Literal
 import click
 import msgspec
 
-from toolshift.adapt.calls import BrokenCall
-from toolshift.adapt.cost import Cost, cost_in_words, costs_of, write_shifts
-from toolshift.adapt.events import (
-    INSTRUCTIONS,
-    DriftEvent,
-    DriftReport,
-    drift_report,
-    hash_report,
-)
-from toolshift.adapt.lock import Lock, read_any_lock
-from toolshift.adapt.other_locks import HashLock
-from toolshift.adapt.sarif import sarif
-from toolshift.adapt.schemas import SEVERITIES
-from toolshift.adapt.sources import calls_of, read_sources
 from toolshift.agents.catalog import check_settings, contestants
 from toolshift.api import check_at_once
 from toolshift.cli.options import (
@@ -45,6 +31,20 @@ from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
+from toolshift.drift.calls import BrokenCall
+from toolshift.drift.cost import Cost, cost_in_words, costs_of, write_shifts
+from toolshift.drift.events import (
+    INSTRUCTIONS,
+    DriftEvent,
+    DriftReport,
+    drift_report,
+    hash_report,
+)
+from toolshift.drift.lock import Lock, read_any_lock
+from toolshift.drift.other_locks import HashLock
+from toolshift.drift.sarif import sarif
+from toolshift.drift.schemas import SEVERITIES
+from toolshift.drift.sources import calls_of, read_sources
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select

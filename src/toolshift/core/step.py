@@ -27,7 +27,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
         true: the true calls behind it: name and arguments.
         effects: the writes that it made, in terms of entities.
         slot: what a question to the user was about; "" where he did not understand it.
-        prose: said outside the protocol, and read by `episode.prose.read_prose`.
+        prose: said outside the protocol, and read by `reading.prose.read_prose`.
         judge: the model that was asked what the prose is (`agents.judge`); "" for none.
         touched: what came back is not what the bare truth would have said.
         evidence: the reason for a refusal that came to light in this step.

@@ -1,4 +1,4 @@
-"""The user, simulated by rule: states requests, and answers one question at a time."""
+"""A turn of the simulated user: what they say, and what is true of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolshift.core.fact import Fact, Goal
-from toolshift.core.questions import asked_about
+from toolshift.core.fact import Goal
 from toolshift.core.solver import Solve
 from toolshift.core.tool import JSON
 
@@ -42,18 +41,6 @@ class Ask:
     blocked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The user's reply; `slot` is what it is about, "" where the question was not understood."""
-
-    text: str
-    slot: str
-
-
-NOT_UNDERSTOOD = "Sorry, I do not understand that question. Which detail do you need?"
-MORE = "You asked about more than this; ask about the rest next, one thing at a time."
-
-
 def leaves_out(ask: Ask, slot: str) -> bool:
     """Whether the user knows a value and has not said it."""
     value = ask.goal.get(slot)
@@ -74,28 +61,3 @@ def is_said(value: object, text: str) -> bool:
     if number not in said:  # a pattern for each number takes longer to compile than to look
         return False
     return re.search(rf"(?<![\w.]){re.escape(number)}(?!\w|\.\d)", said) is not None
-
-
-def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:
-    """Answers what a question asks about; of several things the first.
-
-    Values that a question mentions are context, unless it asks to confirm one or to choose
-    between two. What the user cannot know, he says so. A question that asks about nothing there
-    is a word for is the simulator's failure, and the caller counts it as such.
-
-    Args:
-        question: the agent's question.
-        ask: what the user has said and knows.
-        vocabulary: the facts of the world, by slot.
-
-    Returns:
-        The reply, and the slot that it is about.
-    """
-    asked = asked_about(question, ask.goal, vocabulary, ask.text)
-    if not asked:
-        return Answer(NOT_UNDERSTOOD, "")
-    slot = asked[0]
-    if slot not in ask.goal:
-        return Answer(f"I do not know the {vocabulary[slot].label}. Please look it up.", slot)
-    reply = ask.replies.get(slot) or f"The {vocabulary[slot].label} is {ask.goal[slot]}."
-    return Answer(f"{reply} {MORE}" if len(asked) > 1 else reply, slot)

@@ -15,9 +15,7 @@ from itertools import islice
 from typing import TypeGuard
 
 from toolshift.core.message import PROTOCOL_NAMES, REASONS
-from toolshift.core.reading import fold
 from toolshift.core.scene import Scene
-from toolshift.core.statement import passage
 from toolshift.core.step import Step
 from toolshift.core.tool import Param, Tool
 from toolshift.core.user import Ask
@@ -29,8 +27,10 @@ from toolshift.episode.grading_rules import (
     is_plain,
     shown_fields,
 )
-from toolshift.episode.pages import offers_more
-from toolshift.episode.shown_values import is_shown, is_shown_number
+from toolshift.reading.answer_check import passage
+from toolshift.reading.pages import offers_more
+from toolshift.reading.shown_values import is_shown, is_shown_number
+from toolshift.reading.text import fold
 
 CAUSES = (
     "memorised_name",

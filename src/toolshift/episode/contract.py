@@ -3,7 +3,7 @@
 An agent is anything that, given the conversation so far and the tools on offer, returns an
 OpenAI-style assistant message. Nothing else is asked of it, so a model, a framework or a plain
 function all fit. Three protocol tools end or pause an episode explicitly; prose is read by
-`episode.prose.read_prose` and reported apart.
+`reading.prose.read_prose` and reported apart.
 """
 
 from __future__ import annotations

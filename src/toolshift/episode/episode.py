@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from toolshift.core.absence import is_none
 from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.errors import WorldFault
 from toolshift.core.form import show
@@ -41,10 +40,11 @@ from toolshift.core.tool import (
     invalid_arguments,
 )
 from toolshift.core.user import Ask, leaves_out
-from toolshift.core.user import answer as user_answers
 from toolshift.episode.budget import Budget
-from toolshift.episode.plain_prose import read_plain_prose
-from toolshift.episode.prose import FAILED, ProseReader, ProseReading, read_prose
+from toolshift.episode.user import answer as user_answers
+from toolshift.reading.absence import is_none
+from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.prose import FAILED, ProseReader, ProseReading, read_prose
 
 End = Literal["", "answered", "refused", "budget", "crashed", "infrastructure"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.reading import fold
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import BROKEN_SHIFT, NOT_RECORDED
 from toolshift.episode.causes import cause_of, current_name
 from toolshift.episode.episode import End, Episode
 from toolshift.episode.grading_rules import answers_right, effects_of, is_decisive, is_shown
+from toolshift.reading.text import fold
 
 
 class Grade(msgspec.Struct, frozen=True):

@@ -10,13 +10,13 @@ import msgspec
 
 from toolshift.core.formats import leaves
 from toolshift.core.message import CODE
-from toolshift.core.quantity import Asked
-from toolshift.core.reading import fold, imitated_codes
 from toolshift.core.scene import Scene
-from toolshift.core.statement import UNKNOWN, data_values, passage, says, says_text
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
-from toolshift.episode.code_roles import FILLERS, Mention, read_roles
+from toolshift.reading.answer_check import UNKNOWN, data_values, passage, says, says_text
+from toolshift.reading.code_roles import FILLERS, Mention, read_roles
+from toolshift.reading.quantity import Asked
+from toolshift.reading.text import fold, imitated_codes
 
 Fields = Mapping[str, frozenset[str]]
 """Codes that were shown, each with the fields that it came from; none where that is not known."""

@@ -23,9 +23,9 @@ from toolshift.core.calls import (
     read_call,
 )
 from toolshift.core.errors import UsageError
-from toolshift.core.harmony import for_the_user, messages_of
 from toolshift.core.message import Reply, Turn
-from toolshift.core.reading import without_thoughts
+from toolshift.reading.harmony import for_the_user, messages_of
+from toolshift.reading.text import without_thoughts
 
 Layout = Literal["description-first", "name-first", "json", "spaced", "spaced-texts"]
 """How a tool stands in the list: `description: name(args)`, `name(args): description`, or JSON.

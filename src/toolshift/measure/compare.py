@@ -14,10 +14,10 @@ from toolshift.core.scene import Scene
 from toolshift.core.shift import split_version
 from toolshift.episode.episode import End, heard_in, read_ending
 from toolshift.episode.grade import Grade, regrade
-from toolshift.episode.prose import ProseReader
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
+from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift

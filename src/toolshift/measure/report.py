@@ -13,7 +13,6 @@ import numpy as np
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.tool import JSON
-from toolshift.episode.prose import FAILED
 from toolshift.measure.diagnosis import Crashes, Weakness, broke_down, diagnose, weaknesses
 from toolshift.measure.metrics import (
     NOTHING,
@@ -30,6 +29,7 @@ from toolshift.measure.metrics import (
 )
 from toolshift.measure.scored import ENDS, Episodes, Rows, Scenes, Scored
 from toolshift.measure.statistics import Interval
+from toolshift.reading.prose import FAILED
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import FORMAT, Record

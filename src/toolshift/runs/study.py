@@ -37,7 +37,7 @@ from toolshift.episode.contract import (
 )
 from toolshift.episode.episode import Episode, messages
 from toolshift.episode.grade import grade
-from toolshift.episode.prose import ProseReader
+from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.pool import Executor, in_pool
 from toolshift.runs.run_folder import InMemoryStore, Reading, Record, RunFolder

@@ -18,9 +18,9 @@ from toolshift.core.fact import Fact, Goal
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.user import Ask
-from toolshift.core.user import answer as user_answers
 from toolshift.core.world import Request
 from toolshift.episode.budget import Budget
+from toolshift.episode.user import answer as user_answers
 from toolshift.shifts import wording
 from toolshift.shifts.action import described, padded, reach
 from toolshift.shifts.surface import Surface

@@ -18,8 +18,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from toolshift.core.files import read_bytes, stored
 from toolshift.core.message import CODE
-from toolshift.core.reading import codes_in
-from toolshift.episode.prose import read_prose
+from toolshift.reading.prose import read_prose
+from toolshift.reading.text import codes_in
 
 HERE = Path(__file__).parent
 DEVELOPMENT = ("dev", "heldout", "heldout_2")

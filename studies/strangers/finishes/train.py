@@ -1,6 +1,6 @@
 """Sets the weights of the model that reads prose, and estimates how well it reads other families.
 
-python studies/strangers/finishes/train.py    # writes src/toolshift/episode/prose_weights.json
+python studies/strangers/finishes/train.py    # writes src/toolshift/reading/prose_weights.json
 python studies/strangers/finishes/train.py --leave-one-family-out    # writes generalisation.json
 
 It learns from the 600 finishes of twelve families, the 200 of an older audit (prose_finishes), 251
@@ -23,9 +23,9 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from toolshift.core.files import read_bytes, stored
-from toolshift.episode.prose_signs import Message
+from toolshift.reading.prose_signs import Message
 
-WEIGHTS = HERE.parents[2] / "src/toolshift/episode/prose_weights.json"
+WEIGHTS = HERE.parents[2] / "src/toolshift/reading/prose_weights.json"
 OLDER = HERE.parents[1] / "prose_finishes"
 MADE, SEED = 5000, 1
 REAL = 4.0

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from toolshift.core.fact import Fact
-from toolshift.core.user import NOT_UNDERSTOOD, Answer, Ask
+from toolshift.core.user import Ask
+from toolshift.episode.user import NOT_UNDERSTOOD, Answer
 
 
 def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:

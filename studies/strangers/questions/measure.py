@@ -30,13 +30,14 @@ from toolshift.core.files import read_bytes, stored
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Solver, Untraceable
-from toolshift.core.user import Answer, Ask
-from toolshift.core.user import answer as today
+from toolshift.core.user import Ask
 from toolshift.episode import episode as episodes
 from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.episode.grade import grade
 from toolshift.episode.oracle import EpisodeBackend, OracleAgent
+from toolshift.episode.user import Answer
+from toolshift.episode.user import answer as today
 from toolshift.shifts.registry import apply, find_shift
 from toolshift.worlds.registry import OURS, find_world
 

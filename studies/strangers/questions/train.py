@@ -25,7 +25,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from toolshift.core.fact import Fact, Goal
-from toolshift.core.question_classifier import (
+from toolshift.episode.user import answer
+from toolshift.reading.question_classifier import (
     SPOTS,
     WORDS,
     buckets,
@@ -33,8 +34,7 @@ from toolshift.core.question_classifier import (
     spot_features,
     tokens,
 )
-from toolshift.core.questions import mask
-from toolshift.core.user import answer
+from toolshift.reading.questions import mask
 from toolshift.worlds.registry import OURS, find_world
 
 HERE = Path(__file__).parent

@@ -21,8 +21,6 @@ import anyio.to_thread
 import msgspec
 from mcp.shared.exceptions import MCPError
 
-from toolshift.adapt.calls import RecordedCall
-from toolshift.adapt.lock import Lock
 from toolshift.adapt.repair import Intervention, Repairer
 from toolshift.connect.mcp.deployment import Deployment, is_newer, labelled
 from toolshift.connect.trace import Trace
@@ -32,6 +30,8 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.text import visible
 from toolshift.core.tool import Result
+from toolshift.drift.calls import RecordedCall
+from toolshift.drift.lock import Lock
 from toolshift.interop.mcp_client import Upstream
 from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, refused
 from toolshift.interop.tools import Source, Toolbox, from_mcp

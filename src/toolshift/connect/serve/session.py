@@ -113,7 +113,7 @@ class AgentSession:
         return self._act(lambda: self._turn(lambda: self.episode.refuse(reason, storable(said))))
 
     def say(self, prose: str) -> ActResult:
-        """Ends a turn in prose, which is read by `episode.prose.read_prose`."""
+        """Ends a turn in prose, which is read by `reading.prose.read_prose`."""
         return self.take(Reply(text=storable(prose)))
 
     def take(self, reply: Reply) -> ActResult:

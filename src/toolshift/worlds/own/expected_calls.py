@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolshift.core.reading import fold
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error
+from toolshift.reading.text import fold
 from toolshift.worlds.own.arguments import plain_value, same, without_defaults
 from toolshift.worlds.own.file import ANY, EXAMPLE, LIKE, REFERENCE, Call, Given, is_free
 from toolshift.worlds.own.recording import Recording, Write, as_write

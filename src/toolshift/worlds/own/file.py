@@ -24,7 +24,7 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
-from toolshift.core.statement import is_pattern, says
+from toolshift.reading.answer_check import is_pattern, says
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {

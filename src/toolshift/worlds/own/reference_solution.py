@@ -10,10 +10,10 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from toolshift.core.solver import Impossible, Known, Solver
-from toolshift.core.statement import as_answer, data_values, says, single_values
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
+from toolshift.reading.answer_check import as_answer, data_values, says, single_values
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact

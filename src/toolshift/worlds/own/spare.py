@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from toolshift.core.formats import leaves
 from toolshift.core.solver import Impossible
-from toolshift.core.statement import as_answer, passage, says, single_values
 from toolshift.core.tool import JSON
+from toolshift.reading.answer_check import as_answer, passage, says, single_values
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
 from toolshift.worlds.own.file import Given

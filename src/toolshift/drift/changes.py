@@ -1,0 +1,320 @@
+"""What changed between two tool lists, as typed changes.
+
+    for change in changes_between(old_tools, new_tools):
+        print(change.severity, change.sentence)
+
+What became what is settled by `shifts.release.resolve`, as `shift from-diff` does it, so both say
+the same. Lists are as an MCP server has them (`name`, `description`, `inputSchema`). The order of
+the tools is no change.
+
+severity    what it says of calls that were right before
+breaking    some are refused now: a tool is gone or has another name, an argument is refused
+maybe       they are taken, and may mean or bring something else
+harmless    they are taken, and nothing says that they mean something else
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from toolshift.core.canonical import same
+from toolshift.drift.instructions import texts_of
+from toolshift.drift.schemas import (
+    SAID,
+    SEVERITIES,
+    Difference,
+    Severity,
+    asked,
+    differences,
+    members,
+    told,
+)
+from toolshift.interop.schema import flattened, inlined, inner_changes
+from toolshift.interop.tools import Source, Toolbox, from_mcp
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.resolve import pairs_of, settle_tools
+
+KINDS: Mapping[str, str] = {
+    "tool_added": "a tool that was not there",
+    "tool_removed": "a tool is gone, and nothing stands for it",
+    "tool_renamed": "a tool has another name",
+    "tool_merged": "a tool is one choice of a new tool",
+    "tool_split": "a tool became several, by what one of its parameters said",
+    "tool_dispatched": "a tool is called through another, by its name",
+    "parameter_added": "an optional parameter that was not there",
+    "required_parameter_added": "a required parameter that was not there",
+    "parameter_removed": "a parameter is gone",
+    "parameter_renamed": "a parameter has another name",
+    "parameter_required": "a parameter was optional and is required",
+    "parameter_optional": "a parameter was required and is optional",
+    "type_changed": "a parameter is of another type",
+    "type_narrowed": "a parameter takes fewer types",
+    "type_widened": "a parameter takes more types",
+    "choice_added": "a parameter has more choices",
+    "choice_removed": "a parameter has fewer choices",
+    "choice_replaced": "choices of a parameter are gone, and others have come",
+    "choices_introduced": "a parameter was free and has choices",
+    "choices_lifted": "a parameter had choices and is free",
+    "default_added": "a parameter has a default that it had not",
+    "default_removed": "a parameter has no default any more",
+    "default_changed": "a parameter has another default",
+    "limit_tightened": "a limit of a value is tighter",
+    "limit_loosened": "a limit of a value is looser",
+    "schema_changed": "something else of a schema",
+    "description_small": "a few words of a description",
+    "description_reworded": "up to half of the words of a description",
+    "description_rewritten": "more than half of the words of a description",
+    "description_added": "a description that was not there",
+    "description_removed": "a description is gone",
+    "annotations_added": "hints about what a tool does, such as readOnlyHint",
+    "annotations_changed": "other hints about what a tool does",
+    "annotations_removed": "hints about what a tool does are gone",
+    "output_schema_added": "the form of the results is declared",
+    "output_schema_changed": "another form of the results",
+    "output_schema_removed": "the form of the results is declared no more",
+    "title_changed": "another title",
+    "other_changed": "something else that a server says of a tool",
+}
+"""Every kind of change, with what it is."""
+
+_TOLD = ("name", "description", "inputSchema", "annotations", "outputSchema", "title")
+_APART = frozenset(
+    ("type", "properties", "required", "additionalProperties", "$defs", "definitions", *SAID)
+)
+"""Keywords of the arguments' schema that are compared one by one, or that ask nothing."""
+
+
+class ToolChange(msgspec.Struct, frozen=True):
+    """One change of one tool.
+
+    Attributes:
+        kind: one of `KINDS`.
+        old: the tool as it was called; "" where it is new.
+        new: the tool as it is called; "" where it is gone.
+        severity: harmless, maybe or breaking; see the module.
+        where: the path to the parameter, by its old names; "" for the tool as a whole. Of merged,
+            split and dispatched tools the parameter that says which.
+        before: what stood there, as JSON.
+        after: what stands there.
+        sure: whether a rename is certain; otherwise it is the likeliest reading.
+    """
+
+    kind: str
+    old: str
+    new: str
+    severity: Severity
+    where: str = ""
+    before: Any = None
+    after: Any = None
+    sure: bool = True
+
+    @property
+    def dimension(self) -> str:
+        """Which part of the interface moved: results are "observation", all else "action"."""
+        return "observation" if self.kind.startswith("output_schema") else "action"
+
+    @property
+    def sentence(self) -> str:
+        """The change in a few words, with the values where they are short."""
+        perhaps = "" if self.sure else " (likely)"
+        name = self.old or self.new
+        place = f", {self.where}" if self.where else ""
+        values = [_short(one) for one in (self.before, self.after)]
+        moved = f": {' -> '.join(values)}" if any(values) else ""
+        if self.kind in ("tool_added", "tool_removed"):
+            moved = ""
+        if self.kind.startswith("tool_") and self.old and self.new:
+            moved, place = f": {self.old} -> {self.new}{place}", ""
+            moved += f" = {_short(self.after)}" if self.where else ""
+        return f"{name}{place}: {KINDS[self.kind]}{moved}{perhaps}"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "none"
+    said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return said if len(said) <= 40 else f"{said[:37]}..."
+
+
+def worst(changes: Iterable[ToolChange]) -> Severity | None:
+    """The worst severity of some changes; None where there is none."""
+    found = {change.severity for change in changes}
+    return next((one for one in reversed(SEVERITIES) if one in found), None)
+
+
+def changes_between(
+    old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> tuple[ToolChange, ...]:
+    """The changes from one tool list to another.
+
+    Args:
+        old: the tools as they were, as an MCP server lists them.
+        new: the tools as they are.
+
+    Returns:
+        The changes, tools that are gone or new first; none where nothing changed.
+
+    Raises:
+        UsageError: where a tool has no name, or two have the same.
+    """
+    before, after = from_mcp(old), from_mcp(new)
+    settled = settle_tools(before, after, Answers(), accept=True)
+    doubtful = {question.path for question in settled.guessed}
+    return tuple(_changes(settled.answers, before, after, doubtful))
+
+
+def _changes(
+    answers: Answers, before: Toolbox, after: Toolbox, doubtful: set[tuple[str, ...]]
+) -> Iterator[ToolChange]:
+    yield from _rearranged(answers)
+    several = {old for one in answers.merged.values() for old in one.tools.values()}
+    several |= set(answers.split)
+    for old, new in pairs_of(answers, before, after):
+        if old in several:
+            continue
+        sure = ("renamed", old) not in doubtful
+        if old != new:
+            yield ToolChange("tool_renamed", old, new, "breaking", "", old, new, sure)
+        source, target = before.sources[old], after.sources[new]
+        if same(source.raw, target.raw):
+            continue
+        unsure = frozenset(path[2] for path in doubtful if path[:2] == ("params", old))
+        found = list(_differences(source, target, answers.params.get(old, {}), unsure))
+        for one in found or _unnamed(source, target):
+            certain = sure and one.sure
+            yield ToolChange(
+                one.kind, old, new, one.severity, one.where, one.before, one.after, certain
+            )
+
+
+def _rearranged(answers: Answers) -> Iterator[ToolChange]:
+    """Tools that are no longer one to one with another, or that came or went."""
+    for new, one in answers.merged.items():
+        kind = "tool_dispatched" if one.arguments else "tool_merged"
+        for value, old in one.tools.items():
+            yield ToolChange(kind, old, new, "breaking", one.by, None, value)
+    for old, one in answers.split.items():
+        for new, value in one.tools.items():
+            yield ToolChange("tool_split", old, new, "breaking", one.by, value, None)
+    for old in answers.removed:
+        yield ToolChange("tool_removed", old, "", "breaking")
+    finders = [one.finder for one in answers.merged.values() if one.finder]
+    for new in dict.fromkeys([*finders, *answers.added]):
+        yield ToolChange("tool_added", "", new, "harmless")
+
+
+def _differences(
+    old: Source, new: Source, moved: Mapping[str, str], doubtful: frozenset[str]
+) -> Iterator[Difference]:
+    """What differs between two documents of one tool, its name apart."""
+    yield from told("", old.raw.get("description"), new.raw.get("description"))
+    was, now = flattened(old.inputs), flattened(new.inputs)
+    refuses = now.get("additionalProperties") is False
+    olds, news = ({p.name: p for p in each.tool.params} for each in (old, new))
+    yield from members("", olds, news, moved, refuses, doubtful)
+    if refuses != (was.get("additionalProperties") is False):
+        kind, hard = ("limit_tightened", "maybe") if refuses else ("limit_loosened", "harmless")
+        key = "additionalProperties"
+        yield Difference(kind, "", {key: refuses}, {key: not refuses}, hard)  # type: ignore[arg-type]
+    yield from differences("*", _further(was), _further(now))
+    for key in dict.fromkeys([*was, *now]):
+        first, second = ({key: one.get(key)} for one in (was, now))
+        if key not in _APART and not same(inlined(first, old.inputs), inlined(second, new.inputs)):
+            yield Difference("schema_changed", "", first, second, "maybe")
+    yield from _hints(old.raw.get("annotations"), new.raw.get("annotations"))
+    yield from _results(old.outputs, new.outputs)
+    if old.raw.get("title") != new.raw.get("title"):
+        named, names = old.raw.get("title"), new.raw.get("title")
+        yield Difference("title_changed", "", named, names, "harmless")
+    for key in dict.fromkeys([*old.raw, *new.raw]):
+        if key not in _TOLD and not same(old.raw.get(key), new.raw.get(key)):
+            yield Difference(
+                "other_changed", "", {key: old.raw.get(key)}, {key: new.raw.get(key)}, "harmless"
+            )
+
+
+def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What arguments that are not declared may be, as far as a schema says so."""
+    said = schema.get("additionalProperties")
+    return said if isinstance(said, Mapping) else {}
+
+
+def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
+    """One difference where a tool differs in nothing that is named, but in what is read or asked.
+
+    Such as an example or a title inside of its schema, or the order of its choices. Another way to
+    write the same schema is none.
+    """
+    was, now = ({**one.raw, "name": "", "inputSchema": one.inputs} for one in (old, new))
+    reads = [*texts_of(was)] == [*texts_of(now)]
+    if not reads or asked(inlined(old.inputs, old.inputs)) != asked(
+        inlined(new.inputs, new.inputs)
+    ):
+        first, second = ({"inputSchema": one.inputs} for one in (old, new))
+        yield Difference("other_changed", "", first, second, "harmless")
+
+
+def _hints(old: Any, new: Any) -> Iterator[Difference]:
+    """Hints that differ; "maybe" where a tool that only read says now that it writes."""
+    was, now = (dict(one) if isinstance(one, Mapping) else {} for one in (old, new))
+    first, second = (one.pop("title", None) for one in (was, now))
+    if first != second:
+        yield Difference("title_changed", "annotations", first, second, "harmless")
+    if was == now:
+        return
+    kind = "added" if not was else "changed" if now else "removed"
+    read, destroys = (
+        [one.get(key) for one in (was, now)] for key in ("readOnlyHint", "destructiveHint")
+    )
+    worse = (read[0] is True and read[1] is not True) or (destroys == [False, True])
+    yield Difference(
+        f"annotations_{kind}", "", was or None, now or None, "maybe" if worse else "harmless"
+    )
+
+
+def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[Difference]:
+    if same(old, new):
+        return
+    if not old:
+        yield Difference("output_schema_added", "", None, None, "harmless")
+    elif not new:
+        yield Difference("output_schema_removed", "", None, None, "maybe")
+    else:
+        lines = inner_changes(old, new)
+        gone = [line[2:].lstrip(".") for line in lines if line.startswith("-")]
+        come = [line[2:].lstrip(".") for line in lines if line.startswith("+")]
+        others = [
+            one
+            for one in differences("", inlined(old, old), inlined(new, new))
+            if one.kind not in _CAME_OR_WENT
+        ]
+        # What is looser for a caller is less sure for a reader, so only texts are harmless here.
+        texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
+        hard: Severity = "harmless" if come and not gone and texts else "maybe"
+        before: Any = [*gone, *_valued((one, one.before) for one in others)]
+        after: Any = [*come, *_valued((one, one.after) for one in others)]
+        if not before and not after:  # a title, or something else that has no name here
+            before, after = old, new
+        yield Difference("output_schema_changed", "", before or None, after or None, hard)
+
+
+_CAME_OR_WENT = (
+    "parameter_added",
+    "required_parameter_added",
+    "parameter_removed",
+    "parameter_renamed",
+)
+"""Differences of results that are said as values which are gone or have come."""
+
+
+def _valued(sides: Iterable[tuple[Difference, Any]]) -> Iterator[str]:
+    """One side of some differences, each with its place, but for those that have nothing there."""
+    for one, value in sides:
+        said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        if one.kind in ("parameter_required", "parameter_optional"):
+            said = "required" if value else "optional"
+        if value is not None and said:
+            yield f"{one.where}: {said}" if one.where else said

@@ -1,0 +1,194 @@
+"""What drifted, as typed events in the words of the four dimensions, and whether it matters.
+
+found = drift_events(lock, tools, calls)
+found.events, found.broken, found.signs, found.worst
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from toolshift.drift.calls import BrokenCall, RecordedCall, broken_calls
+from toolshift.drift.changes import ToolChange, worst
+from toolshift.drift.instructions import Sign, instructions_in, sentences_of, texts_of
+from toolshift.drift.lock import Drift, Lock, verify
+from toolshift.drift.other_locks import HashLock
+from toolshift.drift.schemas import SEVERITIES, Severity
+
+INSTRUCTIONS = "instructions"
+"""The kind of an event that says that a text instructs the model."""
+HASH_CHANGED = "hash_changed"
+"""The kind of an event that says that a part is another, and no more."""
+
+
+class DriftEvent(msgspec.Struct, frozen=True):
+    """One thing that drifted.
+
+    Attributes:
+        kind: one of `changes.KINDS`, or "instructions".
+        tool: as it was called, or as it is called where it is new.
+        dimension: query, action, observation or domain.
+        severity: harmless, maybe or breaking.
+        sentence: the event in words.
+        calls: recorded calls of this tool; None where no calls were given.
+        change: the change; None for "instructions".
+        sign: the sign, for "instructions".
+    """
+
+    kind: str
+    tool: str
+    dimension: str
+    severity: Severity
+    sentence: str
+    calls: int | None = None
+    change: ToolChange | None = None
+    sign: Sign | None = None
+
+
+class DriftReport(msgspec.Struct, frozen=True):
+    """A list of tools beside its lock.
+
+    Attributes:
+        lock: what was locked.
+        source: what it was compared with.
+        events: what drifted; none where nothing did.
+        broken: by old tool a call that breaks: one that was recorded, else one that was made from
+            the old schema.
+        calls: how many recorded calls were looked at; None where none were given.
+        breaks: by old tool, how many recorded calls of it break.
+        elsewhere: how many recorded calls are of tools that the lock does not hold; nothing can be
+            said of them.
+    """
+
+    lock: str
+    source: str
+    events: tuple[DriftEvent, ...]
+    broken: dict[str, BrokenCall]
+    calls: int | None = None
+    breaks: dict[str, int] = {}
+    elsewhere: int = 0
+
+    @property
+    def worst(self) -> Severity | None:
+        """The worst severity; None where nothing drifted."""
+        found = {event.severity for event in self.events}
+        return next((one for one in reversed(SEVERITIES) if one in found), None)
+
+    @property
+    def instructs(self) -> bool:
+        """Whether a new text instructs the model."""
+        return any(event.kind == INSTRUCTIONS for event in self.events)
+
+    @property
+    def breaks_calls(self) -> bool:
+        """Whether a recorded call breaks."""
+        return any(each.recorded for each in self.broken.values())
+
+    @property
+    def changes(self) -> tuple[ToolChange, ...]:
+        """The changes of the tools."""
+        return tuple(event.change for event in self.events if event.change is not None)
+
+
+def drift_report(
+    lock: Lock,
+    tools: Sequence[Mapping[str, Any]],
+    source: str = "",
+    calls: Sequence[RecordedCall] | None = None,
+) -> DriftReport:
+    """Compares a list of tools with a lock.
+
+    Args:
+        lock: the tools as they were.
+        tools: the tools as they are, as an MCP server lists them.
+        source: how messages name where they come from.
+        calls: that the agent has made; None where they are not known.
+
+    Returns:
+        What drifted.
+
+    Raises:
+        UsageError: where a tool has no name, or two have the same.
+    """
+    tools = lock.seen(tools) if lock.recorded else tools
+    drift = verify(lock, tools, calls or ())
+    events = (*_instructing(lock, tools, drift), *_events(drift, calls))
+    recorded = None if calls is None else len(calls)
+    breaks: Counter[str] = Counter()
+    for each in broken_calls(calls or (), lock.documents, tools) if events else ():
+        breaks[each.call.tool] += each.times
+    held = {document["name"] for document in lock.documents}
+    elsewhere = sum(call.tool not in held for call in calls or ())
+    examples = drift.counter_examples
+    return DriftReport(lock.origin, source, events, examples, recorded, dict(breaks), elsewhere)
+
+
+def hash_report(
+    lock: HashLock, tools: Sequence[Mapping[str, Any]], source: str = ""
+) -> DriftReport:
+    """Compares a list of tools with a lock that holds only hashes.
+
+    Args:
+        lock: the hashes of the tools as they were.
+        tools: the tools as they are, as an MCP server lists them.
+        source: how messages name where they come from.
+
+    Returns:
+        Which tools came and went, and which parts moved. What changed in them cannot be known.
+
+    Raises:
+        UsageError: where a tool has no canonical form.
+    """
+    now = [str(tool.get("name")) for tool in tools]
+    events = [
+        *(_came_or_went("tool_removed", name) for name in lock.hashes if name not in now),
+        *(_came_or_went("tool_added", name) for name in now if name not in lock.hashes),
+    ]
+    for name, parts in lock.moved(tools).items():
+        said = f"{name}: something changed in {', '.join(parts)}; the lock holds only hashes of it"
+        results = parts == ["outputSchema"]
+        dimension = "observation" if results else "action"
+        events.append(DriftEvent(HASH_CHANGED, name, dimension, "maybe", said))
+    return DriftReport(lock.origin, source, tuple(events), {})
+
+
+def _came_or_went(kind: str, name: str) -> DriftEvent:
+    added = kind == "tool_added"
+    said = "a tool that was not there" if added else "a tool is gone, or has another name"
+    severity: Severity = "harmless" if added else "breaking"
+    return DriftEvent(kind, name, "action", severity, f"{name}: {said}")
+
+
+def _events(drift: Drift, calls: Sequence[RecordedCall] | None) -> Iterable[DriftEvent]:
+    made = Counter(call.tool for call in calls or ())
+    for change in drift.changes:
+        name = change.old or change.new
+        known = None if calls is None else made[name]
+        yield DriftEvent(
+            change.kind,
+            name,
+            change.dimension,
+            change.severity,
+            change.sentence,
+            known,
+            change,
+        )
+
+
+def _instructing(
+    lock: Lock, tools: Sequence[Mapping[str, Any]], drift: Drift
+) -> Iterable[DriftEvent]:
+    """Texts that were not there before and instruct the model, tool by tool."""
+    if not worst(drift.changes):
+        return
+    documents = lock.documents
+    known = sentences_of(text for document in documents for text in texts_of(document))
+    for tool in tools:
+        name = str(tool.get("name"))
+        for sign in instructions_in(texts_of(tool), known):
+            said = f"{name}: a new text may instruct the model: {sign.what}: {sign.text!r}"
+            yield DriftEvent(INSTRUCTIONS, name, "action", "breaking", said, None, None, sign)

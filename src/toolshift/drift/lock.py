@@ -1,0 +1,348 @@
+"""The lock: the tools that an agent knew, with a hash of each, in one readable JSON file.
+
+    lock = lock_side(read_side("mcp:npx -y my-server@1"))
+    write_lock(Path("toolshift.lock.json"), lock)
+    today = read_side("mcp:npx -y my-server@2")
+    drift = verify(read_lock(Path("toolshift.lock.json")), today.tools)
+    drift.worst, drift.changes, drift.counter_examples
+
+A hash is the SHA-256 of a tool's document in canonical form (`core.canonical`, RFC 8785), so it is
+the same whatever the order of keys and whoever computes it. The lock's own hash is of the names and
+hashes, whatever the order of the tools. A lock is JSON and no TOML, for a schema may hold null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.core.canonical import canonical_hash, same
+from toolshift.core.errors import UsageError
+from toolshift.core.files import write
+from toolshift.core.tool import Tool, input_schema
+from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
+from toolshift.drift.changes import ToolChange, changes_between, worst
+from toolshift.drift.other_locks import HashLock, read_foreign, recorded_parts
+from toolshift.drift.schemas import Severity
+from toolshift.interop.tools import from_mcp
+from toolshift.shifts.release.inputs import Kind, Side
+
+FORMAT = 1
+_NOT_OF_OPENAI = frozenset(("title", "annotations", "outputSchema", "icons", "execution", "_meta"))
+"""What MCP says of a tool, and OpenAI's form of a tool has no place for."""
+_ONLY_OF_OPENAI = frozenset(("strict",))
+
+
+class LockedTool(msgspec.Struct, frozen=True):
+    """A tool as its server listed it, and the hash of that."""
+
+    hash: str
+    document: dict[str, Any]
+
+
+class Lock(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an agent's tools looked like.
+
+    Attributes:
+        format: of the file.
+        kind: mcp, openai or openapi: what the tools were read from.
+        origin: how messages name it; never with its arguments, which may hold secrets.
+        hash: of the names and hashes of all tools.
+        tools: in the order of the server.
+        recorded: the keys of a tool that it holds, where another tool wrote it and holds only some;
+            empty for every key.
+    """
+
+    format: int
+    kind: Kind
+    origin: str
+    hash: str
+    tools: tuple[LockedTool, ...]
+    recorded: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        """The tools as an MCP server lists them."""
+        return [tool.document for tool in self.tools]
+
+    def seen(self, tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """What the lock would hold of tools: a part that it does not record is no drift.
+
+        Args:
+            tools: as an MCP server lists them.
+
+        Returns:
+            The tools with the keys that the lock records.
+        """
+        return [recorded_parts(tool, self.recorded) for tool in tools]
+
+    def beside(self, tools: Iterable[Mapping[str, Any]], kind: Kind) -> Lock:
+        """The lock as a list can be compared with it: what has no place in one of them is no drift.
+
+        Args:
+            tools: as an MCP server lists them.
+            kind: what they were read from.
+
+        Returns:
+            The lock, without what the list cannot say of a tool and says of none; it records only
+            what its own form can say of one.
+        """
+        if kind == self.kind or "openai" not in (kind, self.kind):
+            return self
+        here, there = _keys(self.documents), _keys(tools)
+        of_openai, other = (here, there) if self.kind == "openai" else (there, here)
+        unsaid = (_NOT_OF_OPENAI - of_openai) | (_ONLY_OF_OPENAI - other)
+        if not unsaid & (here | there):
+            return self
+        kept = ({k: v for k, v in tool.items() if k not in unsaid} for tool in self.documents)
+        made = lock_tools(kept, self.origin, self.kind)
+        recorded = (key for key in self.recorded or sorted(here | there) if key not in unsaid)
+        return msgspec.structs.replace(made, recorded=tuple(recorded))
+
+
+class Drift(msgspec.Struct, frozen=True, dict=True):
+    """How a list of tools differs from a lock.
+
+    Attributes:
+        changes: every change; none where nothing moved.
+        counter_examples: for each old tool of which a call breaks, such a call. One that was
+            recorded has `recorded`; else it was made from the old schema.
+        calls: how many recorded calls were looked at.
+    """
+
+    changes: tuple[ToolChange, ...]
+    counter_examples: dict[str, BrokenCall]
+    calls: int = 0
+
+    @cached_property
+    def worst(self) -> Severity | None:
+        """The worst severity; None where nothing moved."""
+        return worst(self.changes)
+
+    @property
+    def breaks_calls(self) -> bool:
+        """Whether a call that was recorded is refused now."""
+        return any(each.recorded for each in self.counter_examples.values())
+
+
+def _keys(tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset[str]().union(*tools)
+
+
+def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind = "mcp") -> Lock:
+    """Locks a list of tools.
+
+    Args:
+        tools: as an MCP server lists them.
+        origin: how messages name what they were read from.
+        kind: what they were read from.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where a tool has no name, two have the same, or one has no canonical form.
+    """
+    documents = [dict(tool) for tool in tools]
+    from_mcp(documents)
+    locked = tuple(LockedTool(canonical_hash(each), each) for each in documents)
+    return Lock(FORMAT, kind, origin, _whole(locked), locked)
+
+
+def lock_shown(tools: Iterable[Tool], origin: str = "") -> Lock:
+    """Locks the tools of a world, with the form of their results and whether they only read.
+
+    Args:
+        tools: as they are shown.
+        origin: how messages name what they were read from.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where two tools have one name.
+    """
+    return lock_tools([_documented(tool) for tool in tools], origin)
+
+
+def _documented(tool: Tool) -> dict[str, Any]:
+    """A tool of a world as an MCP server would list it."""
+    values: dict[str, Any] = {}
+    for each in tool.returns:
+        inner = values
+        for key in each.path[:-1]:
+            deeper = inner.setdefault(key, {"type": "object", "properties": {}})
+            inner = deeper["properties"]
+        inner[each.path[-1]] = {"type": each.type}
+    record = {"type": "object", "properties": values}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": input_schema(tool),
+        "outputSchema": {"type": "array", "items": record} if tool.many else record,
+        "annotations": {"readOnlyHint": tool.effect == "read"},
+    }
+
+
+def lock_side(side: Side) -> Lock:
+    """Locks the tools of a server, a document or a file, as `read_side` has read them.
+
+    Args:
+        side: what was read.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where a tool has no canonical form.
+    """
+    return lock_tools(side.tools, side.origin, side.kind)
+
+
+def _whole(tools: Sequence[LockedTool]) -> str:
+    return canonical_hash({tool.document["name"]: tool.hash for tool in tools})
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Writes a lock as JSON, with a line for each value so that a diff is readable.
+
+    Args:
+        path: of the file.
+        lock: the lock.
+
+    Raises:
+        UsageError: where it cannot be written.
+    """
+    said = json.dumps(msgspec.to_builtins(lock), indent=1, ensure_ascii=False)
+    try:
+        write(path, f"{said}\n".encode())
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot write there ({fault.strerror})") from None
+
+
+def read_lock(path: Path) -> Lock:
+    """Reads a lock, and checks every hash. Locks of other tools are read too; see `other_locks`.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: where there is none, it is of a format that is not known, a tool in it is not
+            the one that was locked, or another tool wrote it and it holds only hashes.
+    """
+    lock = read_any_lock(path)
+    if isinstance(lock, HashLock):
+        raise UsageError(
+            f"{lock.origin} holds only hashes, which `toolshift verify` alone can compare. Make a "
+            "lock with `toolshift lock`"
+        )
+    return lock
+
+
+def read_any_lock(path: Path) -> Lock | HashLock:
+    """Reads a lock as `read_lock` does, and one that holds only hashes too.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The lock.
+
+    Raises:
+        UsageError: as `read_lock`, but for a lock that holds only hashes.
+    """
+    try:
+        raw = path.read_bytes()
+        document = msgspec.json.decode(raw)
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(f"{path} is no lock ({fault})") from None
+    foreign = read_foreign(document, path.name)
+    if isinstance(foreign, HashLock):
+        return foreign
+    if foreign is not None:
+        made = lock_tools(foreign.documents, f"{path.name} ({foreign.tool})")
+        return msgspec.structs.replace(made, recorded=foreign.recorded)
+    return _checked(path, raw)
+
+
+def _checked(path: Path, raw: bytes) -> Lock:
+    """A lock of ours, of which every hash is right."""
+    try:
+        lock = msgspec.json.decode(raw, type=Lock)
+    except (ValueError, RecursionError) as fault:
+        raise UsageError(f"{path} is no lock ({fault})") from None
+    if lock.format != FORMAT:
+        raise UsageError(
+            f"{path} is a lock of format {lock.format}, and this version reads format {FORMAT}: "
+            "lock the tools again"
+        )
+    try:
+        sources = from_mcp(lock.documents).sources
+    except UsageError as fault:
+        raise UsageError(f"{path}: {fault}") from None
+    for name, tool in zip(sources, lock.tools, strict=True):
+        if canonical_hash(tool.document) != tool.hash:
+            raise UsageError(
+                f"{path}: {name} has another hash than it was locked with, so the file was changed "
+                "by hand. Restore it, or lock the tools again"
+            )
+    if _whole(lock.tools) != lock.hash:
+        raise UsageError(
+            f"{path}: tools were added to the file or taken from it by hand. Restore it, or lock "
+            "the tools again"
+        )
+    return lock
+
+
+def verify(
+    lock: Lock, tools: Sequence[Mapping[str, Any]], calls: Iterable[RecordedCall] = ()
+) -> Drift:
+    """Compares a list of tools with a lock.
+
+    Args:
+        lock: the tools as they were.
+        tools: the tools as they are, as an MCP server lists them.
+        calls: that the agent made, to say which changes break one of them.
+
+    Returns:
+        What has moved.
+
+    Raises:
+        UsageError: where a tool has no name, or two have the same.
+    """
+    recorded = list(calls)
+    tools = lock.seen(tools) if lock.recorded else tools
+    was = {tool.document["name"]: tool.document for tool in lock.tools}
+    now = {str(tool.get("name")): tool for tool in tools}
+    if len(now) == len(tools) and same(was, now):
+        return Drift((), {}, len(recorded))
+    found = changes_between(lock.documents, tools)
+    examples = counter_examples(lock.documents, tools, recorded)
+    return Drift((*found, *_proven(found, examples, was, now)), examples, len(recorded))
+
+
+def _proven(
+    found: Iterable[ToolChange],
+    examples: Mapping[str, BrokenCall],
+    was: Mapping[str, Any],
+    now: Mapping[str, Any],
+) -> Iterator[ToolChange]:
+    """A breaking change for each tool of which a call is refused, and whose changes do not say so.
+
+    Schemas can say more than is compared by name; a call that is refused is proof.
+    """
+    broken = {change.old for change in found if change.severity == "breaking"}
+    for name, each in examples.items():
+        if name not in broken:
+            first, second = (side.get(name, {}).get("inputSchema") for side in (was, now))
+            yield ToolChange("schema_changed", name, name, "breaking", each.where, first, second)

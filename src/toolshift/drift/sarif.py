@@ -1,0 +1,74 @@
+"""Drift as SARIF 2.1.0, which code hosts show beside the lock file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from toolshift.core.text import visible
+from toolshift.drift.changes import KINDS
+from toolshift.drift.events import HASH_CHANGED, INSTRUCTIONS, DriftEvent, DriftReport
+
+LEVELS = {"breaking": "error", "maybe": "warning", "harmless": "note"}
+_OTHER_KINDS = {
+    INSTRUCTIONS: "a text instructs the model",
+    HASH_CHANGED: "something changed in a part of which only the hash is known",
+}
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(report: DriftReport, path: str, content: str, version: str) -> dict[str, Any]:
+    """One SARIF run with a result for each event.
+
+    Args:
+        report: what drifted.
+        path: of the lock file, relative to the repository.
+        content: of the lock file, in which the lines of tools are looked up.
+        version: of this package.
+
+    Returns:
+        The document, as JSON data.
+    """
+    lines = _lines(content)
+    kinds = list(dict.fromkeys(event.kind for event in report.events))
+    rules = [
+        {"id": kind, "shortDescription": {"text": ({**KINDS, **_OTHER_KINDS})[kind]}}
+        for kind in kinds
+    ]
+    driver = {"name": "toolshift", "version": version, "rules": rules}
+    results = [_result(event, report, path, lines) for event in report.events]
+    run = {"tool": {"driver": driver}, "results": results}
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _lines(content: str) -> Mapping[str, int]:
+    """The line of each tool in a lock file: where its name stands."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        named = re.match(r'^ {4}"name": "([^"\\]+)"', line)
+        if named:
+            found.setdefault(named[1], number)
+    return found
+
+
+def _result(
+    event: DriftEvent, report: DriftReport, path: str, lines: Mapping[str, int]
+) -> dict[str, Any]:
+    example = report.broken.get(event.tool)
+    broken = event.severity == "breaking" and event.kind != INSTRUCTIONS and example is not None
+    more = (
+        f" A call that breaks: {example.call.arguments} ({example.why})."
+        if broken and example
+        else ""
+    )
+    place: dict[str, Any] = {"artifactLocation": {"uri": path}}
+    place["region"] = {"startLine": lines.get(event.tool, 1)}
+    return {
+        "ruleId": event.kind,
+        "level": LEVELS[event.severity],
+        "message": {"text": visible(f"{event.sentence}.{more}")},
+        "locations": [{"physicalLocation": place}],
+        "properties": {"tool": event.tool, "dimension": event.dimension},
+        "partialFingerprints": {"change/v1": f"{event.kind}:{event.tool}:{event.sentence}"[:200]},
+    }

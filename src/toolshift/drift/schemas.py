@@ -1,0 +1,493 @@
+"""What differs between two schemas of one value: types, choices, defaults, limits, parts.
+
+Both schemas stand on their own (references written out). Members of objects are paired by the same
+rule as the parameters of tools are (`shifts.release.match`).
+
+A difference **breaks** where a value that the old schema takes is one that the new one refuses. It
+is **maybe** one that matters where values stay valid and may mean something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from toolshift.core.canonical import same
+from toolshift.core.tool import JSON, Param
+from toolshift.drift.effects import says_otherwise
+from toolshift.interop.schema import JSONSchema, kind_of
+from toolshift.interop.tools import SORTED
+from toolshift.shifts.release.match import alike_params, pair, words
+
+Severity = Literal["harmless", "maybe", "breaking"]
+SEVERITIES: tuple[Severity, ...] = ("harmless", "maybe", "breaking")
+_ALL = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
+_LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_EXACT = ("pattern", "multipleOf", "uniqueItems", "format")
+SAID = ("description", "title", "default", "examples", "$schema", "deprecated", "$comment")
+_SAFE = 2**53 - 1
+"""Libraries write this as the limit of every integer; it limits nothing."""
+_DEEPEST = 8
+SMALL, REWORDED = 0.9, 0.5
+LONG = 600
+"""Words of a text from which on their order is left out: to compare it is not linear."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference; `where` is the path to the value, by its old names (`fields[].ref`)."""
+
+    kind: str
+    where: str
+    before: Any
+    after: Any
+    severity: Severity
+    sure: bool = True
+
+
+def wording(before: str, after: str) -> str:
+    """How far a text was changed.
+
+    Args:
+        before: the old text.
+        after: the new one.
+
+    Returns:
+        "" where both are the same, else added, removed, small (at least 0.9 of the words stand as
+        they stood, by `SequenceMatcher`; of very long texts, at least 0.9 of them are there
+        still), reworded (at least half) or rewritten.
+    """
+    if before == after:
+        return ""
+    if not before.strip() or not after.strip():
+        return "added" if after.strip() else "removed"
+    first, second = words(before), words(after)
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    long = max(len(first), len(second)) > LONG
+    kept = matcher.quick_ratio() if long else matcher.ratio()
+    return "small" if kept >= SMALL else "reworded" if kept >= REWORDED else "rewritten"
+
+
+_MATTERS = ("rewritten", "removed")
+
+
+def told(where: str, before: Any, after: Any) -> Iterator[Difference]:
+    """The difference between two descriptions, of a tool (`where` is "") or of a value."""
+    first, second = (one if isinstance(one, str) else "" for one in (before, after))
+    how = wording(first, second)
+    if how:
+        # One word is enough for another meaning: seconds and milliseconds, kept and kept no more.
+        matters = how in _MATTERS or (how != "added" and says_otherwise(first, second))
+        severity: Severity = "maybe" if matters else "harmless"
+        yield Difference(f"description_{how}", where, first, second, severity)
+
+
+def members(
+    where: str,
+    old: Mapping[str, Param],
+    new: Mapping[str, Param],
+    moved: Mapping[str, str],
+    closed: bool,
+    doubtful: frozenset[str] = frozenset(),
+) -> Iterator[Difference]:
+    """The differences between the members of two objects, or the parameters of two tools.
+
+    Args:
+        where: the path to the object; "" for the arguments of a tool.
+        old: its members before, by name.
+        new: its members now.
+        moved: which old name became which new one, where they differ.
+        closed: whether the new object refuses members that it does not know.
+        doubtful: the old names of which that is only likely.
+
+    Yields:
+        The differences, those inside the members included.
+    """
+    lead = f"{where}." if where else ""
+    to = {name: moved.get(name) or name for name in old}
+    for name, param in old.items():
+        here, partner = lead + name, new.get(to[name])
+        if partner is None:
+            hard: Severity = "breaking" if closed else "maybe"
+            yield Difference("parameter_removed", here, name, None, hard)
+            continue
+        if to[name] != name:
+            hard = "breaking" if closed or partner.required else "maybe"
+            sure = name not in doubtful
+            yield Difference("parameter_renamed", here, name, to[name], hard, sure)
+            yield from _unreached(differences(here, param.schema, partner.schema))
+            if param.required and not partner.required:
+                yield Difference("parameter_optional", here, True, False, "harmless")
+            continue
+        if param.required != partner.required:
+            now = "required" if partner.required else "optional"
+            hard = "breaking" if partner.required else "harmless"
+            yield Difference(f"parameter_{now}", here, param.required, partner.required, hard)
+        yield from differences(here, param.schema, partner.schema)
+    for name, param in new.items():
+        if name not in to.values():
+            if param.required:
+                kind = kind_of(param.schema)
+                yield Difference("required_parameter_added", lead + name, None, kind, "breaking")
+            else:
+                kind = kind_of(param.schema)
+                yield Difference("parameter_added", lead + name, None, kind, "harmless")
+
+
+def _unreached(found: Iterator[Difference]) -> Iterator[Difference]:
+    """Differences that no old call meets, for it says the old name: none breaks one by itself."""
+    for one in found:
+        yield replace(one, severity="maybe") if one.severity == "breaking" else one
+
+
+def differences(
+    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int = 0
+) -> Iterator[Difference]:
+    """The differences between two schemas of one value.
+
+    Args:
+        where: the path to the value.
+        old: its schema before, on its own.
+        new: its schema now.
+        depth: of the value in the whole; very deep ones are not looked into.
+
+    Yields:
+        The differences. Where the schemas differ in nothing that is known by name, one of the kind
+        `schema_changed`.
+    """
+    if same(old, new) or depth > _DEEPEST:
+        return
+    found = [
+        *_types(where, old, new),
+        *_choices(where, old, new),
+        *_limits(where, old, new),
+        *_inside(where, old, new, depth),
+    ]
+    yield from found
+    yield from _defaults(where, old, new)
+    yield from told(where, old.get("description"), new.get("description"))
+    if all(one.kind.startswith(("description_", "default_")) for one in found):
+        was, now = asked(old), asked(new)
+        if was != now:
+            yield Difference("schema_changed", where, *_unlike(was, now), "maybe")
+
+
+# -- types and choices -----------------------------------------------------------------------------
+
+
+def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a value may be, each as a schema; the schema itself where it is one thing."""
+    listed = [schema.get(key) for key in ("anyOf", "oneOf")]
+    parts = [
+        part
+        for several in listed
+        if isinstance(several, list)
+        for part in several
+        if isinstance(part, Mapping)
+    ]
+    return [one for part in parts for one in _alternatives(part)] or [schema]
+
+
+_KINDS: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+    list: "array",
+    dict: "object",
+}
+
+
+def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The types that a schema takes; an integer is a number."""
+    found: set[str] = set()
+    for part in _alternatives(schema):
+        said = part.get("type", schema.get("type"))
+        listed = _listed(part)
+        if isinstance(said, str):
+            found.add(said)
+        elif isinstance(said, list):
+            found.update(map(str, said))
+        elif listed is not None:
+            found.update(_KINDS.get(type(one), "object") for one in listed)
+        elif "properties" in part:
+            found.add("object")
+        else:
+            found |= _ALL
+    return frozenset(found | ({"integer"} if "number" in found else set()))
+
+
+def _types(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = _kinds(old), _kinds(new)
+    if was == now:
+        return
+    said, says = kind_of(old), kind_of(new)
+    if was < now:
+        yield Difference("type_widened", where, said, says, "harmless")
+    elif now < was:
+        yield Difference("type_narrowed", where, said, says, "breaking")
+    else:
+        yield Difference("type_changed", where, said, says, "breaking")
+
+
+def _listed(schema: Mapping[str, Any]) -> list[Any] | None:
+    if isinstance(schema.get("enum"), list):
+        return list(schema["enum"])
+    return [schema["const"]] if "const" in schema else None
+
+
+def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
+    """The values that a schema takes; None where they are not listed. Null is left to the types."""
+    found: list[Any] = []
+    for part in _alternatives(schema):
+        listed = _listed(part)
+        if listed is None:
+            if part.get("type") == "null":
+                continue
+            return _listed(schema)
+        found += [one for one in listed if one is not None]
+    return _without(found, []) or None
+
+
+def _without(some: list[Any], others: list[Any]) -> list[Any]:
+    """The values that are not among others, each once."""
+    found: list[Any] = []
+    for one in some:
+        if not any(same(one, other) for other in (*others, *found)):
+            found.append(one)
+    return found
+
+
+def _choices(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = _enumerated(old), _enumerated(new)
+    if not (_kinds(old) & _kinds(new)) - {"null"}:
+        return  # another type altogether
+    if was is None and now is not None:
+        yield Difference("choices_introduced", where, None, now, "breaking")
+    elif was is not None and now is None:
+        yield Difference("choices_lifted", where, was, None, "harmless")
+    elif was is not None and now is not None:
+        gone, come = _without(was, now), _without(now, was)
+        if gone:
+            kind = "choice_replaced" if come else "choice_removed"
+            yield Difference(kind, where, gone, come or None, "breaking")
+        elif come:
+            yield Difference("choice_added", where, None, come, "harmless")
+
+
+# -- defaults and limits ---------------------------------------------------------------------------
+
+
+def _defaults(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = old.get("default"), new.get("default")
+    if same(was, now):
+        return
+    if was is None:
+        yield Difference("default_added", where, None, now, "harmless")
+    elif now is None:
+        yield Difference("default_removed", where, was, None, "maybe")
+    else:
+        yield Difference("default_changed", where, was, now, "maybe")
+
+
+def _core(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema that may also be null, without that; one with several alternatives as it is."""
+    parts = [part for part in _alternatives(schema) if part.get("type") != "null"]
+    if len(parts) != 1 or parts[0] is schema:
+        return schema
+    outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+    return {**outer, **parts[0]}
+
+
+_WITHIN = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
+
+
+def _of_whole_numbers(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits of an integer as the first values within: above 0 is from 1."""
+    found = dict(schema)
+    for key, (within, step) in _WITHIN.items():
+        limit = found.get(key)
+        if within not in found and isinstance(limit, int) and not isinstance(limit, bool):
+            found[within] = found.pop(key) + step
+    return found
+
+
+def _limit(schema: Mapping[str, Any], key: str) -> Any:
+    value = schema.get(key)
+    nothing = {"minimum": -_SAFE, "maximum": _SAFE, "uniqueItems": False}
+    nothing |= dict.fromkeys(("minLength", "minItems", "minProperties"), 0)
+    return None if value == nothing.get(key) else value
+
+
+def _limits(where: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:
+    was, now = _core(old), _core(new)
+    if _kinds(old) <= {"integer", "null"}:  # an old value is a whole number, whatever the new are
+        was, now = _of_whole_numbers(was), _of_whole_numbers(now)
+    for key in (*_LEAST, *_MOST, *_EXACT):
+        before, after = _limit(was, key), _limit(now, key)
+        if before == after:
+            continue
+        how = _tighter(key, before, after)
+        hard: Severity = "breaking" if how == "tightened" else "harmless"
+        if key == "format" and hard == "breaking":
+            hard = "maybe"  # a format is a note that validators need not check
+        first, second = (None if one is None else {key: one} for one in (before, after))
+        yield Difference(f"limit_{how}", where, first, second, hard)
+    if _closed(now) != _closed(was) and _both("object", old, new):
+        how = "tightened" if _closed(now) else "loosened"
+        free = not _has_members(was, now)  # so any member was right before
+        hard = "harmless" if _closed(was) else "breaking" if free else "maybe"
+        key = "additionalProperties"
+        first, second = ({key: not _closed(one)} for one in (was, now))
+        yield Difference(f"limit_{how}", where, first, second, hard)
+
+
+def _tighter(key: str, before: Any, after: Any) -> str:
+    if before is None or after is None:
+        return "loosened" if after is None else "tightened"
+    numbers = isinstance(before, int | float) and isinstance(after, int | float)
+    if key in _EXACT or not numbers:
+        return "tightened"
+    return "tightened" if (after > before) == (key in _LEAST) else "loosened"
+
+
+def _closed(schema: Mapping[str, Any]) -> bool:
+    return schema.get("additionalProperties") is False
+
+
+def _has_members(*schemas: Mapping[str, Any]) -> bool:
+    return all(isinstance(one.get("properties"), Mapping) for one in schemas)
+
+
+# -- what is inside --------------------------------------------------------------------------------
+
+
+def _inside(
+    where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int
+) -> Iterator[Difference]:
+    was, now = _items(old), _items(new)
+    if (was is not None or now is not None) and _both("array", old, new):
+        yield from differences(f"{where}[]", was or {}, now or {}, depth + 1)
+    first, second = _further(old), _further(new)
+    if first is not None and second is not None and _both("object", old, new):
+        yield from differences(f"{where}.*", first, second, depth + 1)
+    mine, theirs = _members(old), _members(new)
+    if (mine or theirs) and _both("object", old, new):
+        gone = {name: one for name, one in mine.items() if name not in theirs}
+        come = {name: one for name, one in theirs.items() if name not in mine}
+        guesses = pair(gone, come, alike_params)
+        moved = {guess.old: guess.new for guess in guesses}
+        doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
+        closed = any(map(_closed, _alternatives(new)))
+        yield from members(where, mine, theirs, moved, closed, doubtful)
+
+
+def _both(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether both schemas speak of this type; one that takes everything does not."""
+    return all(kind in kinds and not kinds >= _ALL for kinds in (_kinds(old), _kinds(new)))
+
+
+def _further(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What members that are not declared may be; None where they are refused."""
+    said = _core(schema).get("additionalProperties", True)
+    return None if said is False else said if isinstance(said, Mapping) else {}
+
+
+def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
+    for part in _alternatives(schema):
+        if isinstance(part.get("items"), Mapping):
+            return dict(part["items"])
+    return None
+
+
+def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
+    """The declared members of an object, over its alternatives; required where all require it."""
+    parts = [one for one in _alternatives(schema) if isinstance(one.get("properties"), Mapping)]
+    found: dict[str, Param] = {}
+    for part in parts:
+        for name, inner in part["properties"].items():
+            required = all(
+                isinstance(each.get("required"), list) and name in each["required"]
+                for each in parts
+            )
+            schema = dict(inner) if isinstance(inner, Mapping) else {}
+            found.setdefault(name, Param(name, name, schema, required))
+    return found
+
+
+# -- what is compared as a whole -------------------------------------------------------------------
+
+
+def asked(schema: Any) -> dict[bytes, Any]:
+    """What a schema asks of a value, in one form, so that two can be compared.
+
+    Texts and defaults are left out. `["string", "null"]` and `anyOf` of the two are the same, and
+    so are `const` and a choice of one.
+
+    Args:
+        schema: on its own.
+
+    Returns:
+        Its alternatives, by their JSON.
+    """
+    if not isinstance(schema, Mapping):
+        return {JSON.encode(schema): schema}
+    outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+    parts = [part if part is schema else {**outer, **part} for part in _alternatives(schema)]
+    found = [one for part in parts for one in _one_by_one(part)]
+    return {SORTED.encode(one): one for one in sorted(found, key=SORTED.encode)}
+
+
+def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One alternative as several of which each has one type, or is one choice."""
+    listed, kind = _listed(part), part.get("type")
+    if listed is not None:
+        return [{"type": "null"} if one is None else {"enum": [one]} for one in listed]
+    kinds = kind if isinstance(kind, list) else [kind] if kind else []
+    kinds = kinds or (["object"] if "properties" in part else [])
+    if kinds and all(each in ("integer", "null") for each in kinds):
+        part = _of_whole_numbers(part)
+    whole = {
+        key: _asked_by(key, value)
+        for key, value in part.items()
+        if key not in (*SAID, "type") and not _asks_nothing(key, value)
+    }
+    return [{**whole, "type": each} for each in kinds] or [whole]
+
+
+def _asks_nothing(key: str, value: Any) -> bool:
+    """Whether a keyword with this value takes everything."""
+    if key in ("additionalProperties", "items", "propertyNames") and value in (True, {}):
+        return True
+    if key in ("properties", "required"):
+        return not value
+    return _limit({key: value}, key) is None
+
+
+def _asked_by(key: str, value: Any) -> Any:
+    if key == "required" and isinstance(value, list):
+        return sorted(map(str, value))
+    if key in ("properties", "patternProperties") and isinstance(value, Mapping):
+        return {name: list(asked(one).values()) for name, one in value.items()}
+    if isinstance(value, Mapping):
+        return list(asked(value).values())
+    if isinstance(value, list):
+        return [list(asked(one).values()) if isinstance(one, Mapping) else one for one in value]
+    return value
+
+
+def _unlike(was: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> tuple[Any, Any]:
+    """What only one of two schemas asks; of a single alternative the keywords that differ."""
+    gone = [one for key, one in was.items() if key not in now]
+    come = [one for key, one in now.items() if key not in was]
+    if len(gone) != 1 or len(come) != 1 or not all(isinstance(one, dict) for one in (*gone, *come)):
+        return gone or None, come or None
+    (first,), (second,) = gone, come
+    return (
+        {key: value for key, value in first.items() if second.get(key) != value},
+        {key: value for key, value in second.items() if first.get(key) != value},
+    )

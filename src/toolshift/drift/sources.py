@@ -1,0 +1,230 @@
+"""Where tools and calls come from: servers, documents, lists, traces, conversations, run folders.
+
+read_source("mcp:npx -y my-server@1")   see `shifts.release.inputs.read_side`
+read_source("trace.jsonl")              a trace of a proxy, conversations, spans
+read_source("runs/first")               the tools of the clean scenes of a run
+calls_of("trace.jsonl")                 the calls in any of these
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.core.files import PACKED, opened, sound
+from toolshift.core.tool import as_openai
+from toolshift.data.conversation import RowFault
+from toolshift.drift.calls import RecordedCall, as_calls
+from toolshift.drift.lock import Lock, lock_tools
+from toolshift.drift.stream import Called, Event, Reader, Shown
+from toolshift.runs.cell import Cell, build
+from toolshift.runs.run_folder import RunFolder
+from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
+
+_LINES = (".jsonl", ".ndjson")
+
+
+def read_source(text: str) -> Side:
+    """Reads the tools of anything that shows some.
+
+    Args:
+        text: a path, an address, or a command after `mcp:`.
+
+    Returns:
+        The tools.
+
+    Raises:
+        UsageError: where it cannot be read, shows no tools, or has two of one name in a list.
+    """
+    path = Path(text)
+    if path.is_dir():
+        return _of_run(path)
+    if is_stream(path):
+        return _of_stream(path)
+    return read_side(text)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a file of JSON lines, by its name; it may be compressed."""
+    name = path.with_suffix("") if path.suffix in PACKED else path
+    return name.suffix in _LINES and path.is_file()
+
+
+def lock_sources(texts: Iterable[str]) -> Lock:
+    """Locks the tools of several sources together.
+
+    Args:
+        texts: the sources; see `read_source`.
+
+    Returns:
+        The lock. A tool that several list in the same way is in it once.
+
+    Raises:
+        UsageError: where one cannot be read, and where two list different tools of one name.
+    """
+    side = read_sources(texts)
+    return lock_tools(side.tools, side.origin, side.kind)
+
+
+def read_sources(texts: Iterable[str]) -> Side:
+    """Reads the tools of several sources as one list.
+
+    Args:
+        texts: the sources; see `read_source`.
+
+    Returns:
+        The tools of all.
+
+    Raises:
+        UsageError: where one cannot be read, and where two list different tools of one name.
+    """
+    sides = [read_source(text) for text in texts]
+    if len(sides) == 1:
+        return sides[0]
+    found: dict[str, tuple[dict[str, Any], str]] = {}
+    for side in sides:
+        for tool in side.tools:
+            known, where = found.setdefault(tool["name"], (tool, side.origin))
+            if known != tool:
+                raise UsageError(
+                    f"{where} and {side.origin} have different tools named {tool['name']}: lock "
+                    "each source in a file of its own"
+                )
+    kinds = {side.kind for side in sides}
+    kind = kinds.pop() if len(kinds) == 1 else "mcp"
+    return side_of(kind, ", ".join(side.origin for side in sides), [t for t, _ in found.values()])
+
+
+# -- traces and conversations ----------------------------------------------------------------------
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, decompressed where its name says that it is compressed."""
+    with opened(path) as file, sound(path):
+        yield from file
+
+
+def events_in(path: Path) -> Iterator[Event]:
+    """What a file of traces, conversations or spans says.
+
+    Args:
+        path: of JSON lines.
+
+    Yields:
+        The events, in their order.
+
+    Raises:
+        UsageError: where it cannot be read, with the line.
+    """
+    reader = Reader()
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield from reader.read(line)
+        except RowFault as fault:
+            raise UsageError(f"{path}, line {number}: {fault}") from None
+
+
+def _of_stream(path: Path) -> Side:
+    """The tools that a stream shows: of each name the one that was shown last.
+
+    A conversation may show some of the tools; the list of an MCP server is all that it has.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    kind: Kind = "mcp"
+    twice: set[str] = set()
+    for event in events_in(path):
+        if isinstance(event, Shown):
+            kind = event.kind
+            if kind == "mcp":
+                found.clear()
+                twice.clear()
+            shown: dict[str, dict[str, Any]] = {}
+            for tool in event.tools:
+                name = str(tool.get("name"))
+                if shown.setdefault(name, tool) != tool:
+                    twice.add(name)
+            found.update(shown)
+    if not found:
+        raise UsageError(
+            f"{path} shows no list of tools: lock the server itself, or a trace that has one "
+            "(`toolshift proxy --trace`, conversations with `tools`, spans with "
+            "gen_ai.tool.definitions)"
+        )
+    if twice:
+        raise UsageError(
+            f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
+            "of them a call was made of. Record each server in its own trace"
+        )
+    return side_of(kind, path.name, list(found.values()))
+
+
+# -- run folders -----------------------------------------------------------------------------------
+
+
+def _of_run(path: Path) -> Side:
+    """The tools of the clean scenes of a run, as their agents read them."""
+    clean: dict[str, Cell] = {}
+    for cell in RunFolder.read(path).plan.cells:
+        if not cell.shifts:
+            clean.setdefault(cell.world, cell)
+    if not clean:
+        raise UsageError(f"{path} has no clean scene, so it does not show the tools as they were")
+    tools: dict[str, dict[str, Any]] = {}
+    for cell in clean.values():
+        for tool in build(cell).tools:
+            function = as_openai(tool)["function"]
+            kept = {key: value for key, value in function.items() if key != "parameters"}
+            document = {**kept, "inputSchema": function["parameters"]}
+            if tools.setdefault(tool.name, document) != document:
+                raise UsageError(
+                    f"{path}: two of its worlds have different tools named {tool.name}"
+                )
+    return side_of("openai", path.name, list(tools.values()))
+
+
+def calls_of(text: str) -> list[RecordedCall]:
+    """The calls that an agent has made.
+
+    Args:
+        text: the path of a trace, of conversations, of spans, of a run folder (its clean scenes),
+            or of a JSON list of calls.
+
+    Returns:
+        The calls, in their order; those of which the arguments are not known are left out.
+
+    Raises:
+        UsageError: where it cannot be read.
+    """
+    path = Path(text)
+    if path.is_dir():
+        return list(_calls_of_run(path))
+    if is_stream(path):
+        return [
+            RecordedCall(event.tool, event.arguments)
+            for event in events_in(path)
+            if isinstance(event, Called) and event.arguments is not None
+        ]
+    try:
+        raw = path.read_bytes().removeprefix(BOM_UTF8)
+        listed = msgspec.json.decode(raw, type=list[dict[str, Any]])
+        return as_calls(listed)
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise UsageError(
+            f"{path} is neither JSON lines (.jsonl) nor a list of calls: {fault}"
+        ) from None
+
+
+def _calls_of_run(path: Path) -> Iterator[RecordedCall]:
+    folder = RunFolder.read(path)
+    clean = {cell.id for cell in folder.plan.cells if not cell.shifts}
+    for record in folder.records():
+        for step in record.steps if record.cell in clean else ():
+            if step.kind == "call" and not step.malformed:
+                yield RecordedCall(step.name, step.given)

@@ -1,0 +1,252 @@
+"""Which of today's tools stands for a tool of the lock, where that is certain.
+
+The pairing is that of `shifts.release.resolve`; likeness alone is not enough to act on it. A pair
+is
+
+exact   where both descriptions are the same text, no other tool has it, and the schemas are the
+        same but for names of parameters whose descriptions and types are the same
+close   where descriptions share most words, no other tool comes near, every argument has its place,
+        and both tools say that they only read
+merged  where today's tool says word for word what two or more of the tools that are gone said,
+        takes all that each of them took and needs nothing else, and all of them only read
+
+and none where words that only one side has oppose each other, today's tool says that it destroys
+and that of the lock that it does not, or their names speak of different effects (`effects`). A
+description of one word says nothing of what a parameter is. A call that may write
+needs an exact pair, with a description of at least three words; and where both names share a word,
+only their first words may differ, as `book_room` and `reserve_room` do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from toolshift.core.tool import Param
+from toolshift.drift.effects import differently_meant, only_reads, opposed, substituted
+from toolshift.interop.tools import Source, Toolbox, from_mcp
+from toolshift.shifts.release.mapping import Answers
+from toolshift.shifts.release.match import alike_texts, clashing, words
+from toolshift.shifts.release.resolve import settle_tools
+
+CLOSE, CLEAR = 0.8, 0.25
+SAME_TOOL = 0.5
+TELLING = 3
+"""Words that a description must have before a write rests on it."""
+
+
+@dataclass(frozen=True)
+class Successor:
+    """A tool of today that certainly stands for one of the lock.
+
+    Attributes:
+        tool: its name.
+        params: for each parameter of the lock, its name today.
+        exact: whether a write may rest on it; see the module.
+        evidence: why it is certain.
+    """
+
+    tool: str
+    params: Mapping[str, str]
+    exact: bool
+    evidence: str
+
+
+class Today:
+    """The tools of today beside those of the lock.
+
+    Args:
+        before: the tools of the lock.
+        documents: the tools of today, as an MCP server lists them.
+
+    Raises:
+        UsageError: where a tool has no name, or two have the same.
+    """
+
+    def __init__(self, before: Toolbox, documents: Sequence[Mapping[str, Any]]) -> None:
+        self.before = before
+        self.after = from_mcp(documents)
+        self._found: dict[str, Successor | None] = {}
+
+    @cached_property
+    def _paired(self) -> Mapping[str, str]:
+        """Old name to new, for tools that are one to one."""
+        answers = settle_tools(self.before, self.after, Answers(), accept=True).answers
+        several = {old for one in answers.merged.values() for old in one.tools.values()}
+        kept = {name: name for name in self.before.sources if name in self.after.sources}
+        renamed = {old: new for old, new in answers.renamed.items() if new in self.after.sources}
+        gone = {*answers.removed, *several, *answers.split}
+        return {old: new for old, new in {**kept, **renamed}.items() if old not in gone}
+
+    def successor(self, old: str) -> Successor | None:
+        """What certainly stands for a tool of the lock.
+
+        Args:
+            old: its name there.
+
+        Returns:
+            The tool of today; None where that is not certain.
+        """
+        if old not in self._found:
+            new = self._paired.get(old)
+            found = self._certain(old, new) if new else None
+            self._found[old] = found or self._merged(old)
+        return self._found[old]
+
+    def origin(self, name: str, asked: str = "") -> Source | None:
+        """The tool of the lock that a tool of today is.
+
+        Args:
+            name: of the tool of today.
+            asked: the tool of the lock by whose name it was called, if it was. A match that is no
+                exact one counts then too where both only read: the call has been made on it.
+
+        Returns:
+            The locked tool; None where that is not certain.
+        """
+        now, was = self.after.sources.get(name), self.before.sources.get(name)
+        if now is None:
+            return None
+        if was is not None and alike_texts(*_texts(was, now)) >= SAME_TOOL:
+            return None if clashing(was, now) else was
+        olds = [old for old, new in self._paired.items() if new == name]
+        found = self.successor(olds[0]) if len(olds) == 1 else None
+        if found is not None and found.exact:
+            return self.before.sources[olds[0]]
+        return self._read_as(name, asked)
+
+    def _read_as(self, name: str, asked: str) -> Source | None:
+        """The locked tool that stands behind a call that was moved, where both only read."""
+        was = self.before.sources.get(asked)
+        found = self.successor(asked) if was is not None and asked != name else None
+        if was is None or found is None or found.tool != name:
+            return None
+        return was if only_reads(was) and only_reads(self.after.sources[name]) else None
+
+    def _certain(self, old: str, new: str) -> Successor | None:
+        was, now = self.before.sources[old], self.after.sources[new]
+        first, second = _texts(was, now)
+        if not first or not second or opposed(was, now) or self._rivals(was, now):
+            return None
+        exact = _moved(was.tool.params, now.tool.params, exact=True) if first == second else None
+        reads = only_reads(was) and only_reads(now)
+        if exact is not None and (reads or _may_write(was, now)):
+            said = "the description and the schema are the same, and no other tool has them"
+            return Successor(new, exact, True, said)
+        close = _moved(was.tool.params, now.tool.params, exact=False)
+        likeness = alike_texts(first, second)
+        if close is None or likeness < CLOSE or not reads or substituted(first, second):
+            return None
+        said = f"descriptions share {likeness:.0%} of their words, and both tools only read"
+        return Successor(new, close, False, said)
+
+    def _merged(self, old: str) -> Successor | None:
+        """The one tool that says what this one and others that are gone said, and only reads."""
+        was = self.before.sources[old]
+        if old in self.after.sources or not only_reads(was):
+            return None
+        gone = [one for name, one in self.before.sources.items() if name not in self.after.sources]
+        found = []
+        for name, now in self.after.sources.items():
+            inside = [one for one in gone if _covers(now, one)]
+            if was in inside and len(inside) > 1 and all(only_reads(one) for one in inside):
+                found.append((name, [one.tool.name for one in inside]))
+        if len(found) != 1:
+            return None
+        ((name, names),) = found
+        said = f"it says what {', '.join(names)} said, takes what they took, and all only read"
+        return Successor(name, {param.name: param.name for param in was.tool.params}, False, said)
+
+    def _rivals(self, was: Source, now: Source) -> bool:
+        """Whether another pair comes near to this one."""
+        first, second = _texts(was, now)
+        least = alike_texts(first, second) - CLEAR
+        others = [each for each in self.after.sources.values() if each is not now]
+        elders = [each for each in self.before.sources.values() if each is not was]
+        return any(alike_texts(first, _text(each)) >= least for each in others) or any(
+            alike_texts(second, _text(each)) >= least for each in elders
+        )
+
+
+def _covers(now: Source, was: Source) -> bool:
+    """Whether a tool of today says and takes all that one of the lock did, and needs no more."""
+    told, said = _text(was).rstrip("."), _text(now)
+    if not told or told not in said or not only_reads(now) or opposed(was, now):
+        return False
+    mine, theirs = ({each.name: each for each in source.tool.params} for source in (was, now))
+    takes = all(name in theirs and _bare(mine[name]) == _bare(theirs[name]) for name in mine)
+    needs = {name for name, param in theirs.items() if param.required}
+    return takes and needs <= {name for name, param in mine.items() if param.required}
+
+
+def _text(source: Source) -> str:
+    return " ".join(source.tool.description.split())
+
+
+def _texts(one: Source, other: Source) -> tuple[str, str]:
+    return _text(one), _text(other)
+
+
+def _may_write(was: Source, now: Source) -> bool:
+    """Whether a write may rest on the text that two tools share, and on their names."""
+    if len(words(_text(was))) < TELLING:
+        return False
+    mine, theirs = words(was.tool.name), words(now.tool.name)
+    if not {*mine} & {*theirs}:
+        return True
+    own, other = {*mine[1:]} - {*theirs}, {*theirs[1:]} - {*mine}
+    return not (own and other)
+
+
+def _bare(param: Param) -> dict[str, Any]:
+    return {
+        key: value for key, value in param.schema.items() if key not in ("description", "title")
+    }
+
+
+def _differ(one: Param, other: Param) -> bool:
+    return _bare(one) != _bare(other) or one.required != other.required
+
+
+def _same(one: Param, other: Param, exact: bool) -> bool:
+    """Whether two parameters of different names are one: the same values in the same words."""
+    told, said = (str(each.schema.get("description") or "") for each in (one, other))
+    if not told or not said or _differ(one, other):
+        return False
+    if differently_meant(f"{one.name} {told}", f"{other.name} {said}"):
+        return False
+    if len(words(told)) < 2 and {*words(one.name)} != {*words(other.name)}:
+        return False  # "Identifier" is said of a customer as well as of a merchant
+    return told == said if exact else alike_texts(told, said) >= CLOSE
+
+
+def _told_otherwise(one: Param, other: Param, exact: bool) -> bool:
+    """Whether a parameter that has kept its name is said to mean something else."""
+    told, said = (str(each.schema.get("description") or "") for each in (one, other))
+    if told == said:
+        return False
+    return exact or differently_meant(told, said) or substituted(told, said)
+
+
+def _moved(olds: Sequence[Param], news: Sequence[Param], exact: bool) -> Mapping[str, str] | None:
+    """The name today of each parameter; None where one has no certain place, or one is new."""
+    mine, theirs = ({each.name: each for each in params} for params in (olds, news))
+    kept = {name: name for name in mine if name in theirs}
+    if exact and any(_differ(mine[name], theirs[name]) for name in kept):
+        return None
+    if any(_told_otherwise(mine[name], theirs[name], exact) for name in kept):
+        return None
+    gone = [mine[name] for name in mine if name not in kept]
+    come = [theirs[name] for name in theirs if name not in kept]
+    moved = dict(kept)
+    for param in gone:
+        partners = [each for each in come if _same(param, each, exact)]
+        rivals = [each for each in gone if partners and _same(each, partners[0], exact)]
+        if len(partners) == 1 and len(rivals) == 1:
+            moved[param.name] = partners[0].name
+        elif exact or param.required:
+            return None
+    left = [each for each in come if each.name not in moved.values()]
+    return None if any(exact or each.required for each in left) else moved

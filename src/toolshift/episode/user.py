@@ -1,0 +1,47 @@
+"""The user, simulated by rule: answers one question at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolshift.core.fact import Fact
+from toolshift.core.user import Ask
+from toolshift.reading.questions import asked_about
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The user's reply; `slot` is what it is about, "" where the question was not understood."""
+
+    text: str
+    slot: str
+
+
+NOT_UNDERSTOOD = "Sorry, I do not understand that question. Which detail do you need?"
+MORE = "You asked about more than this; ask about the rest next, one thing at a time."
+
+
+def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:
+    """Answers what a question asks about; of several things the first.
+
+    Values that a question mentions are context, unless it asks to confirm one or to choose
+    between two. What the user cannot know, he says so. A question that asks about nothing there
+    is a word for is the simulator's failure, and the caller counts it as such.
+
+    Args:
+        question: the agent's question.
+        ask: what the user has said and knows.
+        vocabulary: the facts of the world, by slot.
+
+    Returns:
+        The reply, and the slot that it is about.
+    """
+    asked = asked_about(question, ask.goal, vocabulary, ask.text)
+    if not asked:
+        return Answer(NOT_UNDERSTOOD, "")
+    slot = asked[0]
+    if slot not in ask.goal:
+        return Answer(f"I do not know the {vocabulary[slot].label}. Please look it up.", slot)
+    reply = ask.replies.get(slot) or f"The {vocabulary[slot].label} is {ask.goal[slot]}."
+    return Answer(f"{reply} {MORE}" if len(asked) > 1 else reply, slot)

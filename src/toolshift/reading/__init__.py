@@ -1,0 +1,1 @@
+"""Reads the words of agents: answers, endings, questions, and what results say in passing."""

@@ -1,0 +1,329 @@
+"""The options that a question names, and what it asks of them: "Which is due first, A or B?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from toolshift.reading.phrase_spans import places
+from toolshift.reading.text import fold
+
+_I = re.IGNORECASE
+_MOST_PLACES = 6
+"""Places of the expected option in a request that are looked at."""
+_LINK = re.compile(
+    r"\s*,\s*(?P<listed>or\b|and\b)?\s*|\s+(?P<word>or|and|vs\.?|versus)\s+|\s*(?P<slash>/)\s*|"
+    r"(?P<end>[?.!;:](?=\s|$)|[\n()])",
+    _I,
+)
+_ASKS = re.compile(r"\b(?:which|who|whom|whose|what|where|when|how)\b", _I)
+_SEVERAL = (
+    r"\b(?:of|between|from|among|amongst|out of|compare|following|these|two|three|four|five|both)"
+    r"\s+(?:(?:the|these|those|my|our|your|both|two|three|four|five)\s+)*"
+)
+_OF = re.compile(_SEVERAL + r"(?:[^\W\d_]+s\b[,:]?\s+)?$", _I)
+"""What stands before a list of options that "and" links: "of the tickets", "two rooms,"."""
+_OF_THEM = re.compile(_SEVERAL + r"[^\W\d_]+s\b(?=[,:]?\s{2})", _I)
+_LEAD = re.compile(
+    r"(?:(?:the|an?|is|are|it|in|at|on|by|to|for|with|either|does|do|did|was|were|has|have|"
+    r"whether|between|of|ones?(?=\s+(?:in|on|at|by|for|with|from|of)\b))\s+)+",
+    _I,
+)
+_WORD = re.compile(r"[^\W_](?:[\w'.@+&-]*[^\W_])?")
+
+Scale = tuple[str, int]
+"""What is compared, and in which direction: ("time", -1) is "earlier"."""
+
+_LESS_AND_MORE = {
+    "time": (
+        "earlier earliest first sooner soonest older oldest",
+        "later latest last newer newest younger youngest second third",
+    ),
+    "amount": (
+        "less least fewer fewest lower lowest smaller smallest",
+        "more most higher highest larger largest bigger biggest greater greatest",
+    ),
+    "price": ("cheaper cheapest", "pricier priciest costlier costliest dearer"),
+    "length": ("shorter shortest", "longer longest taller tallest"),
+    "distance": ("nearer nearest closer closest", "farther farthest further furthest"),
+    "weight": ("lighter lightest", "heavier heaviest"),
+    "heat": ("colder coldest cooler coolest", "warmer warmest hotter hottest"),
+    "quality": ("worse worst", "better best"),
+    "speed": ("slower slowest", "faster fastest quicker quickest"),
+}
+_SCALES: dict[str, Scale] = {
+    word: (name, sign)
+    for name, pair in _LESS_AND_MORE.items()
+    for sign, words in zip((-1, 1), pair, strict=True)
+    for word in words.split()
+}
+_QUALITIES: dict[str, Scale] = {
+    "recent": ("time", 1), "expensive": ("price", 1), "costly": ("price", 1),
+    "affordable": ("price", -1), "distant": ("distance", 1), "remote": ("distance", 1),
+}  # fmt: skip
+"""What "more" and "less" may stand before; anything else is an amount of it."""
+_ALONE = ("time", "quality", "speed")
+"""What "more" and "less" of something says nothing about."""
+_BESIDES = re.compile(
+    r"\b(?:at (?:first|last|least|most)|(?:first|last) (?:name|week|month|year|night|time|names)|"
+    r"last (?:updated|modified|checked|seen)|(?:no|any) (?:longer|more)|"
+    r"(?:more|most) (?:or less|of)|"
+    r"(?:mentioned|said|shown|noted|stated) (?:earlier|first)|more information|first of all)\b|"
+    r"\b(?:first|later|further(?:more)?|second|third),? (?:i|we|let)\b",
+    _I,
+)
+"""Words of comparison that compare nothing; they are blanked out."""
+_COMPARES = re.compile(
+    r"\b(?P<more>more|most|less|least)(?: (?P<of>[^\W\d_]+))?|\b(?P<word>[^\W\d_]+)\b", _I
+)
+_KIND = re.compile(
+    r"\b(?:which|what|whose) [^\W\d_]+"
+    r"(?= (?:is|are|was|were|has|have|had|does|do|did|can|will|of)\b)"
+)
+"""The name of what all options are: "which ticket is"."""
+_IN_NAMES = (
+    "of",
+    "the",
+    "von",
+    "van",
+    "de",
+    "der",
+    "den",
+    "da",
+    "di",
+    "du",
+    "la",
+    "le",
+    "al",
+    "bin",
+)
+_OPENS = ("of", "between", "among", "either", "whether", "the")
+"""The last word before an option of plain words."""
+_NO_NAME = frozenset((
+    "which", "who", "whose", "what", "is", "are", "was", "were", "does", "do", "did", "has", "have",
+    "of", "between", "can", "will", "the", "should", "from", "out",
+))  # fmt: skip
+"""What a question begins with, in capitals too."""
+_SAYS_LITTLE = frozenset((
+    "the", "a", "an", "is", "are", "was", "were", "be", "been", "do", "does", "did", "has", "have",
+    "had", "of", "in", "on", "at", "to", "for", "or", "and", "which", "who", "whom", "whose",
+    "what", "where", "when", "how", "whether", "between", "it", "one", "ones", "two", "please",
+    "tell", "me", "you", "i", "my", "your", "that", "this", "there", "their", "its", "can", "could",
+    "would", "will", "than", "by", "with", "from", "among", "vs", "versus", "either", "them", "s",
+))  # fmt: skip
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A word of a text that compares.
+
+    Attributes:
+        scale: what is compared, and in which direction.
+        start: its place in the text.
+        end: where it ends there.
+        word: the word, or both of "more recent".
+    """
+
+    scale: Scale
+    start: int
+    end: int
+    word: str
+
+
+def rivals(request: str, wanted: str) -> list[str]:
+    """The options of a request beside the one that is expected.
+
+    Args:
+        request: what the user said.
+        wanted: the expected option.
+
+    Returns:
+        Each as it begins: plain words may go on with the verb ("desk weigh"), so that an option is
+        the longest beginning that an answer has. Empty where the request offers no such choice.
+    """
+    said = fold(request)
+    for number, (start, end) in enumerate(places(said, wanted)):
+        if number == _MOST_PLACES:
+            break
+        size = len(_WORD.findall(said[start:end]))
+        right, links = _to_the_right(said, end, size)
+        left, more, first = _to_the_left(said, start, size)
+        both = links + more
+        chosen = "or" in both or ("and" in both and _OF.search(said[:first]))
+        if chosen:
+            found = dict.fromkeys(
+                _without_kind(one, kind_of(said, start)) for one in (*left, *right)
+            )
+            return [one for one in found if one and one != wanted.casefold()]
+    return []
+
+
+def kind_of(said: str, start: int) -> str:
+    """The word before an option that says what all of them are: "room" of "room A1 or room B2".
+
+    Args:
+        said: the request.
+        start: where the option begins there.
+
+    Returns:
+        "" where the word before it stands there once.
+    """
+    words = [word.casefold() for word in _WORD.findall(said)]
+    before = len(_WORD.findall(said[:start]))
+    kind = words[before - 1] if before else ""
+    return kind if words.count(kind) > 1 and kind not in _SAYS_LITTLE else ""
+
+
+def _without_kind(option: str, kind: str) -> str:
+    words = option.casefold().split()
+    return " ".join(words[len(words) > 1 and words[0] == kind :])
+
+
+def _to_the_right(said: str, end: int, size: int) -> tuple[list[str], list[str]]:
+    """The options behind a place, and what links them."""
+    found, links = list[str](), list[str]()
+    link = _LINK.match(said, end)
+    while link and not link["end"]:
+        following = _LINK.search(said, link.end())
+        stop = following.start() if following else len(said)
+        piece = _without_lead(said[link.end() : stop])
+        ended = links[-1:] != [","] and links and _kind(link) == ","
+        if not piece.strip() or _ASKS.search(piece) or ended:
+            break
+        words = _of_option(_WORD.findall(piece))
+        found.append(" ".join(words[: size + 2]))
+        links.append(_kind(link))
+        link = following if len(words) <= size + 2 else None
+    return found, links
+
+
+def _to_the_left(said: str, start: int, size: int) -> tuple[list[str], list[str], int]:
+    """The options before a place, what links them, and where the first of all begins."""
+    found, links, first = list[str](), list[str](), start
+    every = list(_LINK.finditer(said, 0, start))
+    while every:
+        link = every.pop()
+        piece = said[every[-1].end() if every else 0 : link.start()]
+        words = _WORD.findall(piece)
+        kind = _without_lead(said[link.end() : first] + " ").strip()
+        if link["end"] or (kind and kind not in words[:-1]):
+            break
+        asks = bool(_ASKS.search(piece))
+        lists = bool(words) and bool(_OF.search(piece[: piece.rfind(words[-1])]))
+        alone = (asks and not lists) or not (words and _alike(words[-1], said[start:]))
+        if not words or (_kind(link) == "," and alone):
+            break
+        at_start = not every and words[0].lower() in _NO_NAME
+        whole = len(words) <= size + 2 and not (asks or at_start)
+        option = _without_lead(" ".join(words if whole else _last_option(words, size)))
+        found.append(option)
+        links.append(_kind(link))
+        begin = said.rfind(option.split()[0] if option else "", 0, link.start())
+        first = max(begin, link.start() - len(piece))
+        if not whole:
+            break
+    return found, links, first
+
+
+def _without_lead(text: str) -> str:
+    """A text without articles, prepositions and the verb of a question at its beginning."""
+    lead = _LEAD.match(text.lstrip())
+    return text.lstrip()[lead.end() :] if lead else text.lstrip()
+
+
+def _of_option(words: list[str]) -> list[str]:
+    """The words that can be an option: up to a comparison, and of a name up to a plain word."""
+    name = not words[:1] or not words[0][:1].islower()
+    for n, word in enumerate(words):
+        plain = word[:1].islower() and word not in _IN_NAMES
+        if n and (word.lower() in _SCALES or (name and plain)):
+            return words[:n]
+    return words
+
+
+def _last_option(words: list[str], size: int) -> list[str]:
+    """The words at the end of a question that can be an option: a whole name, or as many."""
+    begin = len(words) - 1
+    if words[begin][:1].islower():
+        near = [n for n, word in enumerate(words) if word.lower() in _OPENS]
+        return words[near[-1] + 1 :] if near and begin - near[-1] <= size + 3 else words[-size:]
+    while begin and not (words[begin - 1][:1].islower() or words[begin - 1].lower() in _NO_NAME):
+        begin -= 1
+    return words[begin:]
+
+
+def _kind(link: re.Match[str]) -> str:
+    word = (link["word"] or link["listed"] or "").lower()
+    return "or" if link["slash"] or word.startswith("v") else word or ","
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two words begin in the same manner: a name or figure, or a plain word."""
+    return one[:1].islower() == other[:1].islower()
+
+
+def comparisons(text: str) -> Iterator[Comparison]:
+    """The words of a text that compare.
+
+    Args:
+        text: a sentence, or a request.
+
+    Yields:
+        Each with its place.
+    """
+    blanked = _BESIDES.sub(lambda match: " " * len(match[0]), text)
+    for match in _COMPARES.finditer(blanked):
+        more, of = (match["more"] or "").lower(), (match["of"] or "").lower()
+        if not more:
+            scale = _SCALES.get(match["word"].lower())
+            if scale:
+                yield Comparison(scale, *match.span(), match[0].lower())
+            continue
+        _, sign = _SCALES[more]
+        if of in _QUALITIES:
+            name, direction = _QUALITIES[of]
+            yield Comparison((name, sign * direction), *match.span(), match[0].lower())
+        else:
+            yield Comparison(("amount", sign), *match.span("more"), more)
+
+
+def agree(one: Scale, other: Scale) -> int:
+    """Whether two comparisons go the same way.
+
+    Args:
+        one: a scale.
+        other: another.
+
+    Returns:
+        1 for the same way, -1 for the other one; 0 where they compare different things.
+    """
+    names = {one[0], other[0]}
+    if len(names) == 1 or ("amount" in names and not names & {*_ALONE}):
+        return one[1] * other[1]
+    return 0
+
+
+def without_kinds(text: str) -> str:
+    """A request without the words that say what its options are: "of the tickets".
+
+    Args:
+        text: the request, with blanks in place of its options.
+
+    Returns:
+        The same without them.
+    """
+    return _OF_THEM.sub(" ", text)
+
+
+def telling_words(text: str) -> set[str]:
+    """The words of a text that say something, by how they begin.
+
+    Args:
+        text: of a request or an answer.
+
+    Returns:
+        The first five letters of each, as a plain plural has them too.
+    """
+    words = re.findall(r"[^\W_]+", _KIND.sub(" ", text.casefold()))
+    return {word[:5] for word in words if word not in _SAYS_LITTLE}

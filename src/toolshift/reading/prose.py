@@ -1,0 +1,118 @@
+"""Reads what an agent says outside the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from toolshift.core.message import REASONS
+from toolshift.reading.prose_signs import Message
+
+Kind = Literal["question", "refusal", "answer", "none"]
+FAILED = " failed"
+"""Stands behind a judge's name where it gave no reading, and the shipped one was taken."""
+
+
+class ProseReading(msgspec.Struct, frozen=True):
+    """How a message in prose was read.
+
+    Attributes:
+        kind: of the message.
+        reason: of a refusal; "" where none of the four can be read.
+        judge: the model that was asked; "" for the shipped reading.
+    """
+
+    kind: Kind
+    reason: str = ""
+    judge: str = ""
+
+
+class ProseReader(Protocol):
+    """Anything that reads prose in place of the shipped reading."""
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        ...
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides its readings, for a manifest."""
+        ...
+
+    def read(self, text: str, shown: str, request: str) -> ProseReading:
+        """Reads a message beside the results that were shown and what the user said."""
+        ...
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """A linear model: each sign speaks for or against each class, in whole numbers.
+
+    Attributes:
+        classes: what is decided between.
+        weights: of each sign, one a class; a sign that is not there says nothing.
+    """
+
+    classes: Sequence[str]
+    weights: Mapping[str, Sequence[int]]
+
+    def best(self, signs: Iterable[str], barred: str = "") -> str:
+        """The class that the signs speak for most; the first of equals.
+
+        Args:
+            signs: what was seen, each once.
+            barred: a class that cannot be.
+
+        Returns:
+            Its name.
+        """
+        held = [self.weights[sign] for sign in ("", *signs) if sign in self.weights]
+        sums = [sum(column) for column in zip(*held, strict=True)]
+        open_ = [n for n, name in enumerate(self.classes) if name != barred]
+        return self.classes[max(open_, key=lambda n: sums[n])]
+
+
+class Scales(msgspec.Struct, frozen=True):
+    """The two models: the kind of a message, and the reason of a refusal."""
+
+    kind: Scale
+    reason: Scale
+
+
+@cache
+def scales() -> Scales:
+    """The models that are shipped; `studies/strangers/finishes/train.py` makes them."""
+    text = resources.files("toolshift.reading").joinpath("prose_weights.json").read_bytes()
+    return msgspec.json.decode(text, type=Scales)
+
+
+def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str]:
+    """Reads a message that ends a turn in prose instead of through the protocol.
+
+    Structure comes first: a message that states no code and no identifier is no answer, and a
+    reason that is named as the protocol names it is the reason. What else it is, a linear model
+    says, by signs of structure (which codes are stated and where, whether a sentence asks, what
+    came to light) and by its words. The right answer plays no part, and the same message is read
+    alike everywhere, since weights are whole numbers.
+    `studies/strangers/finishes` measures the reading.
+
+    Args:
+        text: the message.
+        shown: the results that the agent has seen.
+        request: what the user said.
+
+    Returns:
+        The kind ("none" is a claim that states nothing), and the refusal's reason ("" where none
+        of the four can be read).
+    """
+    message = Message(text, shown, request)
+    kind = scales().kind.best(message.kind_signs(), "" if message.states else "answer")
+    if kind != "refusal":
+        return kind, ""  # type: ignore[return-value]
+    named = [reason for reason in REASONS if reason in message.text]
+    reason = named[0] if len(named) == 1 else scales().reason.best(message.reason_signs())
+    return "refusal", reason if reason != "other" else message.reason_in_evidence

@@ -1,0 +1,8 @@
+"""Following a stream of calls: what drifts while an agent works, in constant memory.
+
+watch.py               what drifts in a stream
+sequential.py          has a rate gone up? with a stated rate of false alarms
+query_mix_monitor.py   has the mix of what users ask moved?
+webhook.py             alarms to a webhook
+metrics.py             what is watched, for Prometheus
+"""

@@ -1,0 +1,136 @@
+"""Has the mix of what users ask moved? Sequential tests over features, in constant memory.
+
+What is asked is seen in units: a conversation, or ten calls of one where it has more. A unit has a
+set of features: the tools that were called, the forms of their arguments, or the words of what was
+asked. From the first half of the learning come the most frequent features, from the second half how
+often each is there. Then each is watched for a rise, and for a rise of its absence; so is the share
+of units with something that was not met. All together have the run length that is stated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+import msgspec
+
+from toolshift.watch.sequential import Learned, RateTest
+
+TRACKED = 16
+"""Features that are watched one by one."""
+MAX_FEATURES = 4_096
+"""Different features that are remembered while learning."""
+MAX_WORDS = 200
+"""Words of one text that are read."""
+UNIT = 10
+"""Calls that are one unit at most."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+NEW: Hashable = ("new",)
+"""Stands for whatever was not met while learning."""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """What an alarm says.
+
+    Attributes:
+        feature: what is there more often, or `NEW`.
+        absent: whether it is its absence that is more frequent.
+        limit: how often that was at most when learned.
+        hits: units with it since the rise.
+        count: all units since the rise.
+    """
+
+    feature: Hashable
+    absent: bool
+    limit: float
+    hits: int
+    count: int
+
+
+class MixMonitor:
+    """Learns how often each feature is there, watches all of them, and learns again after an alarm.
+
+    Args:
+        learn: units to learn from.
+        run_length: the least mean number of units up to a false alarm, of all tests together.
+        newness: a unit is new where more than this share of its features was not met.
+    """
+
+    def __init__(self, learn: int, run_length: float, newness: float = 0.0) -> None:
+        self._learn, self._run_length, self._newness = learn, run_length, newness
+        self._begin()
+
+    def _begin(self) -> None:
+        self._count = 0
+        self._met: Counter[Hashable] = Counter()
+        self._learned: dict[tuple[Hashable, bool], Learned] = {}
+        self._tests: list[tuple[Hashable, bool, float, RateTest]] = []
+        self.watching = False
+
+    def add(self, features: Iterable[Hashable]) -> Moved | None:
+        """Takes one unit.
+
+        Args:
+            features: of it.
+
+        Returns:
+            What has moved; None for no alarm.
+        """
+        those = dict.fromkeys(features)  # in their order, so that ties are settled alike each time
+        if self.watching:
+            return self._watch(those)
+        if 2 * self._count < self._learn:
+            room = len(self._met) < MAX_FEATURES
+            self._met.update(one for one in those if room or one in self._met)
+        else:
+            self._take(those)
+        self._count += 1
+        if self._count >= self._learn:
+            self._end_learning()
+        return None
+
+    def _take(self, features: Mapping[Hashable, None]) -> None:
+        if not self._learned:
+            frequent = [one for one, times in self._met.most_common(TRACKED) if times > 1]
+            places = [(one, absent) for absent in (False, True) for one in frequent]
+            self._learned = {place: Learned() for place in [(NEW, False), *places]}
+        for (feature, absent), learned in self._learned.items():
+            learned.add(self._has(features, feature) != absent)
+
+    def _has(self, features: Mapping[Hashable, None], feature: Hashable) -> bool:
+        if feature is not NEW:
+            return feature in features
+        new = sum(one not in self._met for one in features)
+        return new > self._newness * len(features)
+
+    def _end_learning(self) -> None:
+        each = self._run_length * len(self._learned)
+        tests = ((place, one.limit, one.test(each)) for place, one in self._learned.items())
+        self._tests = [(*place, limit, test) for place, limit, test in tests if test is not None]
+        self._learned = {}
+        self.watching = True
+
+    def _watch(self, features: Mapping[Hashable, None]) -> Moved | None:
+        for feature, absent, limit, test in self._tests:
+            if test.add(self._has(features, feature) != absent):
+                self._begin()
+                return Moved(feature, absent, limit, test.hits, test.count)
+        return None
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of what was asked, of at least three letters, in lower case.
+
+    Args:
+        text: as the user wrote it.
+
+    Returns:
+        The first `MAX_WORDS` different ones, in their order.
+    """
+    found: dict[str, None] = {}
+    for match in _WORD.finditer(text[: 40 * MAX_WORDS]):
+        found.setdefault(match[0].lower())
+        if len(found) == MAX_WORDS:
+            break
+    return tuple(found)

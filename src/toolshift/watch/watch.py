@@ -1,0 +1,363 @@
+"""Watching a stream: what drifts while an agent works, in constant memory.
+
+    watcher = Watcher(every=100_000, lock=read_lock(path))
+    for event in events:
+        for alarm in watcher.observe(event):
+            print(alarm.sentence)
+
+For each tool three rates are watched (errors, slow calls, results of a new form) and for the whole
+stream refusals and the mix of what is asked, by tools, by forms of arguments and by words; see
+`sequential` and `mix`. No event is an observation of more than six tests, and each has a run length
+of six times `every`, so that all together raise at most one false alarm in `every` events on
+average. What tools are on offer is compared word for word, which raises none. What was learned of a
+tool that certainly has another name today is kept, under the name that it had first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from toolshift.core.errors import UsageError
+from toolshift.drift.events import DriftEvent, drift_report
+from toolshift.drift.lock import Lock, lock_tools
+from toolshift.drift.stream import Called, Ended, Event, Shown
+from toolshift.drift.successors import Today
+from toolshift.interop.tools import from_mcp
+from toolshift.watch.query_mix_monitor import NEW, UNIT, MixMonitor, Moved, words_of
+from toolshift.watch.sequential import FormMonitor, LatencyMonitor, RateMonitor, Rise, form_of
+
+LEARN = 200
+EVERY = 100_000
+MAX_TOOLS = 2_000
+"""Tools that are watched; the calls of others are counted."""
+MAX_LISTS = 64
+"""Different lists of tools that are told from one another."""
+MAX_TOLD = 10_000
+"""Changes of tools that are remembered, so that each is told once."""
+_TESTS = 6
+_NEW_WORDS = 0.5
+"""A text of which more than this share of the words was not met is of a new kind."""
+
+
+class Alarm(msgspec.Struct, frozen=True):
+    """One thing that drifted in a stream.
+
+    Attributes:
+        kind: errors_up, latency_up, result_format, refusals_up, query_mix, unknown_tool, or
+            tools_changed.
+        tool: whose; "" for the whole stream.
+        dimension: query, action, observation or domain.
+        sentence: the alarm in words.
+        at: the number of the event in the stream, from 1.
+        limit: what the rate was at most when it was learned; None where no rate is meant.
+        rate: the rate since the rise probably began.
+        calls: how many calls, or endings, that was.
+        drift: the change, for tools_changed.
+    """
+
+    kind: str
+    tool: str
+    dimension: str
+    sentence: str
+    at: int
+    limit: float | None = None
+    rate: float | None = None
+    calls: int = 0
+    drift: DriftEvent | None = None
+
+
+class Watcher:
+    """Watches one stream.
+
+    Args:
+        every: at most one false alarm in so many events, on average.
+        learn: calls of a tool, or endings, from which a rate is learned.
+        lock: the tools as they were; the first list of the stream where None.
+    """
+
+    def __init__(self, every: int = EVERY, learn: int = LEARN, lock: Lock | None = None) -> None:
+        self._run_length, self._learn = float(every) * _TESTS, learn
+        self._lock = lock
+        self._known = _documents(lock.documents) if lock else {}
+        self._lists: list[Shown] = []
+        self._told: set[bytes] = set()
+        self._faults: set[str] = set()
+        self._named = set(self._known)
+        self._tools: dict[str, tuple[RateMonitor, LatencyMonitor, FormMonitor]] = {}
+        self._same: dict[str, _Renamed] = {}
+        self._refusals = RateMonitor(learn, self._run_length)
+        self._mixes = {
+            "tools": MixMonitor(learn, self._run_length),
+            "arguments": MixMonitor(learn, self._run_length),
+            "words": MixMonitor(learn, self._run_length, _NEW_WORDS),
+        }
+        self._unit: list[Called] = []
+        self.events = self.calls = self.endings = self.unwatched = 0
+
+    @property
+    def watching(self) -> int:
+        """Of how many tools something is watched, and no longer only learned."""
+        return sum(any(one.watching for one in each) for each in self._tools.values())
+
+    @property
+    def tools(self) -> int:
+        """Of how many tools there were calls."""
+        return len(self._tools)
+
+    def observe(self, event: Event) -> list[Alarm]:
+        """Takes one event.
+
+        Args:
+            event: of the stream.
+
+        Returns:
+            What has drifted; mostly nothing.
+        """
+        self.events += 1
+        if isinstance(event, Called):
+            return self._called(event)
+        if isinstance(event, Ended):
+            return [*self._ended(event)]
+        return list(self._shown(event))
+
+    def tell_again(self) -> None:
+        """Forgets which drift of the tools was told, as after a baseline that nobody was told of.
+
+        What was learned is kept.
+        """
+        self._lists.clear()
+        self._told.clear()
+        self._faults.clear()
+        self._named = set(self._known)
+
+    # -- endings, and what is asked ----------------------------------------------------------------
+
+    def _ended(self, event: Ended) -> Iterator[Alarm]:
+        self.endings += 1
+        rise = self._refusals.add(event.refused)
+        if rise:
+            yield self._rate_alarm("refusals_up", "", rise)
+        yield from self._mixed()
+        if event.asked and (moved := self._mixes["words"].add(words_of(event.asked))):
+            yield self._mix_alarm("words", moved)
+
+    def _mixed(self) -> Iterator[Alarm]:
+        """Ends a unit of calls: which tools there were, and with arguments of which forms."""
+        unit, self._unit = self._unit, []
+        if moved := self._mixes["tools"].add(self._kept_name(each.tool) for each in unit):
+            yield self._mix_alarm("tools", moved)
+        told = [self._kept_form(each) for each in unit if each.arguments is not None]
+        if told and (moved := self._mixes["arguments"].add(told)):
+            yield self._mix_alarm("arguments", moved)
+
+    def _kept_name(self, tool: str) -> str:
+        """The name under which a tool is known, whatever it is called today."""
+        same = self._same.get(tool)
+        return tool if same is None else same.old
+
+    def _kept_form(self, call: Called) -> tuple[str, Hashable]:
+        """A tool and the form of its arguments, under the names that they had first."""
+        same, given = self._same.get(call.tool), call.arguments
+        if same is None:
+            return call.tool, form_of(given)
+        if same.params and isinstance(given, Mapping):
+            given = {same.params.get(key, key): value for key, value in given.items()}
+        return same.old, form_of(given)
+
+    def _name_today(self, tool: str) -> str:
+        """What a tool is called today, of what it was called first."""
+        return next((new for new, same in self._same.items() if same.old == tool), tool)
+
+    def _mix_alarm(self, what: str, moved: Moved) -> Alarm:
+        tool, feature = "", moved.feature
+        if feature == NEW:
+            tells = {
+                "tools": "a tool that was not called before",
+                "arguments": "arguments of a form that was not met before",
+                "words": "mostly words that were not met before",
+            }[what]
+        elif what == "arguments" and isinstance(feature, tuple):
+            tool = self._name_today(str(feature[0]))
+            tells = f"{tool} called with {_keys(feature[1])}"
+        else:
+            tool = self._name_today(str(feature)) if what == "tools" else ""
+            tells = f"{tool} called" if tool else f"the word {feature!r}"
+        if moved.absent:
+            tells = f"no longer {tells}"
+        said = (
+            f"what is asked has moved: {tells} in {moved.hits} of the last {moved.count} "
+            f"conversations, at most {moved.limit:.1%} when learned"
+        )
+        rate = moved.hits / moved.count
+        return Alarm("query_mix", tool, "query", said, self.events, moved.limit, rate, moved.count)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _called(self, event: Called) -> list[Alarm]:
+        self.calls += 1
+        name, found = event.tool, []
+        kept = self._kept_name(name)
+        if self._known and name not in self._named and len(self._named) < 2 * MAX_TOOLS:
+            self._named.add(name)
+            said = f"{name}: a call of a tool that is not among those that are known"
+            found.append(Alarm("unknown_tool", name, "action", said, self.events))
+        monitors = self._tools.get(kept)
+        if monitors is None:
+            if len(self._tools) >= MAX_TOOLS:
+                self.unwatched += 1
+                return found
+            how = (self._learn, self._run_length)
+            monitors = (RateMonitor(*how), LatencyMonitor(*how), FormMonitor(*how))
+            self._tools[kept] = monitors
+        errors, latency, forms = monitors
+        if event.ok is not None and (rise := errors.add(not event.ok)):
+            found.append(self._rate_alarm("errors_up", name, rise))
+        if event.ms is not None:
+            slow = latency.slow
+            if rise := latency.add(event.ms):
+                found.append(self._rate_alarm("latency_up", name, rise, slow))
+        told = event.ok is not False and event.result is not None
+        if told and (rise := forms.add(form_of(event.result))):
+            found.append(self._rate_alarm("result_format", name, rise))
+        self._unit.append(event)
+        if len(self._unit) == UNIT:
+            found += self._mixed()
+        return found
+
+    def _rate_alarm(self, kind: str, tool: str, rise: Rise, slow: float = 0.0) -> Alarm:
+        limit, hits, count = rise
+        what = {
+            "errors_up": "calls that fail",
+            "latency_up": f"calls slower than {slow:.3g} ms",
+            "result_format": "results of a form that was not met before",
+            "refusals_up": "refusals",
+        }[kind]
+        of = "endings" if kind == "refusals_up" else "calls"
+        lead = f"{tool}: " if tool else ""
+        said = f"{lead}{what}: {hits} of the last {count} {of}, at most {limit:.1%} when learned"
+        dimension = "domain" if kind == "refusals_up" else "observation"
+        return Alarm(kind, tool, dimension, said, self.events, limit, hits / count, count)
+
+    # -- tools -------------------------------------------------------------------------------------
+
+    def _shown(self, event: Shown) -> Iterator[Alarm]:
+        """What differs from the tools that are known; every change is told once."""
+        if event in self._lists or not event.tools:
+            return
+        self._lists = [*self._lists[-MAX_LISTS + 1 :], event]
+        now = _distinct(event.tools)
+        if self._lock is None:
+            try:
+                self._lock = lock_tools(now, kind=event.kind)
+            except UsageError as fault:
+                yield from self._incomparable(fault)
+                return
+            self._known = _documents(now)
+            self._named |= set(self._known)
+            return
+        lock = self._lock.beside(now, event.kind)
+        try:
+            if event.kind == "openai":
+                now = [*now, *_unshown(lock, now)]
+            report = drift_report(lock, now)
+        except UsageError as fault:
+            yield from self._incomparable(fault)
+            return
+        self._named |= set(_documents(now))
+        self._carry_over(lock, report.events, now)
+        today = _documents(now)
+        for each in report.events:
+            if self._is_news(each, today):
+                said = each.sentence
+                yield Alarm(
+                    "tools_changed", each.tool, each.dimension, said, self.events, drift=each
+                )
+
+    def _is_news(self, event: DriftEvent, today: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether a change was not told yet, of a tool that is defined as it is today.
+
+        The same change is met again wherever a list differs from earlier ones in other tools, as
+        where each conversation shows a few of many.
+        """
+        tool = event.change.new if event.change else event.tool
+        raw = msgspec.json.encode((event.sentence, today.get(tool)), order="sorted")
+        key = blake2b(raw, digest_size=16).digest()
+        if key in self._told:
+            return False
+        if len(self._told) >= MAX_TOLD:
+            self._told.clear()
+        self._told.add(key)
+        return True
+
+    def _incomparable(self, fault: UsageError) -> Iterator[Alarm]:
+        """What is told once of lists in which two tools have one name, or one has none."""
+        said = f"a list of tools cannot be compared with another: {fault}"
+        if said not in self._faults and len(self._faults) < MAX_LISTS:
+            self._faults.add(said)
+            yield Alarm("tools_changed", "", "action", said, self.events)
+
+    def _carry_over(
+        self, lock: Lock, events: Sequence[DriftEvent], now: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Keeps what was learned of tools that certainly have another name today (`successors`).
+
+        Not where a tool of today has the old name: calls by that name are then of two tools.
+        """
+        names = set(_documents(now))
+        if len(self._same) > 2 * MAX_TOOLS:
+            self._same.clear()
+        for name in names & self._same.keys():
+            del self._same[name]  # it may stand for another tool than in the list before
+        renamed = {each.tool for each in events if each.kind == "tool_renamed"} - names
+        if not renamed:
+            return
+        today = Today(from_mcp(lock.documents), now)
+        for old in renamed:
+            found = today.successor(old)
+            if found is not None and found.tool not in self._known:
+                params = {new: was for was, new in found.params.items() if new != was}
+                self._same[found.tool] = _Renamed(old, params)
+
+
+class _Renamed(msgspec.Struct, frozen=True):
+    """What a tool of today was called first, and those of its parameters that have other names."""
+
+    old: str
+    params: dict[str, str]
+
+
+def _keys(form: Any) -> str:
+    """The keys of a form, as words."""
+    keys = [str(one[0]) for one in form if isinstance(one, tuple)] if form else []
+    return ", ".join(keys) or "no arguments"
+
+
+def _unshown(lock: Lock, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The tools that a conversation leaves out, for it may show some of those that there are.
+
+    One that it certainly shows under another name is not left out. A tool that is not shown keeps
+    its name otherwise, and so does one that others have been merged with.
+    """
+    names, known = _documents(shown).keys(), _documents(lock.documents)
+    absent = [one for name, one in known.items() if name not in names]
+    if names <= known.keys():
+        return absent
+    today = Today(from_mcp(lock.documents), shown)
+    found = {name: today.successor(name) for name in known.keys() - names}
+    stands = Counter(each.tool for each in found.values() if each and each.tool not in known)
+    moved = {name for name, each in found.items() if each and stands[each.tool] == 1}
+    return [one for one in absent if one["name"] not in moved]
+
+
+def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(tool.get("name")): dict(tool) for tool in tools}
+
+
+def _distinct(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tools without those that stand there twice, word for word."""
+    return [tool for place, tool in enumerate(tools) if tool not in tools[:place]]

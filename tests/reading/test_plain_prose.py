@@ -1,0 +1,215 @@
+"""The reading of prose where answers are plain values."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from toolshift.episode.episode import read_ending
+from toolshift.reading.plain_prose import read_plain_prose
+from toolshift.reading.prose import FAILED, ProseReading
+
+SHOWN = '{"title":"Dune","copies":4,"status":"shipped","due":"2026-03-03","room":"Aurora"}'
+REQUEST = "How is order O-17 of mara@example.com, and how many copies of it are there?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There are 4 copies.",
+        "It is due on 3 March 2026, not on 10 April",
+        "No problem, it has been shipped",
+        '{"status":"not shipped"}',
+        '{"error": null, "value": "K7Q2-M9XD"}',
+        "Should you have questions, write to us. The code is K7Q2-M9XD.",
+        "only one match: K7Q2-M9XD",
+        "Sorry, no e-mail could be sent. The reference itself is K7Q2-M9XD",
+        "Unfortunately, the order has not been shipped yet.",
+        "I'm sorry to say that there are no copies left.",
+        "It has been shipped. Can I help with anything else?",
+        "The room is Aurora. Would you like me to book it?",
+        "shipped",
+        "Yes.",
+        "Has it been shipped? Yes.",
+        "I could not send you the confirmation, but there are four copies.",
+        "I couldn't find it at first. It turned out to be shipped.",
+        "Done! Let me know if you need anything else.",
+        "I've returned the book for you.",
+        "The loan is overdue, I am afraid.",
+        "Please note that the due date is 3 March 2026.",
+    ],
+)
+def test_a_plain_value_is_an_answer(text: str) -> None:
+    assert read_plain_prose(text, SHOWN, REQUEST) == ("answer", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I could not find any order with this number.", "not_found"),
+        ("Sorry, there is no order O-17 in our system.", "not_found"),
+        ("Order O-17 does not exist.", "not_found"),
+        ("I found the room Aurora, but the order O-17 could not be found.", "not_found"),
+        ("I looked. There is no such order. Would you like me to try another one?", "not_found"),
+        ("I can't complete this: the service has been decommissioned.", "service_failure"),
+        ("I am unable to do this because the tool get_order was removed.", "tool_unavailable"),
+        ('refuse(reason="tool_unavailable")', "tool_unavailable"),
+    ],
+)
+def test_a_refusal_says_that_it_cannot_be_done(text: str, reason: str) -> None:
+    assert read_plain_prose(text, SHOWN, REQUEST) == ("refusal", reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I find no trace of KA-99 in the ledger: no car with that plate.",
+        '{"ok": false, "error": "no car with that plate", "plate": "KA-99"}',
+        "There was a typo at first, but with the right spelling, too: no car with that plate.",
+    ],
+)
+def test_where_nothing_is_counted_no_such_thing_is_a_refusal(text: str) -> None:
+    asked = "Who owns the car KA-99?"
+    assert read_plain_prose(text, "no car KA-99", asked) == ("refusal", "not_found")
+
+
+def test_where_things_are_counted_none_of_them_is_an_answer() -> None:
+    asked = "How many cars of this make are there?"
+    assert read_plain_prose("There are no cars of this make.", "[]", asked)[0] == "answer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which order do you mean?",
+        "There are two orders, O-1701 and O-1702. Which one do you mean?",
+        "Please provide the order number.",
+        "I need your e-mail address before I can look it up.",
+        "Let me know which of the two you would like.",
+    ],
+)
+def test_a_question_asks_for_a_detail(text: str) -> None:
+    assert read_plain_prose(text, SHOWN, REQUEST) == ("question", "")
+
+
+def test_a_refusal_about_what_was_asked_for_is_none_beside_it() -> None:
+    shown = '{"unread":3,"folder":"inbox"}'
+    asked = "How many unread emails from Alice do I have?"
+    for text in (
+        "I couldn't find any emails from Alice.",
+        "I'm sorry, but I can't access your e-mail right now.",
+        "The email service is down.",
+    ):
+        assert read_plain_prose(text, shown, asked)[0] == "refusal", text
+    said = "I couldn't open the attachments, but you have 3 unread emails from Alice."
+    assert read_plain_prose(said, shown, asked) == ("answer", "")
+    said = "I couldn't find it under your name, but the confirmation number is KX-4711."
+    asked = "What is the confirmation number of my booking?"
+    assert read_plain_prose(said, '{"confirmation":"KX-4711"}', asked) == ("answer", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I wasn't able to find any book called Dune.",
+        "I have not been able to complete this: the server says 503.",
+        "I don't see any book named Dune in the catalogue.",
+        "The search came back empty.",
+        "The catalogue doesn't contain Dune.",
+        "I do not have the ability to check that.",
+        "There's no tool for that.",
+        "I tried three times, but the service kept timing out.",
+        "Each time the server returned a 500 error.",
+        "Unable to comply.",
+        "I cannot.",
+    ],
+)
+def test_a_refusal_is_read_in_other_words(text: str) -> None:
+    assert read_plain_prose(text, SHOWN, "How many copies of Dune are there?")[0] == "refusal"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("No, Dune is not in the catalogue.", "answer"),
+        ("No. Dune isn't in our catalogue.", "answer"),
+        ("Unfortunately, no. I couldn't find it there.", "answer"),
+        ("It hasn't been added yet.", "answer"),
+        ("I could not find Dune.", "refusal"),
+        ("No, I cannot access the catalogue.", "refusal"),
+        ("No order of this name could be found.", "refusal"),
+    ],
+)
+def test_no_answers_a_question_that_wants_yes_or_no(text: str, kind: str) -> None:
+    assert read_plain_prose(text, '{"found":false}', "Is Dune in the catalogue?")[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I found two editions. Which one would you like?", "question"),
+        ("Which one should I check?", "question"),
+        ("To proceed, please provide the ISBN.", "question"),
+        ("There are 4 copies. What else can I do for you?", "answer"),
+        ("There are 4 copies. Do you need any more details?", "answer"),
+        ("There are 4 copies. Would you like me to reserve one?", "answer"),
+    ],
+)
+def test_a_choice_that_is_left_to_the_user_is_a_question(text: str, kind: str) -> None:
+    assert read_plain_prose(text, SHOWN, REQUEST)[0] == kind
+
+
+STATUS = "What is the status of order O-17?"
+COPIES = "How many copies are there?"
+
+
+@pytest.mark.parametrize(
+    ("text", "request_", "kind"),
+    [
+        ("It has shipped. I couldn't get the tracking number.", STATUS, "answer"),
+        ("It has shipped, but I wasn't able to find the tracking number.", STATUS, "answer"),
+        ("There are 4 copies. I could not find the author.", COPIES, "answer"),
+        ("There are 4 copies. I can't reserve one for you.", COPIES, "answer"),
+        ("There are 4 copies (I could not check the author).", COPIES, "answer"),
+        ("There are 4 copies. I can't reserve one.", "How many copies? Reserve one.", "refusal"),
+        ("There are 4 copies. I could not do this.", COPIES, "refusal"),
+        ("It has shipped. I couldn't find the order.", STATUS, "refusal"),
+        ("It has shipped. I couldn't find a match.", STATUS, "refusal"),
+        ("It has shipped. The service is down.", STATUS, "refusal"),
+        ("I found order O-17. I couldn't get the delivery state.", STATUS, "refusal"),
+        (
+            "It has shipped. I couldn't get the tracking number.",
+            "What is the status of order O-17, and what is its tracking number?",
+            "refusal",
+        ),
+    ],
+)
+def test_what_fails_beside_the_answer_refuses_nothing(text: str, request_: str, kind: str) -> None:
+    assert read_plain_prose(text, SHOWN, request_)[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("There is no information about Dune.", "refusal"),
+        ("The server returned an error: 500.", "refusal"),
+        ("Error: 404", "refusal"),
+        ("I'd need the title.", "question"),
+        ("There are no copies.", "answer"),
+    ],
+)
+def test_errors_and_lacks_are_no_values(text: str, kind: str) -> None:
+    assert read_plain_prose(text, SHOWN, "How many copies are there?")[0] == kind
+
+
+def test_where_a_judge_fails_the_rule_for_plain_values_counts() -> None:
+    scene = SimpleNamespace(clean=SimpleNamespace(asks=[SimpleNamespace(pattern="", expected="4")]))
+    judge = SimpleNamespace(
+        name="chat:tiny",
+        settings={},
+        read=lambda *_: ProseReading("refusal", "not_found", f"chat:tiny{FAILED}"),
+    )
+    text = "I could not send you the confirmation, but there are four copies."
+    reading = read_ending(scene, text, SHOWN, REQUEST, judge)  # type: ignore[arg-type]
+    assert reading == ProseReading("answer", "", "chat:tiny failed")
