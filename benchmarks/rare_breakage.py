@@ -48,7 +48,7 @@ RATES = (0.005, 0.01, 0.02, 0.05)
 PASSES = (0.7, 0.95)
 PATTERNS = ("task", "scene", "kind", "group")
 SCENES, GROUP = 8, 5
-LEAST, NEAR, MOST_ERRORS = 0.93, 0.94, 0.06
+LEAST, NEAR, MAX_ERRORS = 0.93, 0.94, 0.06
 CONFIRM = 10
 CHECKED = 40  # studies a design in which the accuracy's interval is computed
 MARGIN = 0.05
@@ -145,7 +145,7 @@ def simulate(design: Design, runs: int, seed: int) -> Row:
         passed=passed,
         failed=failed,
         alarm=alarm,
-        ok=coverage >= LEAST and max(passed, failed, alarm) <= MOST_ERRORS,
+        ok=coverage >= LEAST and max(passed, failed, alarm) <= MAX_ERRORS,
     )
 
 

@@ -25,7 +25,7 @@ from toolshift.lm.bases import SMOL, base_directory
 from toolshift.lm.checkpoint import load_tokenizer, tool_role, trained_layout
 from toolshift.lm.inference import load_model, stop_tokens
 from toolshift.train.generation import Sampler
-from toolshift.train.rollout import Backend, Limits, Play, Said, Scribe, roll_out
+from toolshift.train.rollout import Backend, ConversationEncoder, Limits, Play, Said, roll_out
 from toolshift.train.scenes import Mix, draws
 
 KINDS = ("listing", "hours", "route", "visit")
@@ -77,7 +77,7 @@ def main() -> None:
         model = load_model(directory, "bfloat16", adapter)
         stop = stop_tokens(tokenizer, model)
         backend: Backend = Sampler(model, stop) if name == "kept" else Prefilling(model, stop)
-        scribe = Scribe(tokenizer, layout, tool_role(tokenizer), stop)
+        scribe = ConversationEncoder(tokenizer, layout, tool_role(tokenizer), stop)
         roll_out(backend, scribe, plays[:1], 0.0, Limits(turn=2, episode=1))  # warm up
         if isinstance(backend, Sampler):
             backend.forget()

@@ -25,7 +25,7 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode, Over
 from toolshift.interop.text_records import pieces
 from toolshift.lm.prompt import parse_reply
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.prose import read_prose
 from toolshift.reading.text import codes_in, fold
 from toolshift.report.html.figures import shown
@@ -79,7 +79,11 @@ READERS: dict[str, Callable[[str], object]] = {
     "arguments": read_arguments,
     "prose": lambda text: read_prose(text, text[:500], "Find it."),
     "a question": _question,
-    "a typed answer": lambda text: (says(text, "12"), says(text, "2026-03-03"), says(text, "open")),
+    "a typed answer": lambda text: (
+        matches(text, "12"),
+        matches(text, "2026-03-03"),
+        matches(text, "open"),
+    ),
     "codes": lambda text: list(codes_in(text, {"AB-12", "Q7-K2"})),
     "folding": fold,
     "records in a server's text": pieces,

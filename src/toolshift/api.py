@@ -35,7 +35,7 @@ from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.cell import build
-from toolshift.runs.place import check_local
+from toolshift.runs.location import check_local
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolshift.adapt.results import restored
-from toolshift.core.form import FORMS
+from toolshift.core.render import FORMS
 
 PRICE = {
     "type": "object",

@@ -13,7 +13,7 @@ import pytest
 from running import Run
 
 from toolshift.cli.group import Entry, toolshift
-from toolshift.cli.options import HEADINGS, Sectioned, taking
+from toolshift.cli.options import HEADINGS, Sectioned, options_struct
 from toolshift.runs.suite import Selection
 
 NAMES = toolshift.list_commands(click.Context(toolshift))
@@ -100,7 +100,7 @@ class Some:
 
 def test_a_command_gets_one_struct_of_its_options() -> None:
     seen: list[Some] = []
-    taken = taking(Some)(seen.append)
+    taken = options_struct(Some)(seen.append)
     given = {name: getattr(Selection(tasks=3), name) for name in Selection.__struct_fields__}
     taken(loud=True, **given)
     assert seen == [Some(selection=Selection(tasks=3), loud=True)]
@@ -129,7 +129,7 @@ def test_the_struct_of_a_command_has_a_field_for_each_option(name: str) -> None:
         (kind,) = [hint for key, hint in get_type_hints(action).items() if key != "return"]
         seen: list[object] = []
         given = [param for param in command.params if param.expose_value]
-        taking(kind)(seen.append)(**{str(param.name): None for param in given})
+        options_struct(kind)(seen.append)(**{str(param.name): None for param in given})
         assert isinstance(seen[0], kind)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_type_hints
 import pytest
 
 from toolshift.agents.catalog import make_agent
-from toolshift.connect.callables import annotation, grade, open_seat, reply, tools_of
+from toolshift.connect.callables import annotation, grade, reply, start_episode, tools_of
 from toolshift.core.tool import as_openai
 from toolshift.episode.episode import Episode
 from toolshift.shifts.oracle_trace import STYLES
@@ -39,7 +39,7 @@ def by_name(functions: list[Callable[..., str]]) -> dict[str, Callable[..., str]
 def test_the_same_acts_through_functions_get_the_same_trace(
     task: str, shifts: str, agent: str
 ) -> None:
-    seat, twin = open_seat(task, shifts), open_seat(task, shifts).episode
+    seat, twin = start_episode(task, shifts), start_episode(task, shifts).episode
     make_agent(agent).play(twin)  # type: ignore[union-attr]
     for step in twin.steps:
         tools = by_name(tools_of(seat))
@@ -61,7 +61,7 @@ def test_the_same_acts_through_functions_get_the_same_trace(
 
 
 def test_names_types_and_texts_are_the_tools_own() -> None:
-    seat = open_seat("poi/booking/0", "identity_erasure:2+schema_noise:2")
+    seat = start_episode("poi/booking/0", "identity_erasure:2+schema_noise:2")
     for function, tool in zip(tools_of(seat), seat.episode.tools, strict=False):
         shown = as_openai(tool)["function"]
         assert function.__name__ == shown["name"]
@@ -103,7 +103,7 @@ def test_parameters_that_python_cannot_name_are_spelled_with_underscores() -> No
 
 
 def test_prose_goes_to_the_user_who_goes_on_until_it_is_over() -> None:
-    seat = open_seat("poi/visit/0", "intent_change:1")
+    seat = start_episode("poi/visit/0", "intent_change:1")
     tools = by_name(tools_of(seat))
     tools["final_answer"](answer="none")
     assert reply(seat, "Which city do you mean?")
@@ -114,7 +114,7 @@ def test_prose_goes_to_the_user_who_goes_on_until_it_is_over() -> None:
 
 
 def test_many_threads_make_one_trace() -> None:
-    seat = open_seat("poi/booking/0")
+    seat = start_episode("poi/booking/0")
     route = by_name(tools_of(seat))["get_route"]
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(lambda n: route(place_id=f"x{n}", origin="here"), range(8)))
@@ -125,7 +125,7 @@ def test_many_threads_make_one_trace() -> None:
 
 
 def test_an_episode_of_the_callers_own_will_do() -> None:
-    episode = Episode(open_seat("poi/booking/0").episode.scene)
+    episode = Episode(start_episode("poi/booking/0").episode.scene)
     answer = by_name(tools_of(episode))["final_answer"]
     assert answer(answer="none").startswith("Delivered.")
     assert episode.end == "answered"

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from running import Run
 from serving import scripted_server, smol_server, status
 
-from toolshift.connect.callables import open_seat
+from toolshift.connect.callables import start_episode
 from toolshift.connect.model_proxy import app
 from toolshift.connect.model_proxy.app import MAX_ROUNDS, ModelProxy
 from toolshift.connect.model_proxy.conversation import Conversation, Said
@@ -66,7 +66,7 @@ APPLICABLE = (
     ids=range(6),
 )
 def test_arguments_that_cannot_be_read_reach_the_agent_as_they_came(arguments: str) -> None:
-    tools = open_seat(TASK).tools()
+    tools = start_episode(TASK).tools()
     options = ShiftOptions(read_stack("tool_name_noise:3"))
     toolbox, scene = prepare(tools, options)
     conversation = Conversation(scene, toolbox, Said())
@@ -78,7 +78,7 @@ def test_arguments_that_cannot_be_read_reach_the_agent_as_they_came(arguments: s
 
 
 def conversing(shifts: str) -> Conversation:
-    toolbox, scene = prepare(open_seat(TASK).tools(), ShiftOptions(read_stack(shifts)))
+    toolbox, scene = prepare(start_episode(TASK).tools(), ShiftOptions(read_stack(shifts)))
     return Conversation(scene, toolbox, Said())
 
 
@@ -128,7 +128,7 @@ def shown_results(server: ScriptedModel) -> list[str]:
     ("shifts", "stream"), [*zip(APPLICABLE, cycle((False, True)), strict=False)]
 )
 def test_a_shifted_model_still_serves_a_hard_wired_agent(shifts: str, stream: bool) -> None:
-    seat = open_seat(TASK)
+    seat = start_episode(TASK)
     with scripted_model(Reader(TASK)) as model, proxied(model.url, shifts) as (url, records):
         said = work(url, seat, stream)
     verdict = grade(seat.episode)
@@ -152,7 +152,7 @@ def test_without_shifts_nothing_is_changed(stream: bool) -> None:
     body = {
         "model": "m",
         "messages": [{"role": "user", "content": "hi  \u00e9"}],
-        "tools": open_seat(TASK).tools(),
+        "tools": start_episode(TASK).tools(),
         "stream": stream,
         "odd": [1.0, None],
     }
@@ -170,7 +170,7 @@ def test_without_shifts_nothing_is_changed(stream: bool) -> None:
 def test_a_memorised_name_is_answered_without_the_agent(stream: bool) -> None:
     """The model calls by the true names, which no longer work; it is told so, and the agent never
     hears of it; a model that will not learn is cut off."""
-    seat = open_seat(TASK)
+    seat = start_episode(TASK)
     body = {"model": "m", "messages": [{"role": "user", "content": seat.message}]}
     body |= {"tools": seat.tools(), "stream": stream}
     line = Part("oracle", TASK).lines[0]
@@ -207,7 +207,7 @@ class _Curious(Reader):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_was_answered_on_the_way_stays_in_the_history(stream: bool) -> None:
-    seat = open_seat(TASK)
+    seat = start_episode(TASK)
     with (
         scripted_model(_Curious(TASK)) as model,
         proxied(model.url, "identity_erasure:3") as (url, records),
@@ -226,7 +226,7 @@ def test_a_conversation_is_shown_alike_by_another_proxy() -> None:
     shifts = "identity_erasure:3+parameter_rename:3+format_drift:2"
     with scripted_model(Reader(TASK)) as model:
         with proxied(model.url, shifts) as (url, _):
-            seat = open_seat(TASK)
+            seat = start_episode(TASK)
             said = work(url, seat)
         last = model.requests[-1]
         with proxied(model.url, shifts) as (url, _):
@@ -251,7 +251,7 @@ def _read(messages: list[dict[str, Any]]) -> list[Any]:
 
 def test_errors_of_the_model_pass_through_and_a_lost_model_is_said() -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
-    body |= {"tools": open_seat(TASK).tools()}
+    body |= {"tools": start_episode(TASK).tools()}
     with scripted_server() as server, proxied(server.url, "identity_erasure:2") as (url, records):
         server.script = [status(429, '{"error":{"message":"slow down"}}', retry_after="7")]
         for stream in (False, True):
@@ -269,7 +269,7 @@ def test_errors_of_the_model_pass_through_and_a_lost_model_is_said() -> None:
 
 
 def test_what_cannot_be_done_is_refused_and_said() -> None:
-    body: dict[str, Any] = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    body: dict[str, Any] = {"model": "m", "messages": [], "tools": start_episode(TASK).tools()}
     with scripted_model(Part("oracle", TASK)) as model:
         with proxied(model.url, "semantic_trap:2") as (url, _):
             got = httpx.post(f"{url}/chat/completions", json=body)
@@ -307,7 +307,7 @@ def test_what_no_request_can_bring_is_refused_at_the_start(shift: str, why: str)
     with pytest.raises(UsageError, match=f"not applicable: .*{why}"):
         check_stack(how)
     with pytest.raises(UsageError, match=r"not applicable|insist with"):
-        prepare(open_seat(TASK).tools(), how)
+        prepare(start_episode(TASK).tools(), how)
 
 
 def test_what_is_said_beside_lets_a_shift_begin() -> None:
@@ -324,7 +324,7 @@ def test_the_fault_of_a_shift_is_said_to_the_agent(monkeypatch: pytest.MonkeyPat
         raise ShiftFault("shift mine raised KeyError: 'x' (mine.py, line 3)")
 
     monkeypatch.setattr(app, "prepare", broken)
-    body = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    body = {"model": "m", "messages": [], "tools": start_episode(TASK).tools()}
     with proxied("http://127.0.0.1:9/v1", "identity_erasure:2") as (url, _):
         got = httpx.post(f"{url}/chat/completions", json=body)
     assert got.status_code == 500
@@ -334,7 +334,7 @@ def test_the_fault_of_a_shift_is_said_to_the_agent(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("shift", ["merged_tools:2", "truncation:1", "missing_values:1"])
 def test_what_is_not_truthful_on_these_tools_is_not_applicable(shift: str) -> None:
     with pytest.raises(UsageError, match="not applicable to the tools"):
-        prepare(open_seat(TASK).tools(), ShiftOptions(read_stack(shift)))
+        prepare(start_episode(TASK).tools(), ShiftOptions(read_stack(shift)))
 
 
 def test_foreign_hosts_and_origins_are_refused() -> None:
@@ -346,7 +346,7 @@ def test_foreign_hosts_and_origins_are_refused() -> None:
 
 
 def test_with_a_token_the_model_gets_the_key_and_never_the_token() -> None:
-    body = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    body = {"model": "m", "messages": [], "tools": start_episode(TASK).tools()}
     with (
         scripted_model(Reader(TASK)) as model,
         proxied(model.url, "identity_erasure:2", "a-token", "the-key") as (url, _),
@@ -359,7 +359,7 @@ def test_with_a_token_the_model_gets_the_key_and_never_the_token() -> None:
 
 
 def test_the_trace_tells_what_was_spoken_and_carried_and_keeps_no_key(tmp_path: Path) -> None:
-    seat = open_seat(TASK)
+    seat = start_episode(TASK)
     with (
         scripted_model(Reader(TASK)) as model,
         proxied(model.url, "identity_erasure:3+format_drift:1") as (url, records),
@@ -382,7 +382,7 @@ def test_the_trace_tells_what_was_spoken_and_carried_and_keeps_no_key(tmp_path: 
 
 @pytest.mark.model
 def test_a_real_server_streams_through() -> None:
-    tools = open_seat(TASK).tools()[:2]
+    tools = start_episode(TASK).tools()[:2]
     body = {
         "model": "smollm2",
         "messages": [{"role": "user", "content": "Say hello."}],
@@ -441,7 +441,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     with scripted_model(Reader(TASK)) as model:
         words = ("--upstream", model.url, "--shift", "identity_erasure:3", "--trace", str(trace))
         with commanded(*words) as url:
-            seat = open_seat(TASK)
+            seat = start_episode(TASK)
             work(url, seat)
     assert grade(seat.episode).passed
     assert len(trace.read_text().splitlines()) == len(model.requests)
@@ -454,7 +454,7 @@ def test_secrets_that_are_spoken_of_are_not_traced(tmp_path: Path) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "x", "arguments": arguments}}
     line = {"role": "assistant", "content": text, "tool_calls": [call]}
     trace = tmp_path / "trace.jsonl"
-    body = {"model": "m", "messages": [], "tools": open_seat(TASK).tools()}
+    body = {"model": "m", "messages": [], "tools": start_episode(TASK).tools()}
     with scripted_model(_Stubborn(line)) as model:
         words = ("--upstream", model.url, "--shift", "identity_erasure:3", "--trace", str(trace))
         with commanded(*words, "--token", secrets[1]) as url:
@@ -518,7 +518,7 @@ async def exchanged(
 def test_no_form_of_a_request_or_an_answer_is_an_error_of_the_proxy(
     data: st.DataObject, stream: bool, of_the_model: bool
 ) -> None:
-    tools = open_seat(TASK).tools()[:2]
+    tools = start_episode(TASK).tools()[:2]
     request, answer = request_of(tools, stream), answer_of(stream)
     for _ in range(2):
         found = places(answer if of_the_model else request)
@@ -562,7 +562,7 @@ ODD_ANSWERS = {
 
 
 def asking(stream: bool) -> bytes:
-    return json.dumps(request_of(open_seat(TASK).tools()[:2], stream)).encode()
+    return json.dumps(request_of(start_episode(TASK).tools()[:2], stream)).encode()
 
 
 @pytest.mark.parametrize("kind", ODD_ANSWERS)
@@ -737,7 +737,7 @@ def test_results_stay_when_the_tool_list_changes() -> None:
 
 @pytest.mark.parametrize("shift", ["tools_by_action:2", "permanent_error:3", "redirect:3"])
 def test_what_was_really_done_is_no_error_of_a_layer(shift: str) -> None:
-    tools = open_seat(TASK).tools()[:3]
+    tools = start_episode(TASK).tools()[:3]
     function = {"name": tools[0]["function"]["name"], "arguments": "{}"}
     call = {"id": "1", "type": "function", "function": function}
     history = [  # of a conversation that this proxy has not heard so far

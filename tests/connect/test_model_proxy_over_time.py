@@ -10,7 +10,7 @@ import pytest
 from connect.proxying import proxied, work
 from connect.scripted_model import Reader, alike_params, scripted_model
 
-from toolshift.connect.callables import open_seat
+from toolshift.connect.callables import start_episode
 from toolshift.episode.grade import grade
 
 TASK = "poi/booking/0"
@@ -59,7 +59,7 @@ class _Patient(Reader):
     ("shifts", "stream"), [*zip(OVER_TIME, cycle((True, False)), strict=False)]
 )
 def test_what_a_layer_answers_by_itself_never_reaches_the_agent(shifts: str, stream: bool) -> None:
-    seat = open_seat(TASK)
+    seat = start_episode(TASK)
     needed = tuple(step.name for step in seat.episode.scene.calls)
     with (
         scripted_model(_Patient(TASK)) as model,

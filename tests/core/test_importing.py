@@ -66,6 +66,6 @@ def test_what_is_imported_by_name_is_there(name: str) -> None:
         pytest.importorskip("trl")
     if name.startswith("toolshift.runs.cluster"):
         pytest.importorskip("ray")
-    if name.startswith("toolshift.runs.sending"):
+    if name.startswith("toolshift.runs.otel_export"):
         pytest.importorskip("opentelemetry.sdk.trace")
     assert load(name) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.core.operations import apart, spoken
+from toolshift.core.operations import encode_call, split_operations
 from toolshift.core.tool import Field, Operation, Param, Tool
 
 FIND = Tool("find", "Find it", (Param("name", "name", {}),), (Field(("id",), "id"),), origin=("f",))
@@ -31,16 +31,16 @@ def several(nested: bool) -> Tool:
 def test_an_operation_is_a_tool_of_its_own_that_is_called_through_the_shown_one(
     nested: bool,
 ) -> None:
-    find, buy = apart((several(nested),))
+    find, buy = split_operations((several(nested),))
     assert [tool.key for tool in (find, buy)] == ["do find", "do buy"]
     assert find.yields("id")
     assert not find.yields("ref")
     assert set(find.needs) == {"the action", "name"}
     call = {"action": "find", find.params[1].name: "x", "page": 2}
     own = {"input": {"name": "x"}} if nested else {"what": "x"}
-    assert spoken(find, call) == {"action": "find", "page": 2, **own}
+    assert encode_call(find, call) == {"action": "find", "page": 2, **own}
 
 
 def test_a_tool_that_resembles_one_of_several_has_no_operations() -> None:
     decoy = several(False).with_(origin=())
-    assert apart((decoy,)) == (decoy,)
+    assert split_operations((decoy,)) == (decoy,)

@@ -62,4 +62,4 @@ def test_there_is_one_place_that_does_so() -> None:
         for path in SOURCE.rglob("*.py")
         if re.search(r"isprintable|\\x00-\\x|\\u202[ae]", path.read_text("utf-8"))
     ]
-    assert sorted(found) == ["core/formats.py", "core/text.py"], "and the quoting rules of formats"
+    assert sorted(found) == ["core/codecs.py", "core/text.py"], "and the quoting rules of formats"

@@ -34,8 +34,8 @@ from toolshift.core.calls import MalformedCall, ToolCall, read_arguments, read_c
 from toolshift.core.canonical import canonical
 from toolshift.core.documents import read_json, read_toml, read_yaml
 from toolshift.core.errors import UsageError
-from toolshift.core.form import FORMS
 from toolshift.core.message import Reply, Turn, protocol_tools
+from toolshift.core.render import FORMS
 from toolshift.core.shift import NotApplicable
 from toolshift.core.text import escaped, one_line, visible
 from toolshift.data.augment import Recipe, augmented
@@ -52,7 +52,7 @@ from toolshift.interop.schema import inlined, kind_of, renamed, sample
 from toolshift.interop.text_records import pieces
 from toolshift.interop.tools import from_mcp
 from toolshift.lm.prompt import parse_reply, render_call, render_system
-from toolshift.reading.answer_check import is_pattern, says
+from toolshift.reading.answer_check import is_pattern, matches
 from toolshift.reading.plain_prose import read_plain_prose
 from toolshift.reading.prose import read_prose
 from toolshift.runs.cell import build
@@ -166,7 +166,7 @@ def prose(given: tuple[str, str, str]) -> None:
     kind, reason = read_prose(*given)
     assert kind in ("question", "refusal", "answer", "none"), reason
     assert read_plain_prose(*given)[0] in ("question", "refusal", "answer", "none")
-    says(given[0], given[2] if given[2] and not is_pattern(given[2]) else "x")
+    matches(given[0], given[2] if given[2] and not is_pattern(given[2]) else "x")
 
 
 SCENES = (

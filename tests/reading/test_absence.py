@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolshift.reading.absence import is_none
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.plain_prose import read_plain_prose
 from toolshift.reading.quantity import Asked
 
@@ -49,12 +49,12 @@ NOT_NONE = [
 def test_a_claim_of_none_is_an_answer_and_the_right_one(asked: Asked, text: str) -> None:
     assert read_plain_prose(text, asked.shown, asked.request, may_be_none=True) == ("answer", "")
     for wanted in ("nobody", "no one", "none", "Nothing"):
-        assert says(text, wanted, asked)
+        assert matches(text, wanted, asked)
 
 
 @pytest.mark.parametrize(("asked", "text"), NOT_NONE)
 def test_what_claims_something_else_is_no_such_answer(asked: Asked, text: str) -> None:
-    assert not any(says(text, wanted, asked) for wanted in ("nobody", "no one", "none"))
+    assert not any(matches(text, wanted, asked) for wanted in ("nobody", "no one", "none"))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_elsewhere_the_words_are_read_as_before(text: str) -> None:
 
 
 def test_zero_may_be_said_as_none() -> None:
-    assert says("There is no discount.", "0", OFF)
+    assert matches("There is no discount.", "0", OFF)
     assert read_plain_prose("There is no discount.", OFF.shown, OFF.request, True)[0] == "answer"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.quantity import Asked
 
 ASKED = "Who is the manager of KA-72?"
@@ -23,8 +23,8 @@ PRICE = "What is the price of the lamp?"
 def test_what_is_said_to_be_something_else_is_not_it(
     wanted: str, answer: str, request_: str
 ) -> None:
-    assert says(answer, wanted)
-    assert not says(answer, wanted, Asked(request_))
+    assert matches(answer, wanted)
+    assert not matches(answer, wanted, Asked(request_))
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_what_is_said_to_be_something_else_is_not_it(
     ],
 )
 def test_another_role_beside_it_does_no_harm(answer: str, request_: str) -> None:
-    assert says(answer, "Ada Lovelace", Asked(request_))
+    assert matches(answer, "Ada Lovelace", Asked(request_))

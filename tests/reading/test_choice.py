@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.choice import chooses_another
 from toolshift.reading.options import rivals
 from toolshift.reading.quantity import Asked
@@ -127,12 +127,12 @@ WRONG = [
 def test_an_answer_that_names_both_and_gives_it_to_the_right_one(
     request_: str, wanted: str, answer: str
 ) -> None:
-    assert says(answer, wanted, Asked(request_))
+    assert matches(answer, wanted, Asked(request_))
 
 
 @pytest.mark.parametrize(("request_", "wanted", "answer"), WRONG)
 def test_an_answer_that_gives_it_to_the_other_one(request_: str, wanted: str, answer: str) -> None:
-    assert not says(answer, wanted, Asked(request_))
+    assert not matches(answer, wanted, Asked(request_))
 
 
 OTHERS = [
@@ -536,8 +536,8 @@ def test_a_relation_counts_for_the_one_that_it_is_stated_of(
     request, verb, way, other = ask
     asked = Asked(request.format(*((b, a) if swapped else (a, b))))
     answer = frame.format(a=a, b=b, verb=verb, way=way, other=other)
-    assert says(answer, a, asked)
-    assert not says(answer, b, asked)
+    assert matches(answer, a, asked)
+    assert not matches(answer, b, asked)
 
 
 @given(st.text(" ,.?or\nAB12isthanfirst", max_size=60), st.text(" ,.?or\nAB12isthan", max_size=60))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from toolshift.reading.answer_check import says
     ],
 )
 def test_a_correction_counts(answer: str, wrong: str, right: str) -> None:
-    assert not says(answer, wrong)
-    assert says(answer, right)
+    assert not matches(answer, wrong)
+    assert matches(answer, right)
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_correction_counts(answer: str, wrong: str, right: str) -> None:
     ],
 )
 def test_what_is_added_takes_nothing_back(answer: str, wanted: str) -> None:
-    assert says(answer, wanted)
+    assert matches(answer, wanted)

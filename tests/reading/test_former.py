@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.quantity import Asked
 
 Forms = Mapping[tuple[str, str, str], list[str]]
@@ -137,15 +137,15 @@ def cases(forms: Forms) -> list[tuple[str, str, str, str]]:
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(NOW))
 def test_it_is_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert says(answer, wanted, Asked(request_, shown))
+    assert matches(answer, wanted, Asked(request_, shown))
 
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(BEFORE))
 def test_it_is_not_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert not says(answer, wanted, Asked(request_, shown))
+    assert not matches(answer, wanted, Asked(request_, shown))
 
 
 @pytest.mark.parametrize("title", ["Dr.", "Mr.", "Prof."])
 def test_a_title_ends_no_sentence(title: str) -> None:
-    assert says(f"It is {title} Haas.", "Haas")
-    assert not says(f"It is not {title} Haas.", "Haas")
+    assert matches(f"It is {title} Haas.", "Haas")
+    assert not matches(f"It is not {title} Haas.", "Haas")

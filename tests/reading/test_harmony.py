@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.harmony import Message, for_the_user, messages_of
 
 THOUGHT = "<|channel|>analysis<|message|>Borealis?<|end|><|start|>assistant"
@@ -20,8 +20,8 @@ THOUGHT = "<|channel|>analysis<|message|>Borealis?<|end|><|start|>assistant"
 )
 def test_the_final_channel_is_what_is_said(text: str) -> None:
     assert for_the_user(text) == "The room is Aurora."
-    assert says(text, "Aurora")
-    assert not says(text, "Borealis")
+    assert matches(text, "Aurora")
+    assert not matches(text, "Borealis")
 
 
 def test_messages_have_a_channel_a_recipient_and_a_text() -> None:

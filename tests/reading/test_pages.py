@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.core.form import FORMS
+from toolshift.core.render import FORMS
 from toolshift.reading.pages import offers_more
 
 MORE = [

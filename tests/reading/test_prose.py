@@ -4,7 +4,7 @@ from importlib import resources
 
 import pytest
 
-from toolshift.reading.prose import read_prose, scales
+from toolshift.reading.prose import linear_models, read_prose
 from toolshift.reading.prose_signs import Message
 
 SHOWN = '{"listing_ref":"K7Q2-M9XD","map_ref":"B3Z7-ZG8X"}'
@@ -113,9 +113,9 @@ def test_the_models_are_small_and_made_of_whole_numbers() -> None:
     """Whole numbers add up to the same sum everywhere."""
     file = resources.files("toolshift.reading").joinpath("prose_weights.json")
     assert len(file.read_bytes()) < 200_000
-    for scale in (scales().kind, scales().reason):
+    for scale in (linear_models().kind, linear_models().reason):
         assert all(len(weights) == len(scale.classes) for weights in scale.weights.values())
-    assert set(scales().kind.classes) == {"answer", "none", "question", "refusal"}
+    assert set(linear_models().kind.classes) == {"answer", "none", "question", "refusal"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from toolshift.reading.answer_check import says
+from toolshift.reading.answer_check import matches
 from toolshift.reading.quantity import Asked
 
 Forms = Mapping[tuple[str, str, str], list[str]]
@@ -168,18 +168,18 @@ def cases(forms: Forms) -> list[tuple[str, str, str, str]]:
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(RIGHT))
 def test_it_is_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert says(answer, wanted, Asked(request_, shown))
+    assert matches(answer, wanted, Asked(request_, shown))
 
 
 @pytest.mark.parametrize(("request_", "shown", "wanted", "answer"), cases(ANOTHER))
 def test_it_is_not_said(request_: str, shown: str, wanted: str, answer: str) -> None:
-    assert not says(answer, wanted, Asked(request_, shown))
+    assert not matches(answer, wanted, Asked(request_, shown))
 
 
 def test_where_nothing_is_known_a_unit_does_no_harm() -> None:
-    assert says("It weighs 4 kg.", "4")
-    assert says("One moment. It is 4.", "4")
-    assert not says("No copies. 4 were lost.", "4 copies")
+    assert matches("It weighs 4 kg.", "4")
+    assert matches("One moment. It is 4.", "4")
+    assert not matches("No copies. 4 were lost.", "4 copies")
 
 
 ALL, FREE = "How many copies of Dune are there?", "How many copies of Dune are free?"
@@ -197,10 +197,10 @@ ALL, FREE = "How many copies of Dune are there?", "How many copies of Dune are f
     ],
 )
 def test_a_part_is_not_the_whole(answer: str) -> None:
-    assert says(answer, "6", Asked(ALL))
-    assert not says(answer, "4", Asked(ALL))
-    assert says(answer, "4", Asked(FREE))
-    assert not says(answer, "6", Asked(FREE))
+    assert matches(answer, "6", Asked(ALL))
+    assert not matches(answer, "4", Asked(ALL))
+    assert matches(answer, "4", Asked(FREE))
+    assert not matches(answer, "6", Asked(FREE))
 
 
 @pytest.mark.parametrize(
@@ -223,4 +223,4 @@ def test_a_part_is_not_the_whole(answer: str) -> None:
     ],
 )
 def test_where_the_request_says_neither_both_count(request_: str, answer: str, wanted: str) -> None:
-    assert says(answer, wanted, Asked(request_))
+    assert matches(answer, wanted, Asked(request_))

@@ -11,7 +11,7 @@ import pytest
 from running import Run
 
 from toolshift.core.errors import UsageError
-from toolshift.runs.place import is_address, placed
+from toolshift.runs.location import is_address, placed
 
 fsspec = pytest.importorskip("fsspec")
 store = pytest.importorskip("toolshift.runs.store")

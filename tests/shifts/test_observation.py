@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scenes import Share, level
-from toolshift.core.form import facts
+from toolshift.core.render import facts
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import SEVERITIES, NotApplicable, Severity
 from toolshift.core.tool import JSON, Field, Param, Result, Tool, as_openai

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from scenes import clean_scenes, shifted
 
-from toolshift.core.form import facts
+from toolshift.core.render import facts
 from toolshift.core.scene import Applied, Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Field, Result, Tool
 from toolshift.core.world import POOLS
 from toolshift.episode.draw import make_scene
 from toolshift.interop.tools import from_mcp
-from toolshift.shifts.careless import IgnoresUnits, misleads
+from toolshift.shifts.careless import IgnoresUnits, naive_fails
 from toolshift.shifts.live import Live, live_scene
 from toolshift.shifts.live import shifted as shifted_live
 from toolshift.shifts.registry import apply
@@ -54,7 +54,7 @@ def test_it_applies_only_where_who_overlooks_it_comes_to_another_end(world: str)
         scene for one in clean_scenes(world, 33) if (scene := shifted(one, ("unit_change", 2)))
     ]
     assert applied
-    assert all(misleads(scene.clean, IgnoresUnits, *scene.layers) for scene in applied)
+    assert all(naive_fails(scene.clean, IgnoresUnits, *scene.layers) for scene in applied)
     with pytest.raises(NotApplicable, match="whatever the units are"):
         moved("poi", "listing")
 

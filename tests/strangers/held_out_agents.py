@@ -19,7 +19,7 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 from typing import Any
 
-from toolshift.core.form import read, show
+from toolshift.core.render import read, show
 from toolshift.core.solver import Impossible, Known, Solver, Untraceable
 from toolshift.core.tool import Hint, Result, Tool
 from toolshift.core.world import POOLS

@@ -17,15 +17,15 @@ from toolshift.lm.checkpoint import load_tokenizer, tool_role  # noqa: E402
 from toolshift.lm.inference import load_model, stop_tokens  # noqa: E402
 from toolshift.lm.prompt import render_call, to_plain_messages  # noqa: E402
 from toolshift.shifts.registry import apply  # noqa: E402
-from toolshift.train.generation import Sampler, Voice, copy_weights, speaking_copy  # noqa: E402
+from toolshift.train.generation import PolicySampler, Sampler, copy_weights, speaking_copy  # noqa: E402
 from toolshift.train.model import training_template  # noqa: E402
 from toolshift.train.rollout import (  # noqa: E402
     CUT_OFF,
     Clock,
+    ConversationEncoder,
     Limits,
     Play,
     Said,
-    Scribe,
     roll_out,
 )
 from toolshift.worlds.registry import find_world  # noqa: E402
@@ -51,7 +51,7 @@ def sampler(directory, memory_tokens=80_000):
 def scribe_for(directory):
     tokenizer = load_tokenizer(directory)
     stop = (tokenizer.eos_token_id,)
-    return Scribe(tokenizer, "description-first", tool_role(tokenizer), stop)
+    return ConversationEncoder(tokenizer, "description-first", tool_role(tokenizer), stop)
 
 
 def scene(kind="hours", index=0):
@@ -256,7 +256,7 @@ def test_the_voice_speaks_with_the_merged_adapter_of_now(llama):
     adapted = get_peft_model(
         load_model(llama, "float32"), LoraConfig(r=4, target_modules="all-linear")
     )
-    voice = Voice(adapted, "float32", [2])
+    voice = PolicySampler(adapted, "float32", [2])
     asked = prompts(llama)[0]
     at_first = voice.say([asked], [4], 8, 1.0)[0]
     with torch.no_grad():

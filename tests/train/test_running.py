@@ -19,7 +19,7 @@ from train.tiny import full, lora, losses  # noqa: E402
 from toolshift.core.errors import UsageError  # noqa: E402
 from toolshift.lm.checkpoint import training_record  # noqa: E402
 from toolshift.train.callbacks import checkpoints  # noqa: E402
-from toolshift.train.running import Careful  # noqa: E402
+from toolshift.train.running import SafeTrainerMixin  # noqa: E402
 from toolshift.train.sft import train  # noqa: E402
 
 torch.set_num_threads(1)  # tests run beside each other
@@ -73,7 +73,7 @@ def test_a_loss_that_is_no_number_stops_the_run(model, tmp_path):
 
 
 def test_a_gradient_that_is_no_number_does_not_reach_the_weights(model, tmp_path, monkeypatch):
-    step = Careful.training_step
+    step = SafeTrainerMixin.training_step
 
     def overflowing(self, model, *args, **kwargs):
         loss = step(self, model, *args, **kwargs)
@@ -81,7 +81,7 @@ def test_a_gradient_that_is_no_number_does_not_reach_the_weights(model, tmp_path
             next(p for p in model.parameters() if p.requires_grad).grad.fill_(torch.inf)
         return loss
 
-    monkeypatch.setattr(Careful, "training_step", overflowing)
+    monkeypatch.setattr(SafeTrainerMixin, "training_step", overflowing)
     asked = msgspec.structs.replace(lora(model), steps=3, save_every=1)
     with pytest.raises(UsageError, match=r"the gradient became .* in step 2: lower the learning"):
         train(tiny.rows(), asked, tmp_path / "out")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.form import NOTICE
+from toolshift.core.render import NOTICE
 
 _AGAIN = re.compile(
     r"\b(429|502|503|504|too many|rate.?limit\w*|throttl\w*|temporar\w+|transient|again|retry|"

@@ -57,9 +57,9 @@ from toolshift.agents.catalog import contestants
 from toolshift.agents.kind import AgentLike
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
-from toolshift.core.form import NOTICE
 from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.names import unknown
+from toolshift.core.render import NOTICE
 from toolshift.drift.calls import RecordedCall
 from toolshift.drift.effects import adds_effect, only_reads, opposed
 from toolshift.drift.lock import Lock

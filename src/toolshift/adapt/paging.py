@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.form import NOTICE
+from toolshift.core.render import NOTICE
 from toolshift.shifts.release.match import words
 
 MAX_PAGES = 5

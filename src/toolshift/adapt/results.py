@@ -1,6 +1,6 @@
 """Results as the lock declares them, from what comes back today.
 
-A result is read in whatever form it has (`core.formats`), its values are laid flat, and each
+A result is read in whatever form it has (`core.codecs`), its values are laid flat, and each
 declared value is looked for by the words of its key. It is written as JSON in the declared form
 only where every value has exactly one place, no unit has changed and no key says the opposite; else
 it stays as it came.
@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolshift.core.form import FORMS, NOTICE
-from toolshift.core.formats import leaves
+from toolshift.core.codecs import leaves
+from toolshift.core.render import FORMS, NOTICE
 from toolshift.drift.effects import contradict
 from toolshift.shifts.release.match import words
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, in_processes, taking
+from toolshift.cli.options import PATH, as_json, in_processes, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, progress, say
@@ -20,7 +20,7 @@ from toolshift.data.card import write_card
 from toolshift.data.files import Job, Tally, augment_file, place_word, previews, sameness
 from toolshift.runs.pool import Executor
 
-MOST_SHOWN = 12
+MAX_SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class AugmentOptions:
 @in_processes
 @click.option("--preview", is_flag=True, help="Print ten before and after; write nothing.")
 @as_json
-@taking(AugmentOptions)
+@options_struct(AugmentOptions)
 def augment(options: AugmentOptions) -> None:
     """Shift a share of your tool-use conversations, as training data that holds when tools change.
 
@@ -107,14 +107,14 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
         return
     shifted = sum(tally.shifted.values())
     rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
-    print_table("", ("shift", "conversations"), rows[:MOST_SHOWN])
-    if len(rows) > MOST_SHOWN:
-        say(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
+    print_table("", ("shift", "conversations"), rows[:MAX_SHOWN])
+    if len(rows) > MAX_SHOWN:
+        say(f"... and {len(rows) - MAX_SHOWN} more; the card has them all.")
     word = place_word(job.source)
-    for place, why in tally.faults[:MOST_SHOWN]:
+    for place, why in tally.faults[:MAX_SHOWN]:
         say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
-    if tally.wrong > MOST_SHOWN:
-        say(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
+    if tally.wrong > MAX_SHOWN:
+        say(f"... and {tally.wrong - MAX_SHOWN:,} more rows like that", err=True)
     say(
         f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} {sameness(job)}. "
         f"Rows that could not be read, and are left out: {tally.wrong:,}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from toolshift.cli.options import as_json, taking
+from toolshift.cli.options import as_json, options_struct
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.runs.check import (
     Verdict,
@@ -39,7 +39,7 @@ class CheckOptions:
 @click.option("--tasks", default=0, help="Tasks of each world (default: two of each kind).")
 @click.option("--seed", default=0, show_default=True, help="Seed of the worlds.")
 @as_json
-@taking(CheckOptions)
+@options_struct(CheckOptions)
 def check(options: CheckOptions) -> None:
     """Check worlds and shifts against the rules that make them an instrument.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, in_processes, options, taking
+from toolshift.cli.options import PATH, as_json, in_processes, options, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
@@ -191,7 +191,7 @@ def warn(text: str) -> None:
 @mix
 @in_processes
 @as_json
-@taking(DataOptions)
+@options_struct(DataOptions)
 def data(options: DataOptions) -> None:
     """Write expert trajectories as training data: the oracle in clean and shifted scenes.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, Sectioned, as_json, scope, taking
+from toolshift.cli.options import PATH, Sectioned, as_json, options_struct, scope
 from toolshift.core.terminal import print_json, say
 from toolshift.runs.suite import Selection
 from toolshift.train.export.package import KINDS, check_name, write_package
@@ -57,7 +57,7 @@ class ExportOptions:
 @click.option("--out", required=True, type=PATH, metavar="FOLDER", help="The package's folder.")
 @click.option("--name", default="", help="Of the package (default: toolshift-SUITE).")
 @as_json
-@taking(ExportOptions)
+@options_struct(ExportOptions)
 def export(options: ExportOptions) -> None:
     """Write shifted scenes as a package for verifiers, OpenEnv or TRL.
 

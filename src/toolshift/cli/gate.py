@@ -22,7 +22,7 @@ from toolshift.cli.options import (
     executor,
     judging,
     model,
-    taking,
+    options_struct,
 )
 from toolshift.cli.run import new_folder, run_into
 from toolshift.core.command_line import command
@@ -172,7 +172,7 @@ class GateOptions:
 @at_once
 @executor
 @as_json
-@taking(GateOptions)
+@options_struct(GateOptions)
 def gate(options: GateOptions) -> None:
     """Stop a release that is worse than a baseline, paired on the same scenes.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from toolshift.cli.data import MixOptions, mix, warn
-from toolshift.cli.options import PATH, Sectioned, as_json, machine, taking
+from toolshift.cli.options import PATH, Sectioned, as_json, machine, options_struct
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.importing import load
 from toolshift.core.terminal import print_json, say
@@ -172,7 +172,7 @@ def _say_done(out: Path, settings: GrpoSettings, as_json: bool) -> None:
 )
 @machine
 @as_json
-@taking(GrpoOptions)
+@options_struct(GrpoOptions)
 def grpo(options: GrpoOptions) -> None:
     """Train by GRPO: the model plays scenes, and the grader pays.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from toolshift.api import report_of
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.terminal import print_json, progress, say
 from toolshift.measure.comparable import comparability
 from toolshift.report.html.leaderboard import write_leaderboard
@@ -30,7 +30,7 @@ class LeaderboardOptions:
     "--out", required=True, type=PATH, metavar="FOLDER", help="Where the page is written."
 )
 @as_json
-@taking(LeaderboardOptions)
+@options_struct(LeaderboardOptions)
 def leaderboard(options: LeaderboardOptions) -> None:
     """Put run folders on one static page: agents by suite, and which runs can be compared.
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from toolshift.agents.catalog import forms
-from toolshift.cli.options import as_json, taking
+from toolshift.cli.options import as_json, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
@@ -37,7 +37,7 @@ class ListOptions:
 @click.command("list")
 @click.argument("what", default="all")
 @as_json
-@taking(ListOptions)
+@options_struct(ListOptions)
 def list_(options: ListOptions) -> None:
     """List worlds, shifts, suites, agents, kinds or base models."""
     what = options.what

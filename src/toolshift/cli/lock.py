@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
 from toolshift.drift.lock import write_lock
@@ -29,7 +29,7 @@ class LockOptions:
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--out", type=PATH, default=LOCK_FILE, show_default=True, help="The lock file.")
 @as_json
-@taking(LockOptions)
+@options_struct(LockOptions)
 def lock(options: LockOptions) -> None:
     """Record what an agent's tools look like: names, schemas, descriptions and a hash of each.
 

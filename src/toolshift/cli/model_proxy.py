@@ -13,7 +13,7 @@ import msgspec
 
 from toolshift.agents.chat import PATH as PATH_OF_CHAT
 from toolshift.cli.listen import Listen
-from toolshift.cli.options import PATH, taking
+from toolshift.cli.options import PATH, options_struct
 from toolshift.connect.model_proxy.app import ModelProxy
 from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
 from toolshift.connect.serve.guard import Guard, hosts_of
@@ -87,7 +87,7 @@ class ModelProxyOptions:
     multiple=True,
     help="Further name by which this server may be called; repeat.",
 )
-@taking(ModelProxyOptions)
+@options_struct(ModelProxyOptions)
 def model_proxy(options: ModelProxyOptions) -> None:
     """Shift the tools of an agent between it and its model, whatever the agent is.
 

@@ -16,7 +16,7 @@ import msgspec
 from toolshift.core.errors import UsageError
 from toolshift.lm.bases import WHEELS
 from toolshift.lm.device import DEVICE, DEVICES
-from toolshift.runs.place import check_address, check_local, is_address
+from toolshift.runs.location import check_address, check_local, is_address
 from toolshift.runs.pool import Executor
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -73,8 +73,10 @@ def _name(param: click.Parameter | None) -> str:
 # -- one struct a command ------------------------------------------------------------------------
 
 
-def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Gives a command its options as one frozen struct, whose fields are named as they are.
+def options_struct(
+    kind: type[Options],
+) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Pass a command its options as one frozen struct, whose fields have the names of the options.
 
     A field that is such a struct itself is made of the options that its own fields name.
     """

@@ -19,7 +19,7 @@ import msgspec
 import uvicorn
 from mcp.server.stdio import stdio_server
 
-from toolshift.cli.options import PATH, as_json, header_of, taking
+from toolshift.cli.options import PATH, as_json, header_of, options_struct
 from toolshift.connect.mcp.deployment import read_deployment
 from toolshift.connect.mcp.proxy import serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions, shift_tools
@@ -147,7 +147,7 @@ class ProxyOptions:
     help="--dry-run: the call to make; else a tool marked readOnlyHint is called.",
 )
 @as_json
-@taking(ProxyOptions)
+@options_struct(ProxyOptions)
 def proxy(options: ProxyOptions) -> None:
     """Show a real MCP server to any MCP client through shifts.
 

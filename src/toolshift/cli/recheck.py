@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.terminal import print_json, progress, say
 from toolshift.measure.recheck import Difference, Recheck
 from toolshift.measure.recheck import recheck as play_again
@@ -17,7 +17,7 @@ from toolshift.report.html.figures import shown
 from toolshift.report.words import verdict
 from toolshift.runs.run_folder import RunFolder
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class RecheckOptions:
 @click.option("--sample", default=100, show_default=True, help="Episodes to play again.")
 @click.option("--seed", default=0, show_default=True, help="Of the drawing of the sample.")
 @as_json
-@taking(RecheckOptions)
+@options_struct(RecheckOptions)
 def recheck(options: RecheckOptions) -> None:
     """Play a sample of a run again, and say whether the stored verdicts hold.
 
@@ -71,10 +71,10 @@ def _print(found: Recheck, made: str) -> None:
         f"{verdicts} of them in the verdict. The run was made with ToolShift {made}, and this is "
         f"{version('toolshift')}."
     )
-    for each in found.differ[:MOST_SHOWN]:
+    for each in found.differ[:MAX_SHOWN]:
         _print_difference(each)
-    if len(found.differ) > MOST_SHOWN:
-        say(f"  and {len(found.differ) - MOST_SHOWN} more (--json has all)")
+    if len(found.differ) > MAX_SHOWN:
+        say(f"  and {len(found.differ) - MAX_SHOWN} more (--json has all)")
 
 
 def _print_difference(each: Difference) -> None:

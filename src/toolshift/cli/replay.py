@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from toolshift.agents.catalog import contestants
-from toolshift.cli.options import PATH, ModelOptions, Sectioned, as_json, model, taking
+from toolshift.cli.options import PATH, ModelOptions, Sectioned, as_json, model, options_struct
 from toolshift.cli.trace import find_episode, print_episode
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
@@ -70,7 +70,7 @@ class Replayed(msgspec.Struct, frozen=True):
 @click.option("--trust", is_flag=True, help="Run the code that the bundle holds.")
 @model
 @as_json
-@taking(ReplayOptions)
+@options_struct(ReplayOptions)
 def replay(options: ReplayOptions) -> None:
     """Play what failed again: the recorded calls in fresh scenes, or an agent of yours.
 

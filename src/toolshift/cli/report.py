@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from toolshift.api import report_of
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.names import unknown
@@ -120,7 +120,7 @@ class ReportOptions:
     "--source-url", default="", metavar="URL", help="Where traces are, for --hf-eval-results."
 )
 @as_json
-@taking(ReportOptions)
+@options_struct(ReportOptions)
 def report(wanted: ReportOptions) -> None:
     """Print the report of run folders again, also of unfinished ones, and write their page."""
     if wanted.grouping and wanted.grouping not in GROUPINGS:

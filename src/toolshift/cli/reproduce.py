@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, machine, taking
+from toolshift.cli.options import PATH, as_json, machine, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import write
@@ -161,7 +161,7 @@ class ReproduceOptions:
 )
 @machine
 @as_json
-@taking(ReproduceOptions)
+@options_struct(ReproduceOptions)
 def reproduce(options: ReproduceOptions) -> None:
     """Train and measure the arms of a study of the research; without STUDY, list the studies.
 

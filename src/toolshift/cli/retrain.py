@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, Sectioned, as_json, taking
+from toolshift.cli.options import PATH, Sectioned, as_json, options_struct
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
@@ -149,7 +149,7 @@ class RetrainOptions(RunOptions):
 )
 @click.option("--always", is_flag=True, help="Train even where the release costs less than that.")
 @as_json
-@taking(RetrainOptions)
+@options_struct(RetrainOptions)
 def command(options: RetrainOptions) -> None:
     """Train a model on exactly what a release changes, and keep it only if nothing is lost.
 

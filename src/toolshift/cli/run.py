@@ -33,8 +33,8 @@ from toolshift.cli.options import (
     executor,
     judging,
     model,
+    options_struct,
     selection,
-    taking,
 )
 from toolshift.core.command_line import command
 from toolshift.core.errors import BudgetSpent, UsageError
@@ -44,7 +44,7 @@ from toolshift.report.terminal import print_report
 from toolshift.runs import spans
 from toolshift.runs.ahead import Ahead
 from toolshift.runs.estimate import estimate_run
-from toolshift.runs.place import Place, is_address, placed
+from toolshift.runs.location import RunLocation, is_address, placed
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import RunFolder
@@ -132,7 +132,7 @@ class RunOptions:
     help="Emit OpenTelemetry spans of the episodes, as the OTEL_* variables say.",
 )
 @as_json
-@taking(RunOptions)
+@options_struct(RunOptions)
 def run(options: RunOptions) -> None:
     """Run agents in clean and shifted scenes, and report where they break.
 
@@ -168,7 +168,7 @@ def run(options: RunOptions) -> None:
 def _run(
     chosen: ResolvedSelection,
     those: list[Contestant],
-    place: Place,
+    place: RunLocation,
     judge: Judge | None,
     options: RunOptions,
 ) -> Evaluation:
@@ -192,7 +192,7 @@ def _run(
 def _planning(
     chosen: ResolvedSelection,
     those: list[Contestant],
-    place: Place,
+    place: RunLocation,
     judge: Judge | None,
     options: RunOptions,
 ) -> Iterator[tuple[Plan, Ahead | None]]:

@@ -10,7 +10,7 @@ import click
 
 from toolshift.agents.judge import judge_of
 from toolshift.api import own_version, report_of, save_report
-from toolshift.cli.options import PATH, as_json, judging, taking
+from toolshift.cli.options import PATH, as_json, judging, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table, say
 from toolshift.measure.compare import Comparison, Contrast, regrade_run
@@ -35,7 +35,7 @@ class CompareOptions:
 @click.argument("after", type=PATH)
 @click.option("--agent", "agents", multiple=True, help="Agent of BEFORE, then of AFTER.")
 @as_json
-@taking(CompareOptions)
+@options_struct(CompareOptions)
 def compare(options: CompareOptions) -> None:
     """Compare two runs, paired on the scenes that both have.
 
@@ -70,7 +70,7 @@ class RegradeOptions:
 @click.option("--write", is_flag=True, help="Write the new verdicts into the run folder.")
 @judging
 @as_json
-@taking(RegradeOptions)
+@options_struct(RegradeOptions)
 def regrade(options: RegradeOptions) -> None:
     """Grade stored traces again, and say how many verdicts have changed.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.cli.options import PATH, ModelOptions, as_json, entities, model, taking
+from toolshift.cli.options import PATH, ModelOptions, as_json, entities, model, options_struct
 from toolshift.cli.trace import find_episode
 from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable
@@ -39,7 +39,7 @@ class ShowOptions:
 @click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV]", help="Shift; repeat.")
 @entities
 @as_json
-@taking(ShowOptions)
+@options_struct(ShowOptions)
 def show(options: ShowOptions) -> None:
     """Show one scene before and after a shift, side by side.
 
@@ -80,7 +80,7 @@ class MinimiseOptions:
 @model
 @click.option("--out", type=PATH, help="The pytest file to write.")
 @as_json
-@taking(MinimiseOptions)
+@options_struct(MinimiseOptions)
 def minimise(options: MinimiseOptions) -> None:
     """Find the smallest scene in which an episode still fails, and write it as a pytest case."""
     folder = RunFolder.read(options.run)

@@ -13,7 +13,7 @@ import click
 import yaml
 
 from toolshift.agents.catalog import check_settings
-from toolshift.cli.options import PATH, ModelOptions, taking
+from toolshift.cli.options import PATH, ModelOptions, options_struct
 from toolshift.cli.run import run as run_command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
@@ -96,7 +96,7 @@ class ScheduleOptions:
     metavar="NAME",
     help="github: a secret to pass on; repeat.",
 )
-@taking(ScheduleOptions)
+@options_struct(ScheduleOptions)
 def schedule(options: ScheduleOptions) -> None:
     """Write what measures an agent again and again: a script with its cron line, or a workflow.
 

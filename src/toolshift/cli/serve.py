@@ -11,7 +11,7 @@ import anyio
 import click
 
 from toolshift.cli.listen import Listen
-from toolshift.cli.options import PATH, entities, taking
+from toolshift.cli.options import PATH, entities, options_struct
 from toolshift.connect.serve.control import open_episode, trace_of
 from toolshift.connect.serve.guard import hosts_of
 from toolshift.connect.serve.server import bind, require, web_server
@@ -90,7 +90,7 @@ class ServeOptions:
 @click.option("--shift", "shifts", multiple=True, metavar="NAME[:SEV]", help="stdio: a shift.")
 @click.option("--trace", type=PATH, help="stdio: file for the trace.")
 @entities
-@taking(ServeOptions)
+@options_struct(ServeOptions)
 def serve(options: ServeOptions) -> None:
     """Serve scenes over MCP to agents in programs of their own.
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
@@ -81,7 +81,7 @@ class FromDiffOptions:
 @click.option("--yes", is_flag=True, help="Take the likeliest of what is doubtful.")
 @click.option("--dry-run", is_flag=True, help="Print what changes, and write nothing.")
 @as_json
-@taking(FromDiffOptions)
+@options_struct(FromDiffOptions)
 def from_diff(options: FromDiffOptions) -> None:
     """Make a shift of the difference between two versions of a tool list.
 
@@ -126,7 +126,7 @@ class ShowOptions:
 @shift.command()
 @click.argument("shift")
 @as_json
-@taking(ShowOptions)
+@options_struct(ShowOptions)
 def show(options: ShowOptions) -> None:
     """Show what a shift changes: a file of from-diff, tool by tool, or a registered one."""
     found = find_shift(options.shift)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.names import nearest
@@ -40,7 +40,7 @@ class TraceOptions:
 @click.argument("run", type=PATH)
 @click.argument("episode", default="")
 @as_json
-@taking(TraceOptions)
+@options_struct(TraceOptions)
 def trace(options: TraceOptions) -> None:
     """Print one episode of a run and mark where it went wrong; without EPISODE, list them all.
 

@@ -15,7 +15,7 @@ import msgspec
 from toolshift.cli.data import MixOptions, mix, trajectories, warn
 from toolshift.cli.group import Group
 from toolshift.cli.grpo import grpo
-from toolshift.cli.options import PATH, Option, Sectioned, as_json, machine, options, taking
+from toolshift.cli.options import PATH, Option, Sectioned, as_json, machine, options, options_struct
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
@@ -324,7 +324,7 @@ def train() -> None:
 )
 @click.option("--seed", type=int, help="Of first weights and order. Default: the preset's.")
 @training
-@taking(SftOptions)
+@options_struct(SftOptions)
 def sft(options: SftOptions) -> None:
     """Fine-tune on what the assistant says in the rows of a file.
 
@@ -346,7 +346,7 @@ def sft(options: SftOptions) -> None:
 @trajectories
 @mix
 @training
-@taking(PaftOptions)
+@options_struct(PaftOptions)
 def paft(options: PaftOptions) -> None:
     """Fine-tune on the oracle's trajectories, or on conversations of yours, some of them shifted.
 

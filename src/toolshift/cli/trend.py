@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, as_json, taking
+from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.terminal import print_json, say
 from toolshift.core.text import visible
 from toolshift.measure.trend import has_lost, make_trend, read_days, sentence_of
@@ -34,7 +34,7 @@ class TrendOptions:
     help="Exit code 1 where an agent's last anchors are significantly worse than its first.",
 )
 @as_json
-@taking(TrendOptions)
+@options_struct(TrendOptions)
 def trend(options: TrendOptions) -> None:
     """Put the runs of many days on one static page: the same anchor tasks, and fresh ones.
 

@@ -22,8 +22,8 @@ from toolshift.cli.options import (
     as_json,
     at_once,
     model,
+    options_struct,
     selection,
-    taking,
 )
 from toolshift.cli.run import new_folder, run_into
 from toolshift.core.errors import UsageError
@@ -116,7 +116,7 @@ class Verdict(msgspec.Struct, frozen=True):
 @click.option("--out", type=PATH, help="Run folder for --agent; resumes it.")
 @at_once
 @as_json
-@taking(VerifyOptions)
+@options_struct(VerifyOptions)
 def verify(options: VerifyOptions) -> None:
     """Compare tools with their lock: what moved, what it breaks and what it costs your agent.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, taking
+from toolshift.cli.options import PATH, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import progress, say
 from toolshift.report.html.serve import Server
@@ -30,7 +30,7 @@ class ViewOptions:
 @click.option("--port", default=0, show_default=True, help="0 takes any that is free.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-@taking(ViewOptions)
+@options_struct(ViewOptions)
 def view(options: ViewOptions) -> None:
     """Show the report in the browser, with every trace, also while the run goes on."""
     if not 0 <= options.port < 65536:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, header_of, taking, with_variables
+from toolshift.cli.options import PATH, as_json, header_of, options_struct, with_variables
 from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import say
@@ -89,7 +89,7 @@ class WatchOptions:
     help="Answer Prometheus on 127.0.0.1:PORT (0: a free port) while the watch runs.",
 )
 @as_json
-@taking(WatchOptions)
+@options_struct(WatchOptions)
 def watch(options: WatchOptions) -> None:
     """Follow a stream of calls and say what drifts: tools, errors, times, results, queries.
 

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import PATH, ModelOptions, as_json, model, taking
+from toolshift.cli.options import PATH, ModelOptions, as_json, model, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import check_writable
@@ -47,7 +47,7 @@ class CheckOptions:
 @world.command("check")
 @click.argument("file", type=PATH)
 @as_json
-@taking(CheckOptions)
+@options_struct(CheckOptions)
 def world_check(options: CheckOptions) -> None:
     """Try every task on its tools and under every shift; exit 1 where one does not pass."""
     with progress("tasks") as watch:
@@ -85,7 +85,7 @@ class RecordOptions:
 @click.option("--out", type=PATH, required=True, help="The recording to write.")
 @click.option("--agent", "agents", multiple=True, help="Record this agent's calls too; repeat.")
 @model
-@taking(RecordOptions)
+@options_struct(RecordOptions)
 def world_record(options: RecordOptions) -> None:
     """Make the expected calls on the real tools, and keep the answers to replay them offline."""
     path, out = options.file, options.out
@@ -144,7 +144,7 @@ class InitOptions:
 @click.option("--openapi", default="", metavar="FILE", help="An OpenAPI 3 document.")
 @click.option("--python", default="", metavar="MODULE[:NAME]", help="Annotated functions.")
 @click.option("--out", type=PATH, required=True, help="The file to write.")
-@taking(InitOptions)
+@options_struct(InitOptions)
 def world_init(options: InitOptions) -> None:
     """Write a first file of tasks, with the tools listed."""
     source, out = options.source.named(), options.out

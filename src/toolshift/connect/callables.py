@@ -1,6 +1,6 @@
 """A scene's tools as typed Python functions, for frameworks that make tools of functions.
 
-    seat = open_seat("poi/booking/0", "identity_erasure:2")
+    seat = start_episode("poi/booking/0", "identity_erasure:2")
     heard = seat.message
     while heard:
         said = my_agent(tools_of(seat), heard)   # the framework's own loop
@@ -26,12 +26,12 @@ from toolshift.episode.grade import Grade, grade
 from toolshift.runs.cell import build
 from toolshift.runs.suite import read_task
 
-__all__ = ["AgentSession", "Grade", "grade", "open_seat", "reply", "tools_of"]
+__all__ = ["AgentSession", "Grade", "grade", "reply", "start_episode", "tools_of"]
 
 PLAIN = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
 
 
-def open_seat(
+def start_episode(
     task: str,
     shifts: str = "",
     *,

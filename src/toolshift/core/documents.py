@@ -17,7 +17,7 @@ from toolshift.core.errors import UsageError
 
 DEEPEST = 100
 """How deep a document may nest; those of real servers need some twenty levels."""
-MOST_VALUES = 5_000_000
+MAX_VALUES = 5_000_000
 """Values that a document may have, those that aliases stand for included."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -80,7 +80,7 @@ def read_yaml(raw: bytes, where: str) -> Any:
 
     Raises:
         UsageError: where it is none, nests too deeply, refers to itself, or its aliases stand for
-            more values than `MOST_VALUES`.
+            more values than `MAX_VALUES`.
     """
     try:
         _check_events(raw, where)
@@ -143,5 +143,5 @@ def _check_events(raw: bytes, where: str) -> None:
             if any(anchor == event.anchor for anchor, _ in open_):
                 raise UsageError(f"{where}: its alias *{event.anchor} refers to itself")
             count += sizes.get(event.anchor or "", 0)
-        if count > MOST_VALUES:
-            raise UsageError(f"{where}: its aliases stand for more than {MOST_VALUES:,} values")
+        if count > MAX_VALUES:
+            raise UsageError(f"{where}: its aliases stand for more than {MAX_VALUES:,} values")

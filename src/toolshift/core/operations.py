@@ -11,7 +11,7 @@ from toolshift.core.tool import Operation, Param, Tool
 
 
 @lru_cache(maxsize=1024)
-def apart(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def split_operations(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """The tools, with one for each operation in place of a tool that has several."""
     return tuple(part for tool in tools for part in _parts(tool))
 
@@ -62,7 +62,7 @@ def _common(tool: Tool) -> Iterator[Param]:
     return (param for param in tool.params if param.fact not in taken)
 
 
-def spoken(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+def encode_call(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments by fact value as a call passes them: written in their shapes, nested if need be."""
     shaped = _shaped(tool)
     written = {

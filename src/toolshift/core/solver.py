@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
+from toolshift.core.codecs import replaced, texts_in
 from toolshift.core.fact import Fact, Goal
-from toolshift.core.form import facts, read
-from toolshift.core.formats import replaced, texts_in
-from toolshift.core.operations import apart, spoken
+from toolshift.core.operations import encode_call, split_operations
+from toolshift.core.render import facts, read
 from toolshift.core.tool import JSON, Hint, Result, Tool
 
 MAX_ATTEMPTS = 8
@@ -155,7 +155,7 @@ class Solver:
 
     def offered(self) -> tuple[Tool, ...]:
         """The tools as shown now, each operation of one for itself."""
-        return apart(self.backend.tools())
+        return split_operations(self.backend.tools())
 
     def route(
         self, fact: str, env: Known, many: bool = False, without: frozenset[str] = frozenset()
@@ -218,7 +218,7 @@ class Solver:
 
     def speak(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The call as it is made: the tool by its shown name, the values as it takes them."""
-        return tool.name, spoken(tool, arguments)
+        return tool.name, encode_call(tool, arguments)
 
     def follow(
         self,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jsonschema_rs
 import msgspec
 
-from toolshift.core.shape import Shape
+from toolshift.core.value_shape import Shape
 
 JSON = msgspec.json.Encoder()
 Effect = Literal["read", "write"]
@@ -259,7 +259,7 @@ class Result(msgspec.Struct, frozen=True):
         ok: whether the call succeeded.
         data: a record, a list of records, or {"error": {"code", "message"}}.
         fields: how to read a record of `data`.
-        form: how the data is written out; a key of `toolshift.core.form.FORMS`.
+        form: how the data is written out; a key of `toolshift.core.render.FORMS`.
         notice: a line that a server adds beside the data, as a deprecation notice.
         provoked: an error made by a layer, not by the agent's call.
     """

@@ -139,7 +139,7 @@ def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
     return FORMATS.find(recipe.format) if recipe.format else recognised(row)
 
 
-def due(digest: str, recipe: Recipe) -> bool:
+def is_selected(digest: str, recipe: Recipe) -> bool:
     """Whether the row of this hash is to be shifted, if a shift can be applied to it."""
     # The digest is uniform already; the seed turns it by the golden ratio of 64 bits.
     turned = (int(digest, 16) + recipe.seed * 0x9E3779B97F4A7C15) % 2**64
@@ -182,7 +182,7 @@ def augmented(
 
     as_it_is = () if target is form else (written(conversation),)
     digest = digest_of(content)
-    if not due(digest, recipe) or not called(conversation):
+    if not is_selected(digest, recipe) or not called(conversation):
         return Made(as_it_is)
     reasons: dict[str, str] = {}
     for draw in draws(recipe, digest):

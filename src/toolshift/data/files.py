@@ -35,7 +35,7 @@ from toolshift.data.tools import ToolIndex
 from toolshift.runs.pool import Executor, open_pool
 
 EXAMPLES = 3
-MOST_FAULTS = 1000
+MAX_FAULTS = 1000
 Watch = Callable[[int, int], None]
 
 
@@ -444,7 +444,7 @@ def _check_strict(job: Job, chunk: _Done, left: Iterable[Path]) -> None:
 def _gather(tally: Tally, chunk: _Done) -> None:
     """Adds a chunk to what is known."""
     tally.wrong += len(chunk.faults)
-    tally.faults += chunk.faults[: MOST_FAULTS - len(tally.faults)]
+    tally.faults += chunk.faults[: MAX_FAULTS - len(tally.faults)]
     tally.rows += len(chunk.made)
     tally.same += chunk.same
     tally.written += len(chunk.out)

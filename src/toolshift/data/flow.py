@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.formats import leaves
+from toolshift.core.codecs import leaves
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import JSON, Param
 from toolshift.data.conversation import Call, Conversation, Turn

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from toolshift.shifts.surface import Names, by_script, is_word, mentions
 
-MOST_OPEN = 8
+MAX_OPEN = 8
 """Of so many brackets that never close the end is looked for, so that time grows as texts do."""
 _TEXT = r'"(?:[^"\\]|\\.)*"' + r"|(?<!\w)'(?:[^'\\]|\\.)*'"
 _URL = r"://[^\s<>\"'`]+"
@@ -96,7 +96,7 @@ class Prose:
             yield table.get(piece.param, piece.text)
 
     def _pieces(self, text: str) -> Iterator[_Piece]:
-        place, left = 0, MOST_OPEN
+        place, left = 0, MAX_OPEN
         marks = any(f"{name}=" in text or f"`{name}`" in text for name in self._params)
         outer = self._with_params if marks else self._outer
         while found := outer.search(text, place):

@@ -25,7 +25,7 @@ from toolshift.data.augment import (
     Recipe,
     digest_of,
     draw_number,
-    due,
+    is_selected,
     pick,
     renames,
     stacks_by_severity,
@@ -37,8 +37,8 @@ from toolshift.data.prepared import Prepared, prepared
 from toolshift.data.replay import validator_of
 from toolshift.runs.cell import Stack, write_stack
 
-MOST_LISTS = 4096
-MOST_SHOWN = 4096
+MAX_LISTS = 4096
+MAX_SHOWN = 4096
 """How much is kept, whatever the length of a file."""
 
 
@@ -311,7 +311,7 @@ class Quick:
         raw = top["messages"]
         said = _SAID.decode(raw)
         digest = digest_of(content)
-        if not due(digest, self.recipe):
+        if not is_selected(digest, self.recipe):
             _check(said, tools.checks)
             return content, ""
         shown = self._under(tools, digest)
@@ -332,7 +332,7 @@ class Quick:
             return self._shown[key]
         except KeyError:
             pass
-        if len(self._shown) >= MOST_SHOWN:
+        if len(self._shown) >= MAX_SHOWN:
             self._shown.pop(next(iter(self._shown)))
         drawn = pick(self.recipe, left, self._counts)
         stack = self._stacks[drawn.entry][drawn.severity][drawn.stack]
@@ -342,7 +342,7 @@ class Quick:
     def _draw(self, left: int) -> int:
         """A number for what is drawn, from 1: the same for the same."""
         number = self._draws.setdefault(pick(self.recipe, left, self._counts), len(self._draws) + 1)
-        if len(self._drawn) < MOST_SHOWN:
+        if len(self._drawn) < MAX_SHOWN:
             self._drawn[left] = number
         return number
 
@@ -372,7 +372,7 @@ class Quick:
             tools = [tool.function for tool in read_tools(listed)]
             schemas = {tool["name"]: tool.get("parameters") for tool in tools}
             checks = {name: validator_of(schema) for name, schema in schemas.items()}
-            if len(self._lists) >= MOST_LISTS:
+            if len(self._lists) >= MAX_LISTS:
                 self._lists.pop(next(iter(self._lists)))
             self._seen += 1
             found = self._lists[raw] = _List(self._seen, listed, schemas, checks, text)

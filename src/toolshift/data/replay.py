@@ -18,8 +18,8 @@ import msgspec
 from toolshift.core.layer import LayerFault
 from toolshift.core.shift import NotApplicable
 from toolshift.data.conversation import Call, Conversation, Message, RowFault
-from toolshift.data.play import played
 from toolshift.data.prepared import Prepared
+from toolshift.data.replay_calls import played
 from toolshift.interop.schema import checkable
 
 # -- whether calls fit -------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import msgspec
 
 from toolshift.core.calls import Call, MalformedCall, ToolCall
 from toolshift.core.errors import WorldFault
-from toolshift.core.form import show
 from toolshift.core.layer import LayerFault, WrongReturn, closes, follows
 from toolshift.core.message import (
     ASK_USER,
@@ -27,6 +26,7 @@ from toolshift.core.message import (
     protocol_error,
     protocol_tools,
 )
+from toolshift.core.render import show
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import (

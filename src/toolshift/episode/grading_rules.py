@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.formats import leaves
+from toolshift.core.codecs import leaves
 from toolshift.core.message import CODE
 from toolshift.core.scene import Scene
 from toolshift.core.step import Step
 from toolshift.core.user import Ask
-from toolshift.reading.answer_check import UNKNOWN, data_values, passage, says, says_text
+from toolshift.reading.answer_check import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
 from toolshift.reading.quantity import Asked
 from toolshift.reading.text import fold, imitated_codes
@@ -141,7 +141,7 @@ def is_right(
         True where no answer is asked for.
     """
     if ask.pattern:
-        return says(answer, ask.pattern, asked)
+        return matches(answer, ask.pattern, asked)
     if is_plain(ask):
         return says_text(answer, ask.expected or "", asked)
     return ask.expected is None or states(answer, ask.expected, fields, results)
@@ -199,7 +199,10 @@ def is_shown(wanted: str | Sequence[str], steps: Sequence[Step]) -> bool:
     items = (wanted,) if isinstance(wanted, str) else wanted
     texts = [step.text for step in steps if step.kind == "call" and step.ok]
     return all(
-        any(passage(text, item) or any(says(v, item) for v in data_values(text)) for text in texts)
+        any(
+            passage(text, item) or any(matches(v, item) for v in data_values(text))
+            for text in texts
+        )
         for item in items
         if item
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolshift.core.errors import UsageError, WorldFault, defined_at, described, place_of, placed
-from toolshift.core.form import facts, show
 from toolshift.core.names import nearest
+from toolshift.core.render import facts, show
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Result, Tool
 from toolshift.core.user import Ask

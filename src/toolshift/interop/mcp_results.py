@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.form import NOTICE, show
+from toolshift.core.render import NOTICE, show
 from toolshift.core.tool import Result
 from toolshift.interop.tools import Source
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from toolshift.core.formats import leaves
+from toolshift.core.codecs import leaves
 from toolshift.reading.absence import is_none, says_none
 from toolshift.reading.asked_role import is_of_another_role
 from toolshift.reading.assertion import Verdict, sentence, verdict
@@ -81,7 +81,7 @@ def is_pattern(wanted: str) -> bool:
     return bool(_SIGN.search(wanted)) and not value_of(fold(wanted).strip())
 
 
-def says(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
+def matches(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
     """Whether an answer says what is wanted: asserts it, does not deny it, and offers nothing else.
 
     Args:
@@ -97,7 +97,7 @@ def says(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bo
     if not isinstance(wanted, str):
         wanted = [as_answer(item) for item in wanted]
         if any(map(is_pattern, wanted)):
-            return all(says(answer, item, asked) for item in wanted)
+            return all(matches(answer, item, asked) for item in wanted)
     if isinstance(wanted, str) and is_pattern(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))
         option = next((m[0] for m in _matches(wanted, asked.request)), "")
@@ -122,7 +122,7 @@ def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) 
         asked: what the answer is about.
 
     Returns:
-        As `says`.
+        As `matches`.
     """
     is_address = "://" in (wanted if isinstance(wanted, str) else " ".join(map(as_answer, wanted)))
     text = plain(_LINK.sub(r"\1", answer) if is_address else answer)
@@ -140,7 +140,7 @@ def passage(text: str, wanted: str) -> str:
 
     Args:
         text: of a result.
-        wanted: as for `says`, but one thing.
+        wanted: as for `matches`, but one thing.
 
     Returns:
         Words or a value of the text, which say by themselves what is wanted.
@@ -152,7 +152,7 @@ def passage(text: str, wanted: str) -> str:
         spans = [(v.start, v.end) for v in values_in(text) if sought and v.same(sought[0])]
         spans = spans or list(places(text, wanted))
     found = (text[start:end] for start, end in spans)
-    return next((part for part in found if part and says(part, wanted)), "")
+    return next((part for part in found if part and matches(part, wanted)), "")
 
 
 def single_values(value: object) -> Iterator[Any]:

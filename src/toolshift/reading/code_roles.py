@@ -153,7 +153,7 @@ class Mention(msgspec.Struct, frozen=True):
         return self.is_asked_for or ("your" in self.lead and not self.is_extra)
 
 
-class Told(msgspec.Struct, frozen=True):
+class CodeMentions(msgspec.Struct, frozen=True):
     """What a text says of codes.
 
     Attributes:
@@ -165,7 +165,7 @@ class Told(msgspec.Struct, frozen=True):
     leaves_choice: bool
 
 
-def read_roles(text: str, shown: Collection[str]) -> Told:
+def read_roles(text: str, shown: Collection[str]) -> CodeMentions:
     """Reads what a text says of each code in it.
 
     Args:
@@ -190,7 +190,7 @@ def read_roles(text: str, shown: Collection[str]) -> Told:
         elif found and _takes_back(sentence):
             found[-1] = msgspec.structs.replace(found[-1], disowned=True)
         leaves_choice = leaves_choice or bool(_CHOICE_LEFT & {*sentence})
-    return Told(tuple(found), leaves_choice)
+    return CodeMentions(tuple(found), leaves_choice)
 
 
 # -- sentences and clauses --------------------------------------------------------------------

@@ -17,7 +17,7 @@ from toolshift.core.message import REASONS
 from toolshift.reading.absence import says_none
 from toolshift.reading.answer_check import plain
 from toolshift.reading.asked_role import asked_for
-from toolshift.reading.prose import Kind, scales
+from toolshift.reading.prose import Kind, linear_models
 from toolshift.reading.prose_signs import Message
 from toolshift.reading.quantity import Asked
 from toolshift.reading.values import Value, value_of, values_in
@@ -189,13 +189,14 @@ def read_plain_prose(
         last = "value" if said_outright or last == "other" else last
     if last == "other":  # what states an identifier is an answer
         refuses = (
-            not message.states and scales().kind.best(message.kind_signs(), "answer") == "refusal"
+            not message.states
+            and linear_models().kind.best(message.kind_signs(), "answer") == "refusal"
         )
         last = "refusal" if refuses else "value"
     named = [reason for reason in REASONS if reason in message.text]
     if last == "value" and not (len(named) == 1 and message.text.startswith("refuse")):
         return "answer", ""
-    reason = named[0] if len(named) == 1 else scales().reason.best(message.reason_signs())
+    reason = named[0] if len(named) == 1 else linear_models().reason.best(message.reason_signs())
     return "refusal", "" if reason == "other" else reason
 
 

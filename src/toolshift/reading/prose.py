@@ -49,7 +49,7 @@ class ProseReader(Protocol):
         ...
 
 
-class Scale(msgspec.Struct, frozen=True):
+class LinearModel(msgspec.Struct, frozen=True):
     """A linear model: each sign speaks for or against each class, in whole numbers.
 
     Attributes:
@@ -76,18 +76,18 @@ class Scale(msgspec.Struct, frozen=True):
         return self.classes[max(open_, key=lambda n: sums[n])]
 
 
-class Scales(msgspec.Struct, frozen=True):
+class LinearModels(msgspec.Struct, frozen=True):
     """The two models: the kind of a message, and the reason of a refusal."""
 
-    kind: Scale
-    reason: Scale
+    kind: LinearModel
+    reason: LinearModel
 
 
 @cache
-def scales() -> Scales:
+def linear_models() -> LinearModels:
     """The models that are shipped; `studies/strangers/finishes/train.py` makes them."""
     text = resources.files("toolshift.reading").joinpath("prose_weights.json").read_bytes()
-    return msgspec.json.decode(text, type=Scales)
+    return msgspec.json.decode(text, type=LinearModels)
 
 
 def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str]:
@@ -110,9 +110,9 @@ def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str
         of the four can be read).
     """
     message = Message(text, shown, request)
-    kind = scales().kind.best(message.kind_signs(), "" if message.states else "answer")
+    kind = linear_models().kind.best(message.kind_signs(), "" if message.states else "answer")
     if kind != "refusal":
         return kind, ""  # type: ignore[return-value]
     named = [reason for reason in REASONS if reason in message.text]
-    reason = named[0] if len(named) == 1 else scales().reason.best(message.reason_signs())
+    reason = named[0] if len(named) == 1 else linear_models().reason.best(message.reason_signs())
     return "refusal", reason if reason != "other" else message.reason_in_evidence

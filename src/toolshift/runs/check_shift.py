@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from toolshift.core.errors import defined_at, placed
-from toolshift.core.form import facts
+from toolshift.core.render import facts
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Solver
 from toolshift.core.tool import Result

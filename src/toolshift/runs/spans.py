@@ -54,7 +54,7 @@ def set_up() -> None:
         from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415  an extra
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415  an extra
 
-        sender = load("toolshift.runs.sending:Sender")
+        sender = load("toolshift.runs.otel_export:Sender")
     except ImportError:
         raise UsageError(MISSING) from None
     if isinstance(trace.get_tracer_provider(), TracerProvider):

@@ -17,15 +17,15 @@ from typing import Any
 import jsonschema_rs
 
 from toolshift.core import seed as seeds
-from toolshift.core.formats import grow, leaves
+from toolshift.core.codecs import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
-from toolshift.core.shape import Shape
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Param, Result, Tool, error
+from toolshift.core.value_shape import Shape
 from toolshift.shifts import wording
 from toolshift.shifts.action import reach
-from toolshift.shifts.careless import AssumesDefaults, holds, misleads
+from toolshift.shifts.careless import AssumesDefaults, naive_fails, oracle_unchanged
 from toolshift.shifts.dependency import links, used
 from toolshift.shifts.oracle_trace import replay
 
@@ -408,7 +408,7 @@ def _returned(scene: Scene, rng: Random, layer: Required) -> Requirement | None:
 
 
 def _is_borne(scene: Scene, layer: Required, one: Requirement) -> bool:
-    return holds(scene, replace(layer, requirements=(*layer.requirements, one)))
+    return oracle_unchanged(scene, replace(layer, requirements=(*layer.requirements, one)))
 
 
 def _free_name(name: str, tool: Tool, layer: Required) -> str:
@@ -544,7 +544,7 @@ def _matters(scene: Scene, one: Default) -> bool:
     layer = Defaults((one,))
     if not scene.asks:
         return True  # live tools: nobody knows what the task is
-    return holds(scene, layer) and misleads(scene, AssumesDefaults, layer)
+    return oracle_unchanged(scene, layer) and naive_fails(scene, AssumesDefaults, layer)
 
 
 def _default(tool: Tool, scene: Scene, texts: Mapping[str, Any], needed: bool) -> Default | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from toolshift.core.form import facts
 from toolshift.core.layer import Layer
+from toolshift.core.render import facts
 from toolshift.core.scene import Scene
 from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.step import Step
@@ -28,7 +28,7 @@ def ending(scene: Scene, steps: tuple[Step, ...]) -> Ending:
     return last.kind, last.name if last.kind == "refuse" else last.said, effects_of(steps), seen
 
 
-def holds(scene: Scene, *layers: Layer) -> bool:
+def oracle_unchanged(scene: Scene, *layers: Layer) -> bool:
     """Whether the oracle still comes to the same end behind some more layers."""
     return _end(scene.with_(layers=(*scene.layers, *layers))) == _end(scene)
 
@@ -69,7 +69,7 @@ def without_shapes(tool: Tool, kinds: tuple[str, ...]) -> Tool:
     return tool.with_(params=tuple(map(kept, tool.params)))
 
 
-def misleads(scene: Scene, solver: type[Solver], *layers: Layer) -> bool:
+def naive_fails(scene: Scene, solver: type[Solver], *layers: Layer) -> bool:
     """Whether a careless solver comes to another end behind some layers than the oracle does."""
     changed = scene.with_(layers=(*scene.layers, *layers))
     episode = Episode(changed, Budget(calls=60, turns=60), live=False)

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
-from toolshift.core.formats import each_text, grow
+from toolshift.core.codecs import each_text, grow
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.names import short
 from toolshift.core.scene import Scene, Task

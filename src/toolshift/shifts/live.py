@@ -26,11 +26,11 @@ import jsonschema_rs
 import msgspec
 
 from toolshift.core import seed as seeds
+from toolshift.core.codecs import replaced
 from toolshift.core.errors import ShiftFault, UsageError
-from toolshift.core.form import facts, show
-from toolshift.core.formats import replaced
 from toolshift.core.layer import Layer, Session
 from toolshift.core.names import unknown
+from toolshift.core.render import facts, show
 from toolshift.core.scene import Applied, Outcome, Scene, Task
 from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step

@@ -15,18 +15,18 @@ from typing import Any
 import jsonschema_rs
 
 from toolshift.core import seed as seeds
-from toolshift.core.form import form
-from toolshift.core.formats import Path as Keys
-from toolshift.core.formats import grow, leaves, replaced, texts_in
+from toolshift.core.codecs import Path as Keys
+from toolshift.core.codecs import grow, leaves, replaced, texts_in
 from toolshift.core.layer import Below, Layer, Memory
+from toolshift.core.render import form
 from toolshift.core.scene import Scene
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Hint, Param, Result, Tool, error
 from toolshift.interop.text_records import Piece, pieces
 from toolshift.shifts.oracle_trace import (
     TABLES,
+    OracleTrace,
     Play,
-    Plays,
     affordable,
     fits,
     noted,
@@ -432,7 +432,7 @@ class Reissue(Layer):
 _ID = re.compile(r"(?=.*[0-9])([A-Za-z]+[-_]?)?[A-Za-z0-9_-]+")
 
 
-def _ids(scene: Scene, plays: Plays) -> dict[str, list[Play]]:
+def _ids(scene: Scene, plays: OracleTrace) -> dict[str, list[Play]]:
     """The ids that the oracle took from results and passed on, each with the calls it went to."""
     said = " ".join([scene.system, *(ask.text for ask in scene.asks)]).lower()
     answers = {step.said for step in scene.rehearsal if step.kind == "answer"}

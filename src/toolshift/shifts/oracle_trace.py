@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from toolshift.core.form import facts
+from toolshift.core.render import facts
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import MAX_ATTEMPTS
@@ -54,7 +54,7 @@ class Play:
 
 
 @dataclass(frozen=True)
-class Plays:
+class OracleTrace:
     """All of the oracle's calls, and every tool that was ever shown or retired meanwhile."""
 
     all: tuple[Play, ...]
@@ -80,7 +80,7 @@ class Plays:
 
 
 @lru_cache(maxsize=64)  # several shifts of one scene ask
-def replay(scene: Scene) -> Plays:
+def replay(scene: Scene) -> OracleTrace:
     """Makes the oracle's calls again, to see the data behind the shown text."""
     session = scene.open()
     tools = {tool.name: tool for tool in session.tools()}
@@ -92,7 +92,7 @@ def replay(scene: Scene) -> Plays:
         plays.append(Play(step, tools[step.name], result, run, before))
         tools |= {tool.name: tool for tool in session.tools()}
         run += not step.hint
-    return Plays(tuple(plays), tools)
+    return OracleTrace(tuple(plays), tools)
 
 
 def fits(load: Counter[int]) -> bool:
@@ -100,7 +100,7 @@ def fits(load: Counter[int]) -> bool:
     return load.total() <= MAX_CALLS and all(n <= MAX_ATTEMPTS for n in load.values())
 
 
-def affordable(plays: Plays, priced: Iterable[tuple[T, Sequence[int]]]) -> list[T]:
+def affordable(plays: OracleTrace, priced: Iterable[tuple[T, Sequence[int]]]) -> list[T]:
     """Those for which the oracle has calls left; each costs one more call in each of its runs.
 
     Args:

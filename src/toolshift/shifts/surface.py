@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from toolshift.core import seed as seeds
-from toolshift.core.formats import each_text
+from toolshift.core.codecs import each_text
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.tool import JSON, Hint, Param, Result, Tool, error
 from toolshift.interop.schema import each_description, words_of

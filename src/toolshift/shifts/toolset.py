@@ -30,7 +30,7 @@ from toolshift.core.tool import (
     input_schema,
 )
 from toolshift.shifts.action import free_names, reach, reworded, reworded_params
-from toolshift.shifts.careless import holds
+from toolshift.shifts.careless import oracle_unchanged
 from toolshift.shifts.rewiring import bare
 from toolshift.shifts.surface import Surface
 
@@ -133,7 +133,7 @@ def tools_by_action(scene: Scene, rng: Random, severity: Severity) -> Change:
         raise NotApplicable("there is no other tool to merge with")
     parts = tuple(tool for tool in scene.tools if tool in hit)
     layer = by_action(parts, form, free_names(scene)(form["name"]))
-    if not holds(scene, layer):
+    if not oracle_unchanged(scene, layer):
         raise NotApplicable("what the task depends on would not be seen behind one tool")
     return Change(layer=layer)
 
@@ -311,7 +311,7 @@ def tools_behind_search(scene: Scene, rng: Random, severity: Severity) -> Change
         operations=(),
     )
     layer = BehindSearch(search, run, hidden, form["missing"])
-    if not holds(scene, layer):
+    if not oracle_unchanged(scene, layer):
         raise NotApplicable("what the task depends on would not be seen behind a search")
     return Change(layer=layer)
 

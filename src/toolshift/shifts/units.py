@@ -15,15 +15,15 @@ from random import Random
 from typing import Any
 
 from toolshift.core import seed as seeds
-from toolshift.core.formats import Path as Keys
-from toolshift.core.formats import grow, leaves
+from toolshift.core.codecs import Path as Keys
+from toolshift.core.codecs import grow, leaves
 from toolshift.core.layer import Below, Layer, Memory
 from toolshift.core.scene import Scene
-from toolshift.core.shape import Shape, moved, tidy
 from toolshift.core.shift import Change, NotApplicable, Severity, shift
 from toolshift.core.tool import Field, Param, Result, Tool
+from toolshift.core.value_shape import Shape, moved, tidy
 from toolshift.shifts.arguments import Reshaped
-from toolshift.shifts.careless import IgnoresUnits, holds, misleads
+from toolshift.shifts.careless import IgnoresUnits, naive_fails, oracle_unchanged
 from toolshift.shifts.dependency import used
 from toolshift.shifts.oracle_trace import replay
 from toolshift.shifts.surface import Surface
@@ -133,7 +133,7 @@ def unit_change(scene: Scene, rng: Random, severity: Severity) -> Change:
     rng.shuffle(found)
     for one in found:
         if not scene.asks or (
-            holds(scene, *one.layers) and misleads(scene, IgnoresUnits, *one.layers)
+            oracle_unchanged(scene, *one.layers) and naive_fails(scene, IgnoresUnits, *one.layers)
         ):
             return Change(layer=one.layers)
     raise NotApplicable("the task comes out the same whatever the units are")

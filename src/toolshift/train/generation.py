@@ -118,7 +118,7 @@ def copy_weights(source: Any, target: Any, precision: str = "float32") -> None:
             weight.copy_(value.to(getattr(torch, precision)))
 
 
-class Voice(Sampler):
+class PolicySampler(Sampler):
     """The speaking copy of a model in training.
 
     Args:

@@ -36,7 +36,7 @@ from toolshift.train.grpo_settings import GrpoSettings, check, require_vllm
 from toolshift.train.grpo_trainer import GrpoTrainer, Player, limits_of
 from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.reward import Pay, earn
-from toolshift.train.rollout import Backend, Limits, Play, Scribe, roll_out
+from toolshift.train.rollout import Backend, ConversationEncoder, Limits, Play, roll_out
 from toolshift.train.running import complete, says_what_to_change
 from toolshift.train.scenes import Mix, dev_arms
 
@@ -157,7 +157,7 @@ def build(
         # An adapter names its base by a name, which peft would look up on the hub at each save.
         config.base_model_name_or_path = str(base.directory)
     stop = stop_tokens(base.tokenizer, model)
-    scribe = Scribe(base.tokenizer, settings.layout, base.tool_role, stop)
+    scribe = ConversationEncoder(base.tokenizer, settings.layout, base.tool_role, stop)
     player = Player(mix, settings, scribe, pay or partial(earn, weights=settings.reward))
     return GrpoTrainer(model, player, settings, out, base.tokenizer, spent)
 
@@ -189,7 +189,7 @@ def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
 
 
 def evaluate(
-    backend: Backend, scribe: Scribe, arms: dict[str, list[Scene]], limits: Limits
+    backend: Backend, scribe: ConversationEncoder, arms: dict[str, list[Scene]], limits: Limits
 ) -> dict[str, float]:
     """Plays scenes greedily.
 

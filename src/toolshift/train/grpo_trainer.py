@@ -31,14 +31,23 @@ from toolshift.lm.device import SIZES
 from toolshift.lm.weights import quiet
 from toolshift.train.callbacks import Checkpoints, Curves, Progress, Spent
 from toolshift.train.curves import read_curves
-from toolshift.train.generation import VllmVoice, Voice
+from toolshift.train.generation import PolicySampler, VllmVoice
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.logprobs import Packed, add_scores, pack, shared_opening
 from toolshift.train.loss import attends_plainly, use_plain_attention, worth_sharing
 from toolshift.train.model import rounded
 from toolshift.train.reward import Earned, Pay, paid
-from toolshift.train.rollout import Backend, Clock, Limits, Play, Rollout, Scribe, View, roll_out
-from toolshift.train.running import Careful, shared_arguments
+from toolshift.train.rollout import (
+    Backend,
+    Clock,
+    ConversationEncoder,
+    Limits,
+    Play,
+    Rollout,
+    View,
+    roll_out,
+)
+from toolshift.train.running import SafeTrainerMixin, shared_arguments
 from toolshift.train.scenes import Mix, draw
 
 _LOGGED = {
@@ -144,7 +153,9 @@ class Player:
         borders: where further sequences begin in a row, by its tokens; of the last batch.
     """
 
-    def __init__(self, mix: Mix, settings: GrpoSettings, scribe: Scribe, pay: Pay) -> None:
+    def __init__(
+        self, mix: Mix, settings: GrpoSettings, scribe: ConversationEncoder, pay: Pay
+    ) -> None:
         self.mix, self.settings, self.scribe, self.pay = mix, settings, scribe, pay
         self.clock = Clock()
         self.played: list[Played] = []
@@ -287,7 +298,7 @@ def sandbox(earned: Sequence[Earned], log_metric: Any, **_: object) -> list[floa
     return [each.total for each in earned]
 
 
-class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
+class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
     """TRL's trainer for rollouts in scenes.
 
     Args:
@@ -317,7 +328,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
         self.settings, self.player, self.spent = settings, player, spent
         self.curves = RewardCurves(out, spent, player.clock)
         self._own: torch.Tensor | None = None
-        self._voice: Voice | None = None
+        self._voice: PolicySampler | None = None
         self._heard_at = -1
         self._buffered_inputs: Any = None
         rows = [prompt_of(number) for number in range(settings.steps * settings.groups)]
@@ -381,7 +392,7 @@ class GrpoTrainer(Careful, _Trainer):  # type: ignore[misc]
             )
         model = self.accelerator.unwrap_model(self.model)
         if self._voice is None:
-            self._voice = Voice(model, self.settings.precision, self.player.scribe.stop)
+            self._voice = PolicySampler(model, self.settings.precision, self.player.scribe.stop)
         elif self._heard_at != self.state.global_step:
             self._voice.refresh(model)
         self._heard_at = self.state.global_step

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
-from toolshift.data.augment import Recipe, digest_of, due
+from toolshift.data.augment import Recipe, digest_of, is_selected
 from toolshift.data.files import each_made, none_left
 from toolshift.train.rows import checked
 
@@ -28,7 +28,7 @@ class OwnData(msgspec.Struct, frozen=True):
     Attributes:
         rows: with `messages` and `tools`.
         conversations: that could be read.
-        due: how many of them the recipe would shift.
+        selected: how many of them the recipe would shift.
         shifted: how many went through what.
         skipped: how often a shift was not applicable, by shift and reason.
         faults: conversations that cannot be trained on: line and reason.
@@ -36,7 +36,7 @@ class OwnData(msgspec.Struct, frozen=True):
 
     rows: list[dict[str, Any]]
     conversations: int
-    due: int
+    selected: int
     shifted: dict[str, int]
     skipped: dict[str, int]
     faults: list[tuple[int, str]]
@@ -72,7 +72,7 @@ def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnDat
             faults.append((each.line, str(wrong)))
             continue
         count += 1
-        wanted += due(digest_of(each.content), recipe)
+        wanted += is_selected(digest_of(each.content), recipe)
         shifted.update([each.made.shifts] if each.made.shifts else [])
         skipped.update(f"{name}: {why}" for name, why in each.made.reasons.items())
         if watch is not None:
@@ -112,18 +112,18 @@ def check_shifted(data: OwnData, recipe: Recipe) -> str:
     reached = sum(data.shifted.values())
     most = max(data.skipped, key=lambda why: data.skipped[why], default="no call is made in them")
     if recipe.alpha and not reached:
-        if not data.due:
+        if not data.selected:
             raise UsageError(
                 f"alpha {recipe.alpha:g} of {data.conversations} conversations is none: raise "
                 "--alpha, or give more data"
             )
         raise UsageError(
-            f"{', '.join(recipe.shifts)} can be applied to none of the {data.due} conversations "
-            f"that alpha asks for (mostly: {most}): choose the shifts otherwise"
+            f"{', '.join(recipe.shifts)} can be applied to none of the {data.selected} "
+            f"conversations that alpha asks for (mostly: {most}): choose the shifts otherwise"
         )
-    if reached < 0.9 * data.due:
+    if reached < 0.9 * data.selected:
         return (
-            f"Only {reached} of the {data.due} conversations that alpha asks for are shifted; the "
-            f"others stay as they are (mostly: {most})."
+            f"Only {reached} of the {data.selected} conversations that alpha asks for are shifted; "
+            f"the others stay as they are (mostly: {most})."
         )
     return ""

@@ -165,7 +165,7 @@ class Clock:
         self._last = now
 
 
-class Scribe:
+class ConversationEncoder:
     """Writes conversations out as tokens, by the model's own chat template.
 
     Args:
@@ -232,7 +232,7 @@ class Scribe:
 
 def roll_out(
     backend: Backend,
-    scribe: Scribe,
+    scribe: ConversationEncoder,
     plays: Sequence[Play],
     temperature: float = 1.0,
     limits: Limits = Limits(),
@@ -272,7 +272,7 @@ def roll_out(
 
 def _one_turn(
     backend: Backend,
-    scribe: Scribe,
+    scribe: ConversationEncoder,
     tracks: list[_Track],
     temperature: float,
     limits: Limits,
@@ -303,7 +303,7 @@ class _Track:
         self.before = 0  # tokens under earlier lists of tools
         self.earlier: list[View] = []
 
-    def begin(self, scribe: Scribe) -> None:
+    def begin(self, scribe: ConversationEncoder) -> None:
         self._open(scribe, scribe.messages(self.first))
 
     def take(self, said: Said, reply: Reply, most: int) -> Turn | None:
@@ -315,7 +315,7 @@ class _Track:
             self.episode.crash(CUT_OFF)
         return None if self.episode.end else self.episode.observation
 
-    def hear(self, scribe: Scribe, turn: Turn, ended: bool) -> None:
+    def hear(self, scribe: ConversationEncoder, turn: Turn, ended: bool) -> None:
         """Adds what the environment has said, or begins anew under another list of tools."""
         messages = scribe.messages(turn)
         added = scribe.following(messages) if messages[0] == self.head else None
@@ -335,7 +335,7 @@ class _Track:
         given = self.given
         return View(self.tokens[:given], self.tokens[given:], self.logprobs, self.mask)
 
-    def _open(self, scribe: Scribe, messages: list[dict[str, str]]) -> None:
+    def _open(self, scribe: ConversationEncoder, messages: list[dict[str, str]]) -> None:
         self.views += 1
         self.head = messages[0]
         self.tokens = scribe.opening(messages)

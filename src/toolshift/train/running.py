@@ -21,7 +21,7 @@ from toolshift.train.callbacks import Stop, damaged, step_of
 from toolshift.train.settings import TrainSettings
 
 
-class Careful:
+class SafeTrainerMixin:
     """What our trainers do otherwise than those of TRL, which they come before."""
 
     settings: TrainSettings

@@ -51,7 +51,12 @@ from toolshift.train.loss import add_loss, attends_plainly, use_plain_attention,
 from toolshift.train.model import Base, find_base, load, require_one_gpu
 from toolshift.train.presets import Settings, check
 from toolshift.train.rows import checked
-from toolshift.train.running import Careful, complete, says_what_to_change, shared_arguments
+from toolshift.train.running import (
+    SafeTrainerMixin,
+    complete,
+    says_what_to_change,
+    shared_arguments,
+)
 from toolshift.train.settings import first_process
 
 Watch = Callable[[int, int], None]
@@ -187,7 +192,7 @@ class Order(TrainerCallback):
         self.batches.set_epoch(int(state.epoch or 0))
 
 
-class Trainer(Careful, SFTTrainer):
+class Trainer(SafeTrainerMixin, SFTTrainer):
     """TRL's trainer with our loss and our order of rows.
 
     Args:

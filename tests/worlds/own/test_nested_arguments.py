@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from worlds.own.test_own import called, played
 
+from toolshift.core.codecs import texts_in
 from toolshift.core.errors import UsageError
-from toolshift.core.formats import texts_in
 from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.episode.draw import make_scene

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from toolshift.core.calls import Unreadable, read_arguments
-from toolshift.core.form import show
+from toolshift.core.render import show
 from toolshift.core.tool import JSON, Result
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import Live, LiveScene

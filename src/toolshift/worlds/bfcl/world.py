@@ -49,7 +49,7 @@ from toolshift.worlds.bfcl.single_turn import (
     verdict,
 )
 from toolshift.worlds.own.file import SYSTEM, Call, Check, Given
-from toolshift.worlds.own.reference_solution import Walk, trace
+from toolshift.worlds.own.reference_solution import ScriptedSolution, trace
 from toolshift.worlds.own.world import NoEntities, as_fact, never, not_truthful
 
 MULTI_TURN = (
@@ -383,7 +383,8 @@ def _task(
         Ask(
             text,
             origins.goals[turn],
-            blocked.get(turn) or Walk(given, turn, by_name, origins.links, origins.slots, failing),
+            blocked.get(turn)
+            or ScriptedSolution(given, turn, by_name, origins.links, origins.slots, failing),
             None,
             scripted=True,
             blocked=turn in blocked,

@@ -24,7 +24,7 @@ import yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.message import REASONS
 from toolshift.core.names import unknown
-from toolshift.reading.answer_check import is_pattern, says
+from toolshift.reading.answer_check import is_pattern, matches
 
 Place = tuple[str | int, ...]
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -39,7 +39,7 @@ ANY, LIKE, EXAMPLE = "any", "like", "example"
 EPISODE_DIR = "{episode_dir}"
 """In the tools of a file: a fresh folder for every episode. Elsewhere: what agents see of it."""
 SHOWN_DIR = "/episode"
-MOST_PLACES = 300_000
+MAX_PLACES = 300_000
 """Values that a file may have, those that aliases stand for included."""
 REFERENCE = re.compile(r"\{\{\s*calls\[(\d{1,6})\](?:\[(\d{1,6})\])?\.([\w.-]+)\s*\}\}")
 """`{{calls[0].order_id}}`, and `{{calls[0][2].order_id}}` for the third record of a list."""
@@ -163,8 +163,8 @@ def _lines(root: Any, name: str) -> dict[Place, int]:
 
     def walk(node: Any, place: Place, depth: int = 0) -> None:
         lines[place] = node.start_mark.line + 1
-        if len(lines) > MOST_PLACES:
-            raise UsageError(f"{name}: its aliases stand for more than {MOST_PLACES:,} values")
+        if len(lines) > MAX_PLACES:
+            raise UsageError(f"{name}: its aliases stand for more than {MAX_PLACES:,} values")
         if depth > 40:
             return
         if isinstance(node, yaml.MappingNode):
@@ -350,7 +350,7 @@ class _Reader:
             raise self.wrong(place, "say what is checked: answer, calls, state or refuse")
         answer = self._answer(table, place)
         example = self._text(table, "example", place, default="")
-        if example and not says(example, answer):
+        if example and not matches(example, answer):
             raise self.wrong(
                 (*place, "example"), f"{example!r} does not match the answer {answer!r}"
             )

@@ -13,7 +13,7 @@ from toolshift.core.solver import Impossible, Known, Solver
 from toolshift.core.tool import Tool
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import EpisodeBackend
-from toolshift.reading.answer_check import as_answer, data_values, says, single_values
+from toolshift.reading.answer_check import as_answer, data_values, matches, single_values
 from toolshift.worlds.own.expected_calls import Links, calls_of, resolved
 from toolshift.worlds.own.file import REFERENCE, Given, is_free
 from toolshift.worlds.own.sources import fact
@@ -36,7 +36,7 @@ _heard: WeakKeyDictionary[Episode, ActResult] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class ScriptedSolution:
     """Solves one turn of a task by making its expected calls, by whatever names are shown.
 
     Attributes:
@@ -126,7 +126,7 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
     items = (wanted,) if isinstance(wanted, str) else wanted
     found = list(dict.fromkeys(_told_of(item, heard, texts) for item in items))
     joined = (sign.join(found) for sign in _SIGNS)
-    answer = next((text for text in joined if says(text, wanted)), "") if all(found) else ""
+    answer = next((text for text in joined if matches(text, wanted)), "") if all(found) else ""
     return answer or given.check.example
 
 

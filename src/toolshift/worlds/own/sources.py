@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolshift.core.formats import leaves
+from toolshift.core.codecs import leaves
 from toolshift.core.tool import Field, Result, ToolFailure, error
 
 if TYPE_CHECKING:

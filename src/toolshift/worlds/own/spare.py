@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from toolshift.core.formats import leaves
+from toolshift.core.codecs import leaves
 from toolshift.core.solver import Impossible
 from toolshift.core.tool import JSON
-from toolshift.reading.answer_check import as_answer, passage, says, single_values
+from toolshift.reading.answer_check import as_answer, matches, passage, single_values
 from toolshift.worlds.own.arguments import same
 from toolshift.worlds.own.expected_calls import found
 from toolshift.worlds.own.file import Given
@@ -152,7 +152,7 @@ class Spare:
 @lru_cache(maxsize=1 << 16)
 def value_says(value: str, wanted: str) -> bool:
     """Whether a value says what is wanted; kept, for each rehearsal of a task asks it again."""
-    return says(value, wanted)
+    return matches(value, wanted)
 
 
 @lru_cache(maxsize=1 << 8)

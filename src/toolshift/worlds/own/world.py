@@ -33,7 +33,7 @@ from toolshift.worlds.own.python import PythonSource, load_own
 from toolshift.worlds.own.recording import Head, Recording, read_recording
 from toolshift.worlds.own.reference_solution import (
     Origins,
-    Walk,
+    ScriptedSolution,
     near_values,
     right_answer,
     trace,
@@ -102,7 +102,7 @@ class Prepared:
     setting: Setting
     outcome: Outcome
     origins: Origins
-    walks: tuple[Walk, ...]
+    walks: tuple[ScriptedSolution, ...]
     answer: str
 
 
@@ -260,7 +260,7 @@ class OwnWorld(World):
         reads = frozenset(tool.name for tool in self.tools if tool.effect == "read")
         spare = Spare(given, results, setting.once, reads)
         walks = tuple(
-            Walk(given, turn, by_name, origins.links, origins.slots, failing, spare)
+            ScriptedSolution(given, turn, by_name, origins.links, origins.slots, failing, spare)
             for turn in range(len(given.asks))
         )
         heard = {n: [_told(r)] for n, r in results.items()}

@@ -20,7 +20,7 @@ from toolshift.core.world import TaskKind, Truth, World
 from toolshift.episode.oracle import rehearse
 from toolshift.interop.tools import from_mcp
 from toolshift.worlds.own.file import SYSTEM, Call, Check, Given
-from toolshift.worlds.own.reference_solution import Walk, trace
+from toolshift.worlds.own.reference_solution import ScriptedSolution, trace
 from toolshift.worlds.own.sources import result_of
 from toolshift.worlds.own.world import NoEntities, as_fact, never, not_truthful
 from toolshift.worlds.tau2 import package
@@ -316,7 +316,7 @@ class TauWorld(World):
         }
         origins = trace(given, truth.by_name, {n: each.data for n, each in results.items()})
         failing = frozenset(n for n, each in results.items() if not each.ok)
-        walk = Walk(given, 0, truth.by_name, origins.links, origins.slots, failing)
+        walk = ScriptedSolution(given, 0, truth.by_name, origins.links, origins.slots, failing)
         ask = Ask(given.asks[0], origins.goals[0], walk, None, scripted=True)
         own = copy(self)
         own.facts = {slot: as_fact(slot) for slot in origins.goals[0]}

@@ -2,9 +2,9 @@ import sys
 
 from langchain import agents, tools
 
-from toolshift.connect.callables import grade, open_seat, reply, tools_of
+from toolshift.connect.callables import grade, reply, start_episode, tools_of
 
-seat, said = open_seat(*sys.argv[1:]), []
+seat, said = start_episode(*sys.argv[1:]), []
 offered = [tools.tool(f, args_schema=f.json_schema) for f in tools_of(seat)]
 agent, heard = agents.create_agent("openai:gpt-4.1-mini", offered), seat.message
 while heard:

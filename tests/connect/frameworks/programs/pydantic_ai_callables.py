@@ -2,9 +2,9 @@ import sys
 
 from pydantic_ai import Agent
 
-from toolshift.connect.callables import grade, open_seat, reply, tools_of
+from toolshift.connect.callables import grade, reply, start_episode, tools_of
 
-seat, said = open_seat(*sys.argv[1:]), None
+seat, said = start_episode(*sys.argv[1:]), None
 agent, heard = Agent("openai-chat:gpt-4.1-mini", tools=tools_of(seat)), seat.message
 while heard:
     said = agent.run_sync(heard, message_history=said and said.all_messages())

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core.form import NOTICE, facts, show
+from toolshift.core.render import NOTICE, facts, show
 from toolshift.core.shift import NotApplicable
 from toolshift.core.solver import Impossible, Solver, Untraceable
 from toolshift.core.tool import NOT_RECORDED, Result, Tool, error

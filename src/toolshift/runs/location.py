@@ -17,7 +17,7 @@ from toolshift.core.terminal import say
 
 
 @dataclass(frozen=True)
-class Place:
+class RunLocation:
     """A run folder, and what it is called.
 
     Attributes:
@@ -95,7 +95,7 @@ def check_local(path: str, what: str) -> None:
 
 
 @contextmanager
-def placed(out: str | Path) -> Iterator[Place]:
+def placed(out: str | Path) -> Iterator[RunLocation]:
     """A folder to run in; for an address, one of this machine that is sent there.
 
     Args:
@@ -108,7 +108,7 @@ def placed(out: str | Path) -> Iterator[Place]:
         UsageError: where the store cannot be used.
     """
     if not is_address(str(out)):
-        yield Place(Path(out), str(out), lambda: None)
+        yield RunLocation(Path(out), str(out), lambda: None)
         return
     try:
         store: Any = load("toolshift.runs.store:Store")(str(out))
@@ -132,7 +132,7 @@ def placed(out: str | Path) -> Iterator[Place]:
         raise
     try:
         with naming_folder(folder, str(out)):
-            yield Place(folder, str(out), lambda: store.stream(folder))
+            yield RunLocation(folder, str(out), lambda: store.stream(folder))
     except BaseException:
         _keep(store, folder)
         raise

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolshift.core.shape import Shape, moved
 from toolshift.core.tool import JSON
+from toolshift.core.value_shape import Shape, moved
 
 TEXT = st.text(max_size=8)
 NUMBER = st.integers(-(10**6), 10**6) | st.floats(-(10**4), 10**4).map(lambda x: round(x, 3))

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from toolshift.core import formats
-from toolshift.core.shape import moved
 from toolshift.core.tool import JSON, Field, Result
+from toolshift.core.value_shape import moved
 
 
 @dataclass(frozen=True, slots=True)

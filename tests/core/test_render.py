@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolshift.core.form import FORMS, facts
+from toolshift.core.render import FORMS, facts
 from toolshift.core.tool import Field
 
 NUMBERS = {
