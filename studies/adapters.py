@@ -17,11 +17,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from toolshift_lab.experiments import Study
+from toolshift_lab.planned import read_plan, take_up
+from toolshift_lab.stage import Stage, run, stages
+
 from toolshift.agents.local_kind import ADAPTERS, PARTS, WEIGHTS
 from toolshift.core.files import pack, read_bytes, stored
-from toolshift.reproduce.experiments import Study
-from toolshift.reproduce.planned import read_plan, take_up
-from toolshift.reproduce.reproduce import Stage, run, stages
 
 SHIPPED = {"static": ("static", 0), "paft": ("paft-graph", 0)}
 """By name, an arm of the decisive study and its seed."""

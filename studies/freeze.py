@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from toolshift_lab.artifacts import LISTED, Artifact, read_artifacts
+from toolshift_lab.experiments import SCALES, STUDIES
+from toolshift_lab.frozen import Frozen, frozen_stages, table_of
+from toolshift_lab.planned import read_plan, take_up
+from toolshift_lab.stage import Stage, seeds_there, stages
 
 from toolshift.core.files import pack, read_bytes, stored
 from toolshift.lm.bases import find_base_model, is_there
-from toolshift.reproduce.artifacts import LISTED, Artifact, read_artifacts
-from toolshift.reproduce.experiments import SCALES, STUDIES
-from toolshift.reproduce.frozen import Frozen, frozen_stages, table_of
-from toolshift.reproduce.planned import read_plan, take_up
-from toolshift.reproduce.reproduce import Stage, seeds_there, stages
 
 ROOT = Path(__file__).parent.parent
 STAGES = Path("studies") / "stages"
@@ -221,7 +221,7 @@ if __name__ == "__main__":
     os.chdir(ROOT)
     about = "Weights of the studies, in the tree or in the history; see `toolshift artifacts`."
     LISTED.write_bytes(as_toml("artifact", artifacts(), about))
-    about = "Finished stages, by what their studies declare; see toolshift/reproduce/frozen.py."
+    about = "Finished stages, by what their studies declare; see lab/src/toolshift_lab/frozen.py."
     before = {each.folder for each in frozen_stages(STAGES)}
     for given in map(Path, sys.argv[1:]):
         take_in(given)

@@ -38,6 +38,7 @@ from typing import Any
 
 from agents import ByHeart, memory_of
 from released import release_files
+from toolshift_lab.plots import slim
 
 from toolshift.adapt.layer import adapt
 from toolshift.agents.catalog import make_agent
@@ -53,7 +54,6 @@ from toolshift.episode.draw import make_scene
 from toolshift.episode.episode import Episode
 from toolshift.episode.grade import Grade, grade
 from toolshift.measure.statistics import wilson
-from toolshift.reproduce.plots import slim
 from toolshift.runs.cell import build
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.registry import compose, find_shift

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from toolshift_lab.plots import slim
 
 from toolshift.agents.catalog import contestants
 from toolshift.api import report_of, run_plan
@@ -47,7 +48,6 @@ from toolshift.measure.statistics import (
     seed_contrast,
     wilson,
 )
-from toolshift.reproduce.plots import slim
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.run_folder import RunFolder

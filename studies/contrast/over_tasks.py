@@ -13,10 +13,11 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
+from toolshift_lab.experiments import TIER_1, TIER_2, TIER_3, find_study
+from toolshift_lab.stage import stages
+
 from toolshift.core.shift import without_versions
 from toolshift.measure.statistics import seed_contrast
-from toolshift.reproduce.experiments import TIER_1, TIER_2, TIER_3, find_study
-from toolshift.reproduce.reproduce import stages
 from toolshift.runs.run_folder import RunFolder
 
 STAGES = Path(__file__).parent.parent / "stages"

@@ -12,8 +12,9 @@ import click
 import pytest
 from running import Run
 
-from toolshift.cli.group import Entry, toolshift
+from toolshift.cli.group import LAB, Entry, toolshift
 from toolshift.cli.options import HEADINGS, Sectioned, options_struct
+from toolshift.core.registry import Registry
 from toolshift.runs.suite import Selection
 
 NAMES = toolshift.list_commands(click.Context(toolshift))
@@ -138,3 +139,15 @@ def test_an_unknown_command_is_answered_with_the_nearest(toolshift: Run) -> None
         code, _, err = toolshift(*words)
         assert code == 2
         assert f"did you mean {near}" in err
+
+
+def test_a_command_of_the_lab_says_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, toolshift: Run
+) -> None:
+    none: Registry[Entry] = Registry("command", {}, "toolshift.no_such_group")
+    monkeypatch.setattr("toolshift.cli.group.COMMANDS", none)
+    for name in LAB:
+        code, _, err = toolshift(name)
+        assert code == 2
+        assert f"toolshift {name} is not installed" in err
+        assert "pip install ./lab" in err

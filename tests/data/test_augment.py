@@ -43,7 +43,7 @@ from toolshift.train.scenes import Mix
 
 SEEDS = st.integers(0, 10**6)
 OPENAI = FORMATS.find("openai")
-NAMES_ONLY = [*TRAINING_FAMILIES["SBP"], "description_paraphrase", "schema_noise"]
+NAMES_ONLY = [*TRAINING_FAMILIES.find("SBP"), "description_paraphrase", "schema_noise"]
 
 
 def index() -> list[dict[str, Any]]:

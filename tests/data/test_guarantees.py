@@ -57,7 +57,7 @@ def test_every_learned_call_fits_and_further_columns_stay(name: str, seed: int, 
 @given(
     FORMS,
     SEEDS,
-    st.sampled_from(TRAINING_FAMILIES["SBP"]),
+    st.sampled_from(TRAINING_FAMILIES.find("SBP")),
     st.integers(1, 3),
     st.integers(0, 15),
 )

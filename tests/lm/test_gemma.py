@@ -49,9 +49,10 @@ def models() -> Any:
 
 
 def test_its_plan_names_the_layout_that_the_rule_derives() -> None:
+    from toolshift_lab.planned import read_plan
+
     from toolshift.lm.checkpoint import load_tokenizer
     from toolshift.lm.layout_rule import derived_layout
-    from toolshift.reproduce.planned import read_plan
 
     plan = Path(__file__).parents[2] / "studies" / "decisive" / "gemma.toml"
     tokenizer = load_tokenizer(base_directory(GEMMA), GEMMA)

@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
-from toolshift.runs import sending
+from toolshift.runs import otel_export
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -208,8 +208,8 @@ def switched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     yield set_up
     for each in made:
         each.shutdown()
-    for name in sending._LOGGERS:
-        logging.getLogger(name).removeHandler(sending._HEARD)
+    for name in otel_export._LOGGERS:
+        logging.getLogger(name).removeHandler(otel_export._HEARD)
         logging.getLogger(name).propagate = True
 
 

@@ -46,14 +46,14 @@ def test_the_figures_are_those_of_the_study() -> None:
 
 def test_the_suite_has_the_stacks_of_the_releases() -> None:
     stacks = [stack for stack in json.loads((STUDY / "stacks.json").read_text()).values() if stack]
-    arms = [arm for text in SUITES["realistic@1"].shifts for arm in read_arms(text)]
+    arms = [arm for text in SUITES.find("realistic@1").shifts for arm in read_arms(text)]
     assert sum(arm.tasks for arm in arms) == len(stacks)
     assert {arm.shifts for arm in arms} == {read_arms(s)[0].shifts for s in stacks}
 
 
 def test_renames_come_with_other_wordings() -> None:
     """What was read by eye, and what drawing each shift by itself would miss."""
-    arms = [arm for text in SUITES["realistic@1"].shifts for arm in read_arms(text)]
+    arms = [arm for text in SUITES.find("realistic@1").shifts for arm in read_arms(text)]
     renames = {"semantic_rename", "tool_name_noise"}
     with_rename = [{a.shift for a in arm.shifts} for arm in arms]
     with_rename = [names for names in with_rename if names & renames]

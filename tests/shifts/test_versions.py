@@ -19,8 +19,8 @@ from toolshift.episode.draw import make_scene
 from toolshift.runs import cell as cells
 from toolshift.runs.cell import Cell, build
 from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import SUITES, Selection, find_suite, read_arms, read_stack, select
-from toolshift.shifts.registry import OURS, apply, find_shift, shifts
+from toolshift.runs.suite import Selection, read_arms, read_stack, select
+from toolshift.shifts.registry import apply, find_shift, shifts
 from toolshift.worlds.registry import find_world
 
 
@@ -148,24 +148,3 @@ def test_a_shift_of_one_level_is_not_repeated(worded: None) -> None:
         read_arms("worded:3")
     with pytest.raises(UsageError, match="severity 1 of worded: it has one level"):
         apply(_scene(), "worded", 1)
-
-
-def test_each_suite_of_today_stays_selectable_as_a_version() -> None:
-    for name, version in (("quick", 2), ("standard", 3), ("paper", 3)):
-        assert find_suite(name) is SUITES[f"{name}@{version}"]
-        assert select(Selection(f"{name}@1")).suite == f"{name}@1"
-        named = [text.partition(":")[0] for text in find_suite(f"{name}@1").shifts]
-        assert all(text.partition("*")[0].endswith("@1") for text in named)
-        arms = select(Selection(f"{name}@1")).arms
-        assert all(find_shift(each.shift).version == 1 for arm in arms for each in arm.shifts)
-    assert len(select(Selection("standard@1")).arms) == 41 * 3
-    for name in ("standard", "paper"):
-        now, before = (select(Selection(each)) for each in (name, f"{name}@2"))
-        assert before.suite == f"{name}@2"
-        ours = {arm.shifts[0].shift for arm in before.arms} & set(OURS)  # other tests add theirs
-        assert len(ours) == 49
-        more = {arm.shifts[0].shift for arm in now.arms if arm not in before.arms}
-        assert more == {"csv_results", "redirect_header"}
-        assert select(Selection(f"{name}@2", shifts=("csv_results",))).arms
-    with pytest.raises(UsageError, match="did you mean standard"):
-        find_suite("standard@9")

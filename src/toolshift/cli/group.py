@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import click
 
 from toolshift.core.command_line import PLUGINS
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import IN_THE_LAB, UsageError
 from toolshift.core.names import unknown
+from toolshift.core.registry import Registry
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -114,15 +115,6 @@ SECTIONS = {
             "toolshift.cli.export:export",
             "Write shifted scenes as a package for verifiers, OpenEnv or TRL.",
         ),
-        "reproduce": Entry(
-            "toolshift.cli.reproduce:reproduce",
-            "Train and measure the arms of a study of the research.",
-            "train",
-        ),
-        "artifacts": Entry(
-            "toolshift.cli.artifacts:artifacts",
-            "List the weights of the studies, or bring some back.",
-        ),
     },
     "Connect": {
         "world": Entry(
@@ -152,6 +144,15 @@ SECTIONS = {
 }
 """Every command, by what it is for, in the order in which they are of use."""
 
+COMMANDS: Registry[Entry] = Registry("command", {}, "toolshift.commands")
+"""Commands of other packages: an entry point names an `Entry`, which is cheap to import."""
+
+INSTALLED = "Installed beside ToolShift"
+"""The heading of commands of other packages."""
+
+LAB = ("reproduce", "artifacts")
+"""Commands that have moved to a distribution of their own."""
+
 
 class Group(click.Group):
     """Commands in the order of definition; an unknown one is answered with the nearest names."""
@@ -174,8 +175,17 @@ class LazyGroup(Group):
     """The commands of `SECTIONS`; a module is imported when one of its commands is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, section by section."""
-        return [name for entries in SECTIONS.values() for name in entries]
+        """The names, section by section; those of other packages last."""
+        ours = [name for entries in SECTIONS.values() for name in entries]
+        return list(dict.fromkeys((*ours, *COMMANDS.installed())))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command; says where one is that has moved out of ToolShift."""
+        if args and args[0] in LAB and args[0] not in COMMANDS.installed():
+            raise UsageError(f"toolshift {args[0]} is not installed: {IN_THE_LAB}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command.
@@ -190,8 +200,10 @@ class LazyGroup(Group):
         Raises:
             UsageError: where the packages that it needs are not installed.
         """
-        found = {name: entry for each in SECTIONS.values() for name, entry in each.items()}
-        entry = found.get(cmd_name)
+        ours = {name: entry for each in SECTIONS.values() for name, entry in each.items()}
+        entry = ours.get(cmd_name)
+        if entry is None and cmd_name in COMMANDS.installed():
+            entry = COMMANDS.find(cmd_name)
         if entry is None:
             return None
         module, _, name = entry.place.partition(":")
@@ -212,6 +224,9 @@ class LazyGroup(Group):
         for title, entries in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, entry.help) for name, entry in entries.items()])
+        if COMMANDS.installed():
+            with formatter.section(INSTALLED):
+                formatter.write_dl([(name, each.help) for name, each in COMMANDS.all().items()])
 
 
 def _imported(module: str) -> Any:

@@ -66,7 +66,7 @@ def list_(options: ListOptions) -> None:
 
 
 def _suites() -> Table:
-    return [{"suite": s.name, "what": s.summary} for s in SUITES.values()]
+    return [{"suite": s.name, "what": s.summary} for s in SUITES.all().values()]
 
 
 def _worlds() -> Table:

@@ -20,6 +20,13 @@ LONGEST = 2000
 """Characters of an exception's own text that are told."""
 
 
+IN_THE_LAB = (
+    "the studies and former versions are in ToolShift's lab; in a clone of its repository: "
+    "pip install ./lab"
+)
+"""What to say of what was moved out of the package."""
+
+
 class UsageError(Exception):
     """Something that was asked for or configured cannot work; the message says what to change."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolshift.core import formats
+from toolshift.core import codecs
 from toolshift.core.tool import JSON, Field, Result
 from toolshift.core.value_shape import moved
 
@@ -29,16 +29,16 @@ def _write_json(data: Any) -> str:
 
 FORMS: dict[str, Form] = {
     "json": Form(_write_json, msgspec.json.decode),
-    "yaml": Form(formats.write_yaml, formats.read_yaml),
-    "xml": Form(formats.write_xml, formats.read_xml),
-    "csv": Form(formats.write_csv, formats.read_csv),
+    "yaml": Form(codecs.write_yaml, codecs.read_yaml),
+    "xml": Form(codecs.write_xml, codecs.read_xml),
+    "csv": Form(codecs.write_csv, codecs.read_csv),
     **{
-        name: Form(partial(formats.write_csv, mark=mark), partial(formats.read_csv, mark=mark))
+        name: Form(partial(codecs.write_csv, mark=mark), partial(codecs.read_csv, mark=mark))
         for name, mark in (("csv_semicolon", ";"), ("csv_tab", "\t"))
     },
-    "pairs": Form(formats.write_pairs, formats.read_pairs),
-    "table": Form(formats.write_table, formats.read_table),
-    "prose": Form(formats.write_prose, formats.read_prose),
+    "pairs": Form(codecs.write_pairs, codecs.read_pairs),
+    "table": Form(codecs.write_table, codecs.read_table),
+    "prose": Form(codecs.write_prose, codecs.read_prose),
     "text": Form(str, lambda text: text),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -124,28 +124,6 @@ class Shift:
     def base(self) -> str:
         """Its name without a version: `redirect` of `redirect@1`."""
         return split_version(self.name)[0]
-
-
-def former(name: str, rule: Rule | None = None, version: int = 1) -> Shift:
-    """Registers a former version of a shift, with three severities, as `NAME@VERSION`.
-
-    Args:
-        name: of the shift, which is registered already.
-        rule: what it did; where only its severities have changed since, what it does.
-        version: the former one.
-
-    Returns:
-        The former version.
-    """
-    now = declared[name]
-    kept = replace(
-        now,
-        name=f"{name}@{version}",
-        version=version,
-        rule=rule or now.rule,
-        severities=SEVERITIES,
-    )
-    return declared.setdefault(kept.name, kept)
 
 
 declared: dict[str, Shift] = {}

@@ -383,7 +383,7 @@ def _apply(
 @lru_cache(maxsize=1024)
 def _rewires(stack: Stack) -> bool:
     """Whether a shift is of the graph of tools, which needs to know what feeds what."""
-    graph = {split_version(name)[0] for name in TRAINING_FAMILIES["graph"]}
+    graph = {split_version(name)[0] for name in TRAINING_FAMILIES.find("graph")}
     return any(find_shift(applied.shift).base in graph for applied in stack)
 
 

@@ -44,6 +44,7 @@ from toolshift.core.files import (
 )
 from toolshift.core.message import Usage
 from toolshift.core.scene import Applied
+from toolshift.core.shift import split_version
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
@@ -593,7 +594,8 @@ def _cannot_write(path: Path, fault: OSError, what: str = "cannot write") -> str
 
 def _suite(stored: str) -> str:
     name, changed, rest = stored.partition(" ")
-    return f"{name}@1{changed}{rest}" if f"{name}@1" in SUITES else stored
+    known = {split_version(each)[0] for each in SUITES.names()}
+    return f"{name}@1{changed}{rest}" if name in known else stored
 
 
 def _same(folder: RunFolder, manifest: Manifest) -> None:

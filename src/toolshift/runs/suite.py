@@ -12,8 +12,9 @@ from typing import SupportsIndex, TypeVar
 
 import msgspec
 
-from toolshift.core.errors import UsageError
+from toolshift.core.errors import IN_THE_LAB, UsageError
 from toolshift.core.names import unknown
+from toolshift.core.registry import Registry
 from toolshift.core.scene import Applied
 from toolshift.core.shift import TIERS, split_version
 from toolshift.core.text import is_count
@@ -185,21 +186,6 @@ class Suite(msgspec.Struct, frozen=True):
     without: tuple[str, ...] = ()
 
 
-SHIFTS_1 = """
-tool_name_noise semantic_rename identity_erasure semantic_trap parameter_rename schema_noise
-description_paraphrase description_removal distractor_tools query_paraphrase query_typos
-query_ambiguity query_underspecification query_redundancy format_drift missing_values
-truncation verification_change transient_error permanent_error redirect tool_removed_midway
-tool_added tool_migrated merged_tools split_tools reversed_order new_precondition
-conflicting_sources incomplete_information unseen_domain rule_update intent_change fatal_error
-fatal_error_lookalike tool_gone tool_gone_lookalike contradictory_request
-contradictory_request_lookalike no_such_entity no_such_entity_lookalike
-"""
-"""The shifts of the suites `standard@1` and `paper@1`: those of release 0.2.0, in its order."""
-
-_AFTER_2 = ("csv_results", "redirect_header")
-"""The shifts that came after the suites `standard@2` and `paper@2`."""
-
 _QUICK = (
     "identity_erasure:2",
     "semantic_trap:2",
@@ -221,7 +207,7 @@ _REALISTIC = tuple(
     )["stacks"].items()
 )
 
-SUITES: dict[str, Suite] = {
+OURS: dict[str, Suite] = {
     suite.name: suite
     for suite in (
         Suite(
@@ -256,48 +242,9 @@ SUITES: dict[str, Suite] = {
             _REALISTIC,
             rotate=True,
         ),
-        Suite(
-            "standard@2",
-            "standard without csv_results and redirect_header",
-            ("poi", "medical", "retail"),
-            16,
-            ("all",),
-            without=_AFTER_2,
-        ),
-        Suite(
-            "paper@2",
-            "paper without csv_results and redirect_header",
-            ("poi",),
-            220,
-            ("all",),
-            rotate=True,
-            without=_AFTER_2,
-        ),
-        Suite(
-            "quick@1",
-            "quick as of release 0.2.0",
-            ("poi",),
-            20,
-            tuple(text.replace(":", "@1:") for text in _QUICK),
-            (2,),
-        ),
-        Suite(
-            "standard@1",
-            "standard as of release 0.2.0",
-            ("poi", "medical", "retail"),
-            16,
-            tuple(f"{name}@1" for name in SHIFTS_1.split()),
-        ),
-        Suite(
-            "paper@1",
-            "paper as of release 0.2.0",
-            ("poi",),
-            220,
-            tuple(f"{name}@1" for name in SHIFTS_1.split()),
-            rotate=True,
-        ),
     )
 }
+SUITES: Registry[Suite] = Registry("suite", {}, "toolshift.suites", OURS)
 """Suites by `NAME@VERSION`; of each name the version of today comes first."""
 
 
@@ -313,10 +260,12 @@ def find_suite(name: str) -> Suite:
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
-    today = {split_version(each)[0]: suite for each, suite in reversed(SUITES.items())}
-    known = {**SUITES, **today}
+    suites = SUITES.all()
+    today = {split_version(each)[0]: suite for each, suite in reversed(suites.items())}
+    known = {**suites, **today}
     if name not in known:
-        raise UsageError(unknown("suite", name, known))
+        lab = f" ({IN_THE_LAB})" if split_version(name)[0] in today and "@" in name else ""
+        raise UsageError(unknown("suite", name, known) + lab)
     return known[name]
 
 

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from random import Random
 
 from toolshift.core import seed as seeds
-from toolshift.core.errors import ShiftFault, UsageError, defined_at, described, place_of, placed
+from toolshift.core.errors import (
+    IN_THE_LAB,
+    ShiftFault,
+    UsageError,
+    defined_at,
+    described,
+    place_of,
+    placed,
+)
 from toolshift.core.layer import Layer
 from toolshift.core.plugins import load_all
 from toolshift.core.registry import Registry
@@ -83,25 +91,11 @@ OURS = {
     "contradictory_request_lookalike": "toolshift.shifts.domain:contradictory_request_lookalike",
     "no_such_entity": "toolshift.shifts.domain:no_such_entity",
     "no_such_entity_lookalike": "toolshift.shifts.domain:no_such_entity_lookalike",
-    "semantic_rename@1": "toolshift.shifts.former:semantic_rename_1",
-    "semantic_trap@1": "toolshift.shifts.former:semantic_trap_1",
-    "distractor_tools@1": "toolshift.shifts.former:distractor_tools_1",
-    "query_paraphrase@1": "toolshift.shifts.former:query_paraphrase_1",
-    "query_ambiguity@1": "toolshift.shifts.former:query_ambiguity_1",
-    "query_underspecification@1": "toolshift.shifts.former:query_underspecification_1",
-    "query_redundancy@1": "toolshift.shifts.former:query_redundancy_1",
-    "merged_tools@1": "toolshift.shifts.former:merged_tools_1",
-    "reversed_order@1": "toolshift.shifts.former:reversed_order_1",
-    "incomplete_information@1": "toolshift.shifts.former:incomplete_information_1",
-    "tool_gone@1": "toolshift.shifts.former:tool_gone_1",
-    "tool_gone_lookalike@1": "toolshift.shifts.former:tool_gone_lookalike_1",
-    "contradictory_request@1": "toolshift.shifts.former:contradictory_request_1",
-    "contradictory_request_lookalike@1": "toolshift.shifts.former:clear_up_1",
     "*.json": "toolshift.shifts.release.file:find_file_shift",
     "*@*": "toolshift.shifts.release.file:find_file_shift",
 }
-"""Every shift that ships with ToolShift, and what reads those that are files. `NAME@VERSION` is a
-former version that is kept, so that figures of older releases can be made again."""
+"""Every shift that ships with ToolShift, and what reads those that are files. Former versions go by
+`NAME@VERSION`; packages that keep some register them in the entry-point group."""
 
 
 def _load_plugins() -> None:
@@ -161,7 +155,8 @@ def find_shift(name: str) -> Shift:
     if today.version != version:
         kept = [split_version(each)[1] for each in SHIFTS.names() if each.startswith(f"{base}@")]
         there = ", ".join(map(str, sorted({*kept, today.version})))
-        raise UsageError(f"unknown shift {name!r}: versions of {base}: {there}")
+        lab = f" ({IN_THE_LAB})" if version < today.version else ""
+        raise UsageError(f"unknown shift {name!r}: versions of {base}: {there}{lab}")
     return today
 
 

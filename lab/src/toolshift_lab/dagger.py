@@ -46,6 +46,7 @@ from toolshift.train.rows import Row
 from toolshift.train.scenes import Mix, draws
 from toolshift.train.settings import processes
 from toolshift.train.sft import train as train_sft
+from toolshift_lab.former_families import as_trained
 
 SHARE = 0.4
 """The share of all trajectories that the rounds have together."""
@@ -108,7 +109,7 @@ def train(
     first = count - each * rounds
     told: dict[str, Any] = {"mix": msgspec.to_builtins(mix), "count": count, "rounds": rounds}
     told.update({"aggregate": True} if aggregate else {})
-    rows = make_rows(mix, first)
+    rows = make_rows(as_trained(mix), first)
     before = _fit(rows, settings, out.parent / "round-0", {**told, "round": 0})
     for number in range(1, rounds + 1):
         made, found = collected(mix, each, number, settings, before, out.parent / f"round-{number}")
@@ -178,7 +179,11 @@ def collected(
         return rows, msgspec.json.decode(head, type=Round)
     agent = _agent(settings, model)
     apart = msgspec.structs.replace(
-        mix, alpha=1.0, share=1, slips=0.0, seed=seeds.derive(mix.seed, "dagger", number) % 10**6
+        as_trained(mix),
+        alpha=1.0,
+        share=1,
+        slips=0.0,
+        seed=seeds.derive(mix.seed, "dagger", number) % 10**6,
     )
     rows, played, passed, put_right = [], 0, 0, 0
     while put_right < wanted and played < PATIENCE * wanted:
@@ -193,7 +198,7 @@ def collected(
     agent.release()
     left = wanted - put_right
     if left:
-        rows += make_rows(mix, left, begin=number * 100_000)
+        rows += make_rows(as_trained(mix), left, begin=number * 100_000)
     told = Round(played, passed, put_right, left)
     folder.mkdir(parents=True, exist_ok=True)
     first = {**msgspec.to_builtins(told), "of": of}

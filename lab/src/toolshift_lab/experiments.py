@@ -13,8 +13,8 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.names import unknown
-from toolshift.reproduce.arm import SHORT, Arm, Scale
 from toolshift.train.presets import PRESETS
+from toolshift_lab.arm import SHORT, Arm, Scale
 
 KINDS = ("listing", "hours", "route", "visit")
 """Chains of lookups. With `alert` and `booking`, which need a choice, static training reached 83%

@@ -18,12 +18,14 @@ from toolshift.core.names import unknown
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.tool import JSON
 from toolshift.lm.bases import find_base_model
-from toolshift.reproduce.arm import TRAINED_IN, Scale
-from toolshift.reproduce.endpoints import PICTURE, Endpoints, as_markdown, endpoints_of
-from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale, find_study
-from toolshift.reproduce.findings import Findings, find
-from toolshift.reproduce.page import page
-from toolshift.reproduce.planned import (
+from toolshift.train.model import require_training
+from toolshift.train.settings import processes
+from toolshift_lab.arm import TRAINED_IN, Scale
+from toolshift_lab.endpoints import PICTURE, Endpoints, as_markdown, endpoints_of
+from toolshift_lab.experiments import SCALES, STUDIES, Study, find_scale, find_study
+from toolshift_lab.findings import Findings, find
+from toolshift_lab.page import page
+from toolshift_lab.planned import (
     PlanFile,
     check_applies,
     check_fixed,
@@ -33,8 +35,8 @@ from toolshift.reproduce.planned import (
     study_of,
     take_up,
 )
-from toolshift.reproduce.plots import accuracy_by_shift, endpoints_by_arm
-from toolshift.reproduce.reproduce import (
+from toolshift_lab.plots import accuracy_by_shift, endpoints_by_arm
+from toolshift_lab.stage import (
     Stage,
     Waits,
     chosen_arms,
@@ -43,8 +45,6 @@ from toolshift.reproduce.reproduce import (
     seeds_there,
     stages,
 )
-from toolshift.train.model import require_training
-from toolshift.train.settings import processes
 
 RESULTS, PLAN, ENDPOINTS = "results.json", "plan.json", "endpoints.json"
 PAUSE = 20.0

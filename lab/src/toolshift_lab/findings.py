@@ -13,10 +13,10 @@ import msgspec
 from toolshift.core.shift import TIERS, without_versions
 from toolshift.measure.report import AgentReport
 from toolshift.measure.statistics import Interval, seed_contrast
-from toolshift.reproduce.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
-from toolshift.reproduce.reproduce import Stage, check_lineage
 from toolshift.runs.run_folder import RunFolder
 from toolshift.train.curves import CURVES, read_curves
+from toolshift_lab.experiments import HELD_OUT, SCALES, TRAINED_ON, Study
+from toolshift_lab.stage import Stage, check_lineage
 
 MEASURES = {
     "clean": "accuracy in clean scenes",

@@ -9,9 +9,9 @@ from typing import Any
 
 from toolshift.core.errors import UsageError
 from toolshift.core.shift import TIERS
-from toolshift.reproduce.endpoints import ArmEndpoint, Endpoints
-from toolshift.reproduce.findings import Findings, over_seeds
 from toolshift.shifts.registry import shifts
+from toolshift_lab.endpoints import ArmEndpoint, Endpoints
+from toolshift_lab.findings import Findings, over_seeds
 
 CLEAN = "as trained"
 UNITS = {"drop": "points lost", "passed": "percent passed", "refused": "percent refused"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolshift.core import form, formats
+from toolshift.core import codecs, render
 from toolshift.core.tool import Field, Result
 
 CSV = ("csv", "csv_semicolon", "csv_tab")
@@ -33,7 +33,7 @@ def said(data: Any) -> Any:
     """What data states: its values by path, nulls left out, numbers as text or numbers alike."""
     if isinstance(data, list):
         return [said(record) for record in data]
-    return {path: _plain(value) for path, value in formats.leaves(data) if value is not None}
+    return {path: _plain(value) for path, value in codecs.leaves(data) if value is not None}
 
 
 def _plain(value: Any) -> Any:
@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
 @example(data={"": "\x85", "a\u2028": "b\u2029c\x85"})
 def test_round_trip(data: Any) -> None:
     for name in NAMES:
-        made = form.form(name)
+        made = render.form(name)
         assert said(made.read(made.write(data))) == said(data), name
 
 
@@ -65,7 +65,7 @@ def test_texts_stay_texts(texts: list[str]) -> None:
     """A text that looks like a number or a word of the format comes back to the letter."""
     data = [{"code": text} for text in texts]
     for name in NAMES:
-        made = form.form(name)
+        made = render.form(name)
         assert made.read(made.write(data)) == data, name
         assert made.read(made.write(data[0])) == data[0], name
 
@@ -75,15 +75,15 @@ def test_facts_are_numbers_again(value: float, kind: Any) -> None:
     value = int(value) if kind == "integer" else value
     for name in NAMES:
         result = Result(True, {"a": {"b_km": value}}, (Field(("a", "b_km"), "b", kind),), name)
-        read = form.read(form.show(result), result)
-        found = form.facts(read, result.fields)["b"]
+        read = render.read(render.show(result), result)
+        found = render.facts(read, result.fields)["b"]
         assert found == pytest.approx(value, abs=1e-6), name
         assert type(found) in (int, float), name
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_empty_list_and_a_list_of_one_and_a_record_differ(name: str) -> None:
-    made = form.form(name)
+    made = render.form(name)
     for data in ([], [{"a": "b"}], {"a": "b"}):
         assert made.read(made.write(data)) == data
 
@@ -91,18 +91,18 @@ def test_empty_list_and_a_list_of_one_and_a_record_differ(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in CSV])
 def test_a_notice_does_not_get_into_the_data(name: str) -> None:
     result = Result(True, [{"a": "line\nNotice: no"}], form=name, notice="Moved.")
-    assert form.read(form.show(result), result) == result.data
+    assert render.read(render.show(result), result) == result.data
 
 
 def test_errors_stay_json() -> None:
     failed = Result(False, {"error": {"code": "x", "message": "y"}}, form="yaml")
-    assert form.show(failed) == '{"error":{"code":"x","message":"y"}}'
+    assert render.show(failed) == '{"error":{"code":"x","message":"y"}}'
 
 
 def test_xml_with_entities_of_its_own_is_not_read() -> None:
     bomb = '<!DOCTYPE a [<!ENTITY b "bbbb">]><record><a>&b;&b;</a></record>'
     with pytest.raises(ValueError, match="no XML of records"):
-        formats.read_xml(bomb)
+        codecs.read_xml(bomb)
     said = {"a": "<!DOCTYPE a>", "<!DOCTYPE": "b"}
-    assert formats.read_xml(formats.write_xml(said)) == said
-    assert formats.read_xml('<?xml version="1.0"?><order><a>b</a></order>') == {"a": "b"}
+    assert codecs.read_xml(codecs.write_xml(said)) == said
+    assert codecs.read_xml('<?xml version="1.0"?><order><a>b</a></order>') == {"a": "b"}

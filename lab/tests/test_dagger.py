@@ -10,15 +10,16 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from toolshift_lab.dagger import MAX_REPEATED, Round, act, corrected, train
+from toolshift_lab.job import Job
+
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import FINAL_ANSWER, REFUSE, Reply
 from toolshift.core.scene import Applied, Scene
 from toolshift.episode.draw import make_scene
 from toolshift.lm.checkpoint import training_record
-from toolshift.reproduce.job import Job
 from toolshift.shifts.registry import compose
-from toolshift.train.dagger import MAX_REPEATED, Round, act, corrected, train
 from toolshift.train.presets import preset
 from toolshift.train.scenes import Mix
 from toolshift.worlds.registry import find_world

@@ -5,13 +5,30 @@ They are found as `NAME@VERSION` and are frozen: text and draws are those of rel
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from toolshift.core.scene import Scene
-from toolshift.core.shift import Change, NotApplicable, Severity, former
+from toolshift.core.shift import (
+    SEVERITIES,
+    Change,
+    NotApplicable,
+    Rule,
+    Severity,
+    Shift,
+    declared,
+)
 from toolshift.core.tool import DESCRIPTION, NAME, Tool
 from toolshift.shifts import action, dependency, domain, query, sources, wording
+from toolshift.shifts.registry import find_shift
 from toolshift.shifts.surface import Surface
+
+
+def former(name: str, rule: Rule | None = None) -> Shift:
+    """Version 1 of a shift, with three severities; without a rule only its severities differ."""
+    now = find_shift(name)
+    kept = replace(now, name=f"{name}@1", version=1, rule=rule or now.rule, severities=SEVERITIES)
+    return declared.setdefault(kept.name, kept)
 
 
 def _semantic_rename(scene: Scene, rng: Random, severity: Severity) -> Change:
@@ -99,3 +116,23 @@ tool_gone_1 = former("tool_gone")
 tool_gone_lookalike_1 = former("tool_gone_lookalike")
 contradictory_request_1 = former("contradictory_request", domain.contradicting)
 clear_up_1 = former("contradictory_request_lookalike", domain.clearing_up)
+
+FORMER = frozenset(
+    {
+        "semantic_rename@1",
+        "semantic_trap@1",
+        "distractor_tools@1",
+        "query_paraphrase@1",
+        "query_ambiguity@1",
+        "query_underspecification@1",
+        "query_redundancy@1",
+        "merged_tools@1",
+        "reversed_order@1",
+        "incomplete_information@1",
+        "tool_gone@1",
+        "tool_gone_lookalike@1",
+        "contradictory_request@1",
+        "contradictory_request_lookalike@1",
+    }
+)
+"""The names of these versions."""

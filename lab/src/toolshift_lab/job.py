@@ -1,6 +1,6 @@
 """One training run as data, so that a study can start it in processes of its own.
 
-    accelerate launch --config_file fsdp.yaml -m toolshift.reproduce.job FOLDER
+    accelerate launch --config_file fsdp.yaml -m toolshift_lab.job FOLDER
 
 trains what `FOLDER/job.json` asks for, into `FOLDER/model`. `toolshift reproduce --launch` does so.
 """
@@ -25,9 +25,13 @@ from toolshift.train.data import make_rows
 from toolshift.train.grpo_settings import GrpoSettings
 from toolshift.train.presets import Settings
 from toolshift.train.scenes import Mix
-from toolshift.train.settings import DAGGER, GRPO, SFT
+from toolshift.train.settings import GRPO, SFT
+from toolshift_lab.former_families import as_trained
 
 FILE = "job.json"
+
+
+DAGGER = "toolshift_lab.dagger:train"
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +72,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         folder.mkdir(parents=True, exist_ok=True)
         write(folder / FILE, JSON.encode(self))
         try:
-            command = [*shlex.split(launch), "-m", "toolshift.reproduce.job", str(folder)]
+            command = [*shlex.split(launch), "-m", "toolshift_lab.job", str(folder)]
             child = subprocess.Popen(command)
         except (OSError, ValueError) as fault:
             raise UsageError(f"--launch {launch}: {fault}") from None
@@ -87,14 +91,14 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         resume = bool(checkpoints(out))
         if self.method == "grpo":
             settings = msgspec.convert(self.settings, GrpoSettings)
-            load(GRPO)(self.mix, settings, out, resume=resume)
+            load(GRPO)(as_trained(self.mix), settings, out, resume=resume)
             return
         if self.method == "dagger":
             asked = msgspec.convert(self.settings, Settings)
             load(DAGGER)(self.mix, self.count, self.rounds, asked, out, aggregate=self.aggregate)
             return
         told = {"mix": msgspec.to_builtins(self.mix), "count": self.count}
-        rows = make_rows(self.mix, self.count)
+        rows = make_rows(as_trained(self.mix), self.count)
         load(SFT)(rows, msgspec.convert(self.settings, Settings), out, resume=resume, data=told)
 
 

@@ -1,7 +1,7 @@
 """A study whose plan is a file, written and committed before anything is trained.
 
 The plan says what is compared, how much of everything, and in which order it is run. Its hash
-stands in the results. The stages are those of any study (`toolshift.reproduce.reproduce`).
+stands in the results. The stages are those of any study (`toolshift_lab.stage`).
 
 A later plan may extend one: it measures that plan's arms in other scenes, or trains arms of its own
 beside them or from them. What the first has trained is used again.
@@ -28,8 +28,6 @@ from toolshift.lm.bases import find_base_model
 from toolshift.lm.checkpoint import load_tokenizer
 from toolshift.lm.layout_rule import derived_layout
 from toolshift.lm.prompt import Layout
-from toolshift.reproduce.arm import SHORT, TRAINED_IN, Arm, Scale
-from toolshift.reproduce.experiments import SCALES, STUDIES, Study, find_scale
 from toolshift.runs.cell import write_stack
 from toolshift.runs.plan import Plan
 from toolshift.runs.suite import read_stack
@@ -40,6 +38,8 @@ from toolshift.train.presets import PRESETS
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import base_of, with_model
 from toolshift.worlds.registry import find_world
+from toolshift_lab.arm import SHORT, TRAINED_IN, Arm, Scale
+from toolshift_lab.experiments import SCALES, STUDIES, Study, find_scale
 
 
 class Endpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

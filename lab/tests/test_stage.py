@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from toolshift_lab import stage as stage_module
+from toolshift_lab.experiments import SCALES, STUDIES, find_study
+from toolshift_lab.stage import stages
 from train import tiny
 
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Turn
 from toolshift.lm.prompt import to_plain_messages
-from toolshift.reproduce import reproduce
-from toolshift.reproduce.experiments import SCALES, STUDIES, find_study
-from toolshift.reproduce.reproduce import stages
 from toolshift.runs import cell
 from toolshift.runs.families import TRAINING_FAMILIES
 from toolshift.train.presets import PRESETS
@@ -90,7 +90,7 @@ def test_a_change_of_the_preset_is_in_the_key(monkeypatch):
 
 
 def static_key():
-    reproduce._behaviour.cache_clear()
+    stage_module._behaviour.cache_clear()
     return stages(find_study("alpha"), "small", 1, Path("w"), ("static",))[0].key
 
 
@@ -151,7 +151,7 @@ def test_prompts_are_written_as_for_the_stages_that_are_kept(layout, written):
         {"role": "assistant", "tool_calls": [{"function": call}]},
         {"role": "tool", "content": '{"id":"PL-1"}'},
     ]
-    found = reproduce._hash(to_plain_messages(Turn(messages, [tool]), layout))
+    found = stage_module._hash(to_plain_messages(Turn(messages, [tool]), layout))
     assert found == written, "the shipped adapters were trained on prompts that are written so"
 
 
@@ -171,7 +171,7 @@ def test_the_recipe_of_the_docs_is_that_of_the_studies(toolshift, monkeypatch):
     assert asked == {
         "mix": arm.mixed(SCALES["small"], 0),
         "count": arm.amount(SCALES["small"]),
-        "settings": reproduce._settings(arm, "small", 0),
+        "settings": stage_module._settings(arm, "small", 0),
     }
 
 
@@ -185,10 +185,10 @@ def test_arms_share_the_draws_of_the_families_that_they_share():
         )
         for name in ("paft", "refuses", "paft-without-limits")
     }
-    for limit in TRAINING_FAMILIES["limits"]:
+    for limit in TRAINING_FAMILIES.find("limits"):
         assert counts["paft"][limit] == pytest.approx(counts["refuses"][limit], abs=4)
         assert not counts["paft-without-limits"][limit]
-    for error in TRAINING_FAMILIES["EFP"]:
+    for error in TRAINING_FAMILIES.find("EFP"):
         assert counts["paft"][error] == pytest.approx(counts["paft-without-limits"][error], abs=4)
 
 
@@ -218,7 +218,7 @@ def test_a_wording_changes_where_an_arm_is_measured(monkeypatch):
     from toolshift.shifts import wording
 
     def forget():
-        reproduce._scenes.cache_clear()
+        stage_module._scenes.cache_clear()
         cell._shifted.cache_clear()
 
     def where():

@@ -11,7 +11,7 @@ from toolshift.cli.group import Group
 from toolshift.cli.options import as_json
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
-from toolshift.reproduce.artifacts import bring_back, choose, present, read_artifacts, repository
+from toolshift_lab.artifacts import bring_back, choose, present, read_artifacts, repository
 
 
 @click.group(cls=Group, invoke_without_command=True)

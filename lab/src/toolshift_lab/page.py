@@ -8,9 +8,10 @@ from math import isnan
 from statistics import mean
 
 from toolshift.measure.statistics import Interval
-from toolshift.reproduce.arm import TRAINED_IN, Scale
-from toolshift.reproduce.experiments import SCALES
-from toolshift.reproduce.findings import (
+from toolshift.shifts.registry import shifts
+from toolshift_lab.arm import TRAINED_IN, Scale
+from toolshift_lab.experiments import SCALES
+from toolshift_lab.findings import (
     CLAIM,
     ENDS,
     LEAST_LOSS,
@@ -21,8 +22,7 @@ from toolshift.reproduce.findings import (
     Findings,
     over_seeds,
 )
-from toolshift.reproduce.reproduce import WORLD_SEED
-from toolshift.shifts.registry import shifts
+from toolshift_lab.stage import WORLD_SEED
 
 ABLE = 0.9
 """What a control asks of static training in clean scenes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolshift.reproduce.plots import slim
+from toolshift_lab.plots import slim
 
 ROUND = '<path class="mark" transform="translate(6,0)" d="M2.5,0A2.5,2.5,0,1,1,-2.5,0A2.5,2.5,0,1,1,2.5,0" fill="#888"/>'  # fmt: skip # noqa: E501
 LINE = '<path d="M0,0h420v0h-420Z"/>'

@@ -15,13 +15,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from toolshift.api import evaluate
-from toolshift.core.errors import UsageError
-from toolshift.reproduce import endpoints, experiments, findings, reproduce
-from toolshift.reproduce import page as page_module
-from toolshift.reproduce.arm import Arm
-from toolshift.reproduce.endpoints import as_markdown, endpoints_of
-from toolshift.reproduce.planned import (
+from toolshift_lab import endpoints, experiments, findings
+from toolshift_lab import page as page_module
+from toolshift_lab import stage as stage_module
+from toolshift_lab.arm import Arm
+from toolshift_lab.endpoints import as_markdown, endpoints_of
+from toolshift_lab.planned import (
     Endpoint,
     PlanFile,
     arm_of,
@@ -29,7 +28,10 @@ from toolshift.reproduce.planned import (
     read_plan,
     study_of,
 )
-from toolshift.reproduce.plots import endpoints_by_arm
+from toolshift_lab.plots import endpoints_by_arm
+
+from toolshift.api import evaluate
+from toolshift.core.errors import UsageError
 from toolshift.train.record import alone_in
 from toolshift.train.reward import Weights
 from toolshift.train.scenes import Mix, draws
@@ -334,7 +336,7 @@ def test_what_an_arm_starts_from_leaves_weights_at_each_of_its_seeds(written: An
 def test_the_page_of_another_plan_is_not_written_over(
     written: Any, toolshift: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolshift.cli.reproduce.stages", lambda *given, **more: [])
+    monkeypatch.setattr("toolshift_lab.cli.reproduce.stages", lambda *given, **more: [])
     file = written()
     file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
     words = ("reproduce", "decisive", "--plan", file, "--work", tmp_path / "stages", "--only-page")
@@ -355,7 +357,7 @@ def test_the_page_of_another_plan_is_not_written_over(
 
 def test_a_stage_of_dagger_took_what_all_its_fits_took(tmp_path: Path) -> None:
     arm = next(each for each in read_plan(PLAN).arms if each.name == "paft-graph-dagger")
-    stage = reproduce.Stage(
+    stage = stage_module.Stage(
         arm_of(arm, read_plan(PLAN)), 0, "smoke", tmp_path, "", tmp_path / "r", "dev", "", ""
     )
     assert stage.fits() == []
@@ -383,7 +385,7 @@ def test_dagger_is_not_launched_in_several_processes(
     def not_run(study: Any, *rest: Any, **more: Any) -> list[Any]:
         return [SimpleNamespace(arm=arm, seed=0, measured=False) for arm in study.arms]
 
-    monkeypatch.setattr("toolshift.cli.reproduce.stages", not_run)
+    monkeypatch.setattr("toolshift_lab.cli.reproduce.stages", not_run)
     dagger = 'summary = "split tools"\nmethod = "dagger"\nrounds = 1'
     file = written(('summary = "split tools"', dagger))
     file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
@@ -401,16 +403,16 @@ def test_a_stage_that_another_process_is_at_is_passed_over(
 
     def two(study: Any, *rest: Any, **more: Any) -> list[Any]:
         return [
-            reproduce.Stage(arm, 0, "smoke", work / arm.name, "", work / "none", "dev", "", "")
+            stage_module.Stage(arm, 0, "smoke", work / arm.name, "", work / "none", "dev", "", "")
             for arm in study.arms
         ]
 
     def fit(stage: Any, *rest: Any) -> None:
         made.append(stage.arm.name)
 
-    monkeypatch.setattr("toolshift.cli.reproduce.stages", two)
-    monkeypatch.setattr(reproduce, "_train", fit)
-    monkeypatch.setattr(reproduce, "_measure", lambda *given: None)
+    monkeypatch.setattr("toolshift_lab.cli.reproduce.stages", two)
+    monkeypatch.setattr(stage_module, "_train", fit)
+    monkeypatch.setattr(stage_module, "_measure", lambda *given: None)
     file = written()
     file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
     words = ("reproduce", "decisive", "--plan", file, "--work", work, "--no-page")
@@ -438,12 +440,14 @@ def test_a_stage_waits_for_the_one_that_it_starts_from(
 ) -> None:
     """Another process is training `static`, from which `graph` starts here."""
     made, work = [], tmp_path / "stages"
-    monkeypatch.setattr(reproduce.Stage, "trained", property(lambda self: self.arm.name in made))
-    monkeypatch.setattr(reproduce.Stage, "measured", property(lambda self: self.arm.name in made))
+    monkeypatch.setattr(stage_module.Stage, "trained", property(lambda self: self.arm.name in made))
+    monkeypatch.setattr(
+        stage_module.Stage, "measured", property(lambda self: self.arm.name in made)
+    )
 
     def two(study: Any, *rest: Any, **more: Any) -> list[Any]:
         return [
-            reproduce.Stage(arm, 0, "smoke", work / arm.name, "", work / "none", "dev", "", "")
+            stage_module.Stage(arm, 0, "smoke", work / arm.name, "", work / "none", "dev", "", "")
             for arm in study.arms
         ]
 
@@ -452,10 +456,10 @@ def test_a_stage_waits_for_the_one_that_it_starts_from(
     def parents(stage: Any, study: Any) -> list[Any]:
         return [each for each in two(study) if (stage.arm.name, each.arm.name) == pair]
 
-    monkeypatch.setattr("toolshift.cli.reproduce.stages", two)
-    monkeypatch.setattr(reproduce, "_parents", parents)
-    monkeypatch.setattr(reproduce, "_train", lambda stage, *rest: made.append(stage.arm.name))
-    monkeypatch.setattr(reproduce, "_measure", lambda *given: None)
+    monkeypatch.setattr("toolshift_lab.cli.reproduce.stages", two)
+    monkeypatch.setattr(stage_module, "_parents", parents)
+    monkeypatch.setattr(stage_module, "_train", lambda stage, *rest: made.append(stage.arm.name))
+    monkeypatch.setattr(stage_module, "_measure", lambda *given: None)
     file = written()
     file.with_suffix(".sha256").write_text(f"{read_plan(file).sha256}  plan.toml\n")
     (work / "static").mkdir(parents=True)
@@ -468,7 +472,7 @@ def test_a_stage_waits_for_the_one_that_it_starts_from(
             if len(pauses) > 1:
                 other.close()  # which dies before it has finished
 
-        monkeypatch.setattr("toolshift.cli.reproduce.time.sleep", end)
+        monkeypatch.setattr("toolshift_lab.cli.reproduce.time.sleep", end)
         code, _, err = toolshift(
             "reproduce", "decisive", "--plan", file, "--work", work, "--no-page"
         )
@@ -488,15 +492,15 @@ def test_what_starts_from_a_stage_starts_from_its_weights(tmp_path: Path) -> Non
     for arm in (first, second):
         model = tmp_path / arm.name / "model"
         model.mkdir(parents=True)
-        stages.append(reproduce.Stage(arm, 1, "smoke", model.parent, "", model, "dev", "", ""))
+        stages.append(stage_module.Stage(arm, 1, "smoke", model.parent, "", model, "dev", "", ""))
     (tmp_path / first.name / "model" / "weights.sha256").write_text("abc  adapter\n")
     record = {"base_sha256": "", "adapter_sha256": "abc"}
     (tmp_path / "rl" / "model" / "training.json").write_text(json.dumps(record))
-    reproduce.check_lineage(stages)
+    stage_module.check_lineage(stages)
     (tmp_path / first.name / "model" / "weights.sha256").write_text("abd  adapter\n")
     with pytest.raises(UsageError, match=r"rl was trained from other weights than those of .*stat"):
-        reproduce.check_lineage(stages)
-    reproduce.check_lineage(stages[1:])
+        stage_module.check_lineage(stages)
+    stage_module.check_lineage(stages[1:])
 
 
 def test_the_page_says_where_the_reward_of_rl_did_not_rise(tmp_path: Path) -> None:
@@ -511,7 +515,9 @@ def test_the_page_says_where_the_reward_of_rl_did_not_rise(tmp_path: Path) -> No
         ]
         text = "".join(f"{json.dumps(line)}\n" for line in [*lines, {"step": steps, "limits": 1}])
         (model / "curves.jsonl").write_text(text)
-        stages.append(reproduce.Stage(arm, seed, "smoke", model.parent, "", model, "dev", "", ""))
+        stages.append(
+            stage_module.Stage(arm, seed, "smoke", model.parent, "", model, "dev", "", "")
+        )
     rewards = [findings._rewards(stage) for stage in stages]
     assert rewards[0] == pytest.approx((0.605, 0.905))
     nothing: tuple[Any, ...] = ({}, {}, {}, {}, [], [], [], [])
@@ -533,29 +539,29 @@ def test_memory_that_runs_out_is_said_with_what_to_do(
     def full(*given: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 296.00 MiB.")
 
-    monkeypatch.setattr(reproduce, "_train", full)
+    monkeypatch.setattr(stage_module, "_train", full)
     arm = arm_of(read_plan(PLAN).arms[1], read_plan(PLAN))
-    stage = reproduce.Stage(arm, 3, "smoke", tmp_path / "s", "", tmp_path / "r", "dev", "", "")
+    stage = stage_module.Stage(arm, 3, "smoke", tmp_path / "s", "", tmp_path / "r", "dev", "", "")
     study = study_of(read_plan(PLAN))
     with pytest.raises(UsageError, match=r"static, seed 3: memory ran out.*run fewer beside"):
-        reproduce.run(stage, study, print)
+        stage_module.run(stage, study, print)
 
     def broken(*given: Any) -> None:
         raise RuntimeError("shapes do not match")
 
-    monkeypatch.setattr(reproduce, "_train", broken)
+    monkeypatch.setattr(stage_module, "_train", broken)
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        reproduce.run(stage, study, print)
+        stage_module.run(stage, study, print)
 
 
-def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> reproduce.Stage:
+def played(folder: Path, agent: str, plan: PlanFile, arm: str, seed: int) -> stage_module.Stage:
     """A stage of a scripted agent."""
     evaluate(
         agent, worlds=["poi"], kinds=["listing"], shifts=plan.probes, tasks=4, placebo=False,
         out=folder,
     )  # fmt: skip
     of_plan = next(arm_of(each, plan) for each in plan.arms if each.name == arm)
-    return reproduce.Stage(of_plan, seed, plan.name, folder, "", folder, plan.pool, "", "")
+    return stage_module.Stage(of_plan, seed, plan.name, folder, "", folder, plan.pool, "", "")
 
 
 def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_path: Path) -> None:
@@ -597,12 +603,12 @@ def test_endpoints_are_told_by_task_and_contrasts_by_pairs(written: Any, tmp_pat
 
 def test_a_finished_stage_that_lost_episodes_is_refused(written: Any, tmp_path: Path) -> None:
     stage = played(tmp_path / "run", "gives_up", read_plan(written()), "static", 0)
-    assert reproduce.Stage.report(stage).complete
+    assert stage_module.Stage.report(stage).complete
     file = tmp_path / "run" / "episodes.jsonl"
     for kept in (file.read_bytes().splitlines(keepends=True)[:-1], []):
         file.write_bytes(b"".join(kept))
         with pytest.raises(UsageError, match="run was finished, and lacks episodes of its plan"):
-            reproduce.Stage.report(stage)
+            stage_module.Stage.report(stage)
 
 
 def test_a_shift_of_an_endpoint_may_leave_its_severity_out(written: Any, tmp_path: Path) -> None:
@@ -681,11 +687,11 @@ def test_an_arm_is_measured_with_what_it_has_trained(
     def parents(stage: Any, _: Any) -> list[Any]:
         return [stage_of(made)] if stage.arm.init else []
 
-    monkeypatch.setattr(reproduce, "_parents", parents)
+    monkeypatch.setattr(stage_module, "_parents", parents)
     expected = tuple(tmp_path / name if name else None for name in measured)
     for arm in study.arms:
-        assert reproduce._made(stage_of(arm), study) == expected, arm.name
-    start = reproduce._from(*expected)
+        assert stage_module._made(stage_of(arm), study) == expected, arm.name
+    start = stage_module._from(*expected)
     assert start == {("model" if measured[0] else "adapter"): str(tmp_path / "model")}
 
 

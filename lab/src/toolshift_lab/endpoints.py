@@ -14,10 +14,10 @@ import numpy as np
 from toolshift.core.shift import without_versions
 from toolshift.measure.crossed import Crossed, crossed_mean
 from toolshift.measure.statistics import Interval, drop_is_defined, holm
-from toolshift.reproduce.findings import LEAST_LOSS, over_seeds
-from toolshift.reproduce.planned import Endpoint, PlanFile, as_cells_name
-from toolshift.reproduce.reproduce import Stage
 from toolshift.runs.run_folder import RunFolder
+from toolshift_lab.findings import LEAST_LOSS, over_seeds
+from toolshift_lab.planned import Endpoint, PlanFile, as_cells_name
+from toolshift_lab.stage import Stage
 
 K = TypeVar("K", bound=Hashable)
 PICTURE = "endpoints.svg"

@@ -11,6 +11,7 @@ from toolshift.core.shift import split_version
 from toolshift.lm.prompt import Layout
 from toolshift.runs.families import stacks_of
 from toolshift.train.scenes import Mix
+from toolshift_lab.former_families import as_trained
 
 Method = Literal["none", "sft", "grpo", "dagger"]
 SHORT = (1, 2)
@@ -114,9 +115,8 @@ class Arm(msgspec.Struct, frozen=True):
         if not self.mix.get("alpha"):
             return False
         severities = self.mix.get("severities", SHORT)
-        stacks = (
-            s for e in self.mix["shifts"] for level in severities for s in stacks_of(e, level)
-        )
+        entries = as_trained(Mix(shifts=tuple(self.mix["shifts"]))).shifts
+        stacks = (s for entry in entries for level in severities for s in stacks_of(entry, level))
         return any(split_version(each.shift)[0] in shifts for stack in stacks for each in stack)
 
     def mixed(self, scale: Scale, seed: int) -> Mix:

@@ -3,7 +3,7 @@
 A stage is one arm and one seed: its training run, and its measurement. Both are folders named by
 what decides them, so a stage that is there is not run again, whatever study asks for it, and a
 stage that was broken off goes on. The results of a study are read from the stages that are there.
-Stages that were made earlier are found through a table (`toolshift.reproduce.frozen`).
+Stages that were made earlier are found through a table (`toolshift_lab.frozen`).
 """
 
 from __future__ import annotations
@@ -33,11 +33,6 @@ from toolshift.lm.checkpoint import training_record
 from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
 from toolshift.measure.report import AgentReport
-from toolshift.reproduce.arm import TRAINED_IN, Arm, Scale
-from toolshift.reproduce.artifacts import check_weights
-from toolshift.reproduce.experiments import SCALES, Study, find_scale
-from toolshift.reproduce.frozen import find_frozen, table_of
-from toolshift.reproduce.job import Job
 from toolshift.runs.cell import build
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
@@ -51,6 +46,12 @@ from toolshift.train.record import alone_in
 from toolshift.train.running import enough_memory
 from toolshift.train.scenes import Mix, check
 from toolshift.train.settings import TrainSettings, with_model
+from toolshift_lab.arm import TRAINED_IN, Arm, Scale
+from toolshift_lab.artifacts import check_weights
+from toolshift_lab.experiments import SCALES, Study, find_scale
+from toolshift_lab.former_families import as_trained
+from toolshift_lab.frozen import find_frozen, table_of
+from toolshift_lab.job import Job
 
 Say = Callable[[str], None]
 WORLD_SEED = 1000
@@ -206,7 +207,7 @@ def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) 
         stage: what to run.
         study: that it belongs to.
         say: told what goes on.
-        launch: a command that trains in several processes; see `toolshift.reproduce.job`.
+        launch: a command that trains in several processes; see `toolshift_lab.job`.
         changes: of the settings, without a part in what is learned.
 
     Raises:
@@ -434,6 +435,7 @@ def _data(mix: Mix, arm: Arm, scale: str) -> tuple[str, ...]:
         return (_base_hash(scale),)
     drawn = SAMPLE if arm.method == "grpo" else arm.amount(SCALES[scale])
     numbers = range(0, drawn, max(1, drawn // SAMPLE))
+    mix = as_trained(mix)
     sample = [make_rows(mix, 1, begin=number) for number in numbers]
     return (_hash(sample), _base_hash(scale))
 
@@ -496,7 +498,7 @@ def _hash(*content: Any) -> str:
 def _train(stage: Stage, study: Study, changes: dict[str, Any], launch: str) -> None:
     arm, scale = stage.arm, SCALES[stage.scale]
     mix = arm.mixed(scale, stage.seed)
-    check(mix)
+    check(as_trained(mix))
     for parent in _parents(stage, study):
         check_weights(parent.folder / "model")
         changes = {**changes, **_from(*_made(parent, study))}

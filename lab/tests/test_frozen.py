@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from toolshift_lab import experiments, planned
+from toolshift_lab import stage as stage_module
+from toolshift_lab.experiments import STUDIES, find_study
+from toolshift_lab.frozen import frozen_stages, table_of
+from toolshift_lab.planned import read_plan, take_up
+from toolshift_lab.stage import stages
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import pack, read_bytes
-from toolshift.reproduce import experiments, planned, reproduce
-from toolshift.reproduce.experiments import STUDIES, find_study
-from toolshift.reproduce.frozen import frozen_stages, table_of
-from toolshift.reproduce.planned import read_plan, take_up
-from toolshift.reproduce.reproduce import stages
 
 STAGES = Path(__file__).parents[2] / "studies" / "stages"
 
@@ -31,9 +32,9 @@ def test_they_are_found_without_a_key_and_without_a_scene(monkeypatch: pytest.Mo
     def never(*given: object) -> str:
         raise AssertionError("a key was made")
 
-    monkeypatch.setattr(reproduce, "_scenes", never)
-    monkeypatch.setattr(reproduce, "_plan", never)
-    monkeypatch.setattr(reproduce, "_key", never)
+    monkeypatch.setattr(stage_module, "_scenes", never)
+    monkeypatch.setattr(stage_module, "_plan", never)
+    monkeypatch.setattr(stage_module, "_key", never)
     wanted = {("contrast", "dev"): 3, ("contrast", "test"): 3, ("copying", "test"): 3}
     for (study, pool), seeds in wanted.items():
         found = stages(find_study(study), "small", seeds, STAGES, ("static", "paft"), pool)
@@ -43,8 +44,8 @@ def test_they_are_found_without_a_key_and_without_a_scene(monkeypatch: pytest.Mo
 @pytest.fixture
 def table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not in the table has a name that nothing has: real keys cost a fit's first steps."""
-    monkeypatch.setattr(reproduce, "_key", lambda *given: "not-made")
-    monkeypatch.setattr(reproduce, "_scenes", lambda *given: "not-made")
+    monkeypatch.setattr(stage_module, "_key", lambda *given: "not-made")
+    monkeypatch.setattr(stage_module, "_scenes", lambda *given: "not-made")
 
 
 def test_the_table_has_the_hash_of_all_episodes_and_others_are_not_read(tmp_path: Path) -> None:
@@ -84,8 +85,8 @@ def test_every_run_is_that_of_a_study(pool: str) -> None:
 def test_every_run_of_the_plans_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what is declared: on the machine that they were made on, keys are others."""
     monkeypatch.setattr(planned, "STUDIES", dict(STUDIES))
-    monkeypatch.setattr(planned, "SCALES", scales := dict(reproduce.SCALES))
-    monkeypatch.setattr(reproduce, "SCALES", scales)
+    monkeypatch.setattr(planned, "SCALES", scales := dict(stage_module.SCALES))
+    monkeypatch.setattr(stage_module, "SCALES", scales)
     monkeypatch.setattr(experiments, "SCALES", scales)
     found, read = set(), set()
     for file in (STAGES.parent / "decisive").glob("*.toml"):
@@ -108,24 +109,24 @@ def test_kept_stages_are_found_where_the_base_model_is_not(
 ) -> None:
     """So the page of a plan can be made without weights that may not stand in the repository."""
     monkeypatch.setattr(planned, "STUDIES", dict(STUDIES))
-    monkeypatch.setattr(planned, "SCALES", scales := dict(reproduce.SCALES))
-    monkeypatch.setattr(reproduce, "SCALES", scales)
+    monkeypatch.setattr(planned, "SCALES", scales := dict(stage_module.SCALES))
+    monkeypatch.setattr(stage_module, "SCALES", scales)
     monkeypatch.setattr(experiments, "SCALES", scales)
-    monkeypatch.setattr(reproduce, "is_there", lambda base: False)
+    monkeypatch.setattr(stage_module, "is_there", lambda base: False)
     plan = read_plan(STAGES.parent / "decisive" / "gemma.toml")
     study, scale = take_up(plan)
     made = stages(study, scale, study.seeds + 1, STAGES, pool=plan.pool)  # one that nobody has run
     kept = {(each.arm.name, each.seed) for each in made if each.measured}
     assert {("static", 0), ("paft", 0)} <= kept
     left = next(each for each in made if not each.measured)
-    assert left.key == reproduce.NO_BASE
+    assert left.key == stage_module.NO_BASE
 
     def missing(base: object) -> None:
         raise UsageError("needs the wheel")
 
-    monkeypatch.setattr(reproduce, "check_there", missing)
+    monkeypatch.setattr(stage_module, "check_there", missing)
     with pytest.raises(UsageError, match="needs the wheel"):
-        reproduce.run(left, study, print)
+        stage_module.run(left, study, print)
     assert not left.folder.exists()
 
 
@@ -135,8 +136,8 @@ def test_another_recipe_is_another_stage(monkeypatch: pytest.MonkeyPatch) -> Non
         return stages(find_study("alpha"), "small", 1, STAGES, ("static",))[0].folder.name
 
     before = static()
-    slower = reproduce.msgspec.structs.replace(reproduce.presets.PRESETS["small"], lr=1e-4)
-    monkeypatch.setitem(reproduce.presets.PRESETS, "small", slower)
+    slower = stage_module.msgspec.structs.replace(stage_module.presets.PRESETS["small"], lr=1e-4)
+    monkeypatch.setitem(stage_module.presets.PRESETS, "small", slower)
     assert static() != before
 
 

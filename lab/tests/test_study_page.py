@@ -7,17 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from toolshift_lab.experiments import HELD_OUT, STUDIES, find_study
+from toolshift_lab.findings import POINTS, ArmResult, Findings, _won_back
+from toolshift_lab.page import page
+from toolshift_lab.plots import accuracy_by_shift
+from toolshift_lab.stage import seeds_there, stages
 
 from toolshift.api import evaluate
-from toolshift.reproduce.experiments import HELD_OUT, STUDIES, find_study
-from toolshift.reproduce.findings import POINTS, ArmResult, Findings, _won_back
-from toolshift.reproduce.page import page
-from toolshift.reproduce.plots import accuracy_by_shift
-from toolshift.reproduce.reproduce import seeds_there, stages
 
 
 def _arm(name: str, clean: list[float], change: list[float]) -> ArmResult:
-    from toolshift.reproduce.findings import MEASURES
+    from toolshift_lab.findings import MEASURES
 
     measures = {measure: [0.5] * len(clean) for measure in MEASURES}
     measures |= {"clean": clean, "perception": change, "refusal_rate": [nan] * len(clean)}

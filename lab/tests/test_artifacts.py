@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from running import Run
+from toolshift_lab.artifacts import check_weights, read_artifacts
 
 from toolshift.core.errors import UsageError
-from toolshift.reproduce.artifacts import check_weights, read_artifacts
 
 ROOT = Path(__file__).parents[2]
 PATH = "studies/stages/one/model/adapter_model.safetensors"

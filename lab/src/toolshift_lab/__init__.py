@@ -1,0 +1,1 @@
+"""ToolShift's own studies, and former versions of shifts and suites."""

@@ -1,0 +1,1 @@
+"""Commands of the lab, which `toolshift` finds by entry points."""

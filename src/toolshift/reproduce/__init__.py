@@ -1,1 +1,0 @@
-"""The research's experiments: arms, findings, pages and plots."""
