@@ -46,8 +46,9 @@ def measured(
 ) -> dict[str, Any]:
     """Makes the run; its seconds, episodes, chunks and bytes."""
     from toolshift.agents.catalog import contestants
-    from toolshift.api import planning, run_plan
+    from toolshift.api import report_on
     from toolshift.runs import cluster
+    from toolshift.runs.execute import RunSpec, planning, play_plan
     from toolshift.runs.suite import Selection, select
 
     made: list[Any] = []
@@ -62,8 +63,9 @@ def measured(
     begun, cpu = time.perf_counter(), time.process_time()
     try:
         chosen = select(Selection(shifts=tuple(SHIFTS), tasks=tasks, seed=seed))
-        with planning(chosen, those, out, 1, watch, executor=executor) as (plan, ahead):
-            run_plan(plan, those, out, 1, ahead=ahead, executor=executor)
+        spec = RunSpec(chosen, those, out, executor=executor)
+        with planning(spec, watch) as (plan, prefetch):
+            report_on(play_plan(spec, plan, prefetch))
     finally:
         cluster.Cluster = whole
     episodes = (out / "episodes.jsonl").read_bytes().count(b"\n")

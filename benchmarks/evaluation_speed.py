@@ -27,8 +27,9 @@ from machine import machine
 from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
 from toolshift.agents.local_kind import shipped_adapter
-from toolshift.api import run_plan
+from toolshift.api import run_spec
 from toolshift.lm.inference import load_model
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -74,7 +75,7 @@ def played(agent: LocalAgent, tasks: int, repeats: int) -> tuple[dict[str, Any],
     agent.decoder.prefilled = 0
     with tempfile.TemporaryDirectory() as folder:
         begun = time.process_time()
-        run_plan(plan, contestants([agent], None), Path(folder) / "run")
+        run_spec(RunSpec(plan, contestants([agent], None), Path(folder) / "run"))
         took = time.process_time() - begun
         records = list(RunFolder.read(Path(folder) / "run").records())
     figures = {

@@ -39,13 +39,13 @@ from machine import versions
 from scipy import special
 
 from toolshift.agents.contestant import Contestant
-from toolshift.api import manifest
 from toolshift.core import seed as seeds
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
 from toolshift.measure.gate import judge
 from toolshift.measure.gating import decide
 from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.provenance import manifest
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.study import run_cells
 from toolshift.runs.suite import Selection, select

@@ -30,7 +30,8 @@ from machine import machine, versions
 
 from toolshift.agents.chat import ChatAgent
 from toolshift.agents.contestant import Contestant
-from toolshift.api import plan_and_run
+from toolshift.api import run_spec
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.run_folder import InMemoryStore
 from toolshift.runs.study import play, run_cells
 from toolshift.runs.suite import Selection, read_task, select
@@ -196,7 +197,7 @@ def many(url: str, count: int) -> dict[str, Any]:
 
     agent = Contestant(ChatAgent("brief", url), concurrency=8)
     with tempfile.TemporaryDirectory() as folder:
-        plan_and_run(selection, [agent], Path(folder) / "run", progress=watch)
+        run_spec(RunSpec(selection, [agent], Path(folder) / "run"), watch)
     return {"MiB_after_episodes": resident, "cpu_seconds_after_episodes": spent}
 
 

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import run_plan
+from toolshift.api import run_spec
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.suite import Selection, select
 
@@ -91,7 +92,7 @@ def _measured(run: Path, *page: Path) -> dict[str, Any]:
 
 def _run(folder: Path) -> Path:
     """About 22,000 episodes of scripted agents."""
-    run_plan(make_plan(select(Selection("standard"))), contestants(list(AGENTS)), folder)
+    run_spec(RunSpec(make_plan(select(Selection("standard"))), contestants(list(AGENTS)), folder))
     return folder
 
 

@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
-from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Sequence
 from inspect import signature
-from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import msgspec
 
-from toolshift.agents.catalog import check_settings, contestants, describe
-from toolshift.agents.contestant import Contestant
-from toolshift.agents.cost import CostLimit
+from toolshift.agents.catalog import check_settings, contestants
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
-from toolshift.agents.own_code import keeping_folder, noting_interrupts
-from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.core.names import unknown
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
-from toolshift.episode.contract import Hiding, ScriptedAgent
 from toolshift.episode.grade import Grade
 from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
-from toolshift.runs.ahead import Ahead
 from toolshift.runs.cell import build
-from toolshift.runs.location import check_local
-from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.execute import Finished, RunSpec, check_at_once, execute, whole_path
 from toolshift.runs.pool import Executor
-from toolshift.runs.run_folder import FORMAT, VERDICTS, InMemoryStore, Manifest, RunFolder
-from toolshift.runs.spans import emitter, flush
-from toolshift.runs.study import episode_id, play, run_cells
+from toolshift.runs.run_folder import RunFolder
+from toolshift.runs.study import play
 from toolshift.runs.suite import (
-    ResolvedSelection,
     Selection,
     as_struct,
     read_task,
     select,
     whole,
 )
-from toolshift.runs.used_plugins import used_plugins
-from toolshift.worlds.registry import find_world
 
 MAX_WORKERS = 2**16
 PACKAGES = ("msgspec", "jsonschema-rs", "numpy", "scipy", "torch", "transformers", "peft")
@@ -165,226 +144,21 @@ def evaluate(
     check_settings(agents, options, signature(evaluate).parameters)
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
-    return plan_and_run(select(selection), those, out, workers, judge=reader, executor=executor)
+    folder = None if out is None else whole_path(out)
+    return run_spec(RunSpec(select(selection), those, folder, workers, executor, reader))
 
 
-def check_at_once(workers: int, concurrency: int | None) -> None:
-    """Checks how much is asked to be run at once.
-
-    Args:
-        workers: processes.
-        concurrency: episodes at once; None for the agent's own number.
-
-    Raises:
-        UsageError: where that is nothing, or more than any machine has.
-    """
-    if workers > MAX_WORKERS:
-        raise UsageError(f"workers must be at most {MAX_WORKERS}, not {workers}")
-    if workers < 1 or (concurrency is not None and concurrency < 1):
-        raise UsageError("workers and concurrency must be at least 1")
+def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evaluation:
+    """Executes a run, and reports; see `runs.execute`."""
+    return report_on(execute(spec, watch))
 
 
-def check_executor(executor: Executor, those: Sequence[Contestant], judge: object = None) -> None:
-    """Checks that agents can run where they are asked to.
-
-    Args:
-        executor: "process" or "ray".
-        those: the agents.
-        judge: of their prose; None for none.
-
-    Raises:
-        UsageError: where one cannot be made again on another machine.
-    """
-    if executor not in get_args(Executor):
-        raise UsageError(unknown("executor", executor, get_args(Executor)))
-    if executor == "process":
-        return
-    here = [c.name for c in those if not (c.spec and isinstance(c.agent, ScriptedAgent))]
-    if here or judge is not None:
-        what = f"{', '.join(here)} cannot" if here else "a judge cannot"
-        raise UsageError(
-            f"executor {executor}: {what} be made again on another machine, for it is no scripted "
-            "agent with a spec. Run it with --concurrency here, or several runs of a part each "
-            "(docs/large.md)"
-        )
-
-
-def plan_and_run(
-    selection: ResolvedSelection,
-    those: list[Contestant],
-    out: str | Path | None = None,
-    workers: int = 1,
-    progress: Progress = lambda done, total: None,
-    judge: Judge | None = None,
-    executor: Executor = "process",
-) -> Evaluation:
-    """Plans and runs a selection; scripted agents play its scenes while it is planned.
-
-    Args:
-        selection: worlds, kinds, arms and counts.
-        those: the agents.
-        out: as of `run_plan`.
-        workers: as of `run_plan`.
-        progress: as of `run_plan`.
-        judge: as of `run_plan`.
-        executor: as of `run_plan`.
-
-    Returns:
-        The report, as of `run_plan`.
-
-    Raises:
-        UsageError: where nothing is left to run, or an agent or the folder cannot work.
-    """
-    with planning(selection, those, out, workers, judge=judge, executor=executor) as found:
-        plan, ahead = found
-        return run_plan(plan, those, out, workers, progress, judge, ahead, executor)
-
-
-@contextmanager
-def planning(
-    selection: ResolvedSelection,
-    those: list[Contestant],
-    out: str | Path | None = None,
-    workers: int = 1,
-    watch: Callable[[int], None] = lambda done: None,
-    judge: Judge | None = None,
-    executor: Executor = "process",
-) -> Iterator[tuple[Plan, Ahead | None]]:
-    """Plans a selection; where the agents allow it, they play its scenes meanwhile.
-
-    Args:
-        selection: worlds, kinds, arms and counts.
-        those: the agents.
-        out: a run folder; None for none.
-        workers: processes for scripted agents.
-        watch: told how many cells have been looked at.
-        judge: as of `run_plan`.
-        executor: as of `run_plan`.
-
-    Yields:
-        The plan, and what has been played, for `run_plan`.
-
-    Raises:
-        UsageError: where nothing is left to run, or an agent or the folder cannot work.
-    """
-    folder = None if out is None else _folder(out)
-    check_executor(executor, those, judge)
-    if judge is not None or not Ahead.fits(those, workers, folder, executor):
-        yield make_plan(selection, watch), None
-        return
-    mark = JSON.encode([selection, [describe(each) for each in those], own_version()])
-    run = blake2b(mark, digest_size=8).hexdigest()
-    with closing(Ahead(run, selection, those, workers, folder, executor)) as ahead:
-        try:
-            with noting_interrupts(), keeping_folder():
-                plan = make_plan(selection, watch, ahead.look)
-        except Exception:
-            ahead.discard()
-            raise
-        yield plan, ahead
-
-
-def run_plan(
-    plan: Plan,
-    those: list[Contestant],
-    out: str | Path | None = None,
-    workers: int = 1,
-    progress: Progress = lambda done, total: None,
-    judge: Judge | None = None,
-    ahead: Ahead | None = None,
-    executor: Executor = "process",
-) -> Evaluation:
-    """Runs a plan, or what is left of it, and reports.
-
-    Args:
-        plan: the cells.
-        those: the agents.
-        out: a run folder, which is gone on with where it holds a part of this plan; None for none.
-        workers: processes for scripted agents.
-        progress: told how many episodes are done, and of how many.
-        judge: reads endings in prose; the shipped reading where None.
-        ahead: episodes that have been played while the plan was made.
-        executor: where the workers are: "process" for this machine, "ray" for a cluster.
-
-    Returns:
-        The report of all episodes of the plan, those of earlier runs included.
-
-    Raises:
-        UsageError: where an agent or the folder cannot work; finished episodes are kept.
-    """
-    out = _folder(out) if out is not None else None
-    check_executor(executor, those, judge)
-    those = _with_judge(those, judge, out)
-    those = [replace(each, max_repeats=plan.selection.max_repeats) for each in those]
-    about = [describe(each) for each in those]
-    store: RunFolder | InMemoryStore = InMemoryStore()
-    if out is not None:
-        store = RunFolder.start(out, manifest(plan, about), plan)
-        _take_up_spending(those, store)
-        _hide(those, out)
-    store.told = emitter(plan.cells)
-    if ahead is not None:
-        ahead.hand_over(plan, store)
-    order = [episode_id(each.name, cell) for each in those for cell in plan.cells]
-    done = len(store.done)
-    progress(done, len(order))
-
-    def watch(episodes: int) -> None:
-        nonlocal done
-        done += episodes
-        progress(done, len(order))
-
-    try:
-        run_cells(plan.cells, those, store, workers, watch, executor)
-        if isinstance(store, RunFolder):
-            store.settle(order)
-    except BudgetSpent:  # to be resumed with more money
-        raise
-    except UsageError:
-        if isinstance(store, RunFolder):
-            store.discard()
-        raise
-    finally:
-        if isinstance(store, RunFolder):
-            store.close()
-        flush()
-    report = _shown(make_report(plan, store.records(), about))
-    if isinstance(store, RunFolder):
-        save_report(store, report)
+def report_on(run: Finished) -> Evaluation:
+    """The report of a run that was executed, which is written into its folder."""
+    report = _shown(make_report(run.plan, run.store.records(), run.spec.about))
+    if isinstance(run.store, RunFolder):
+        save_report(run.store, report)
     return report
-
-
-def _folder(out: str | Path) -> Path:
-    """A run folder by its whole path: an agent may change the directory."""
-    if not isinstance(out, str | PathLike):
-        raise UsageError(f"out: a folder is named by a text or a path, not by {type(out).__name__}")
-    check_local(str(out), "out")
-    return Path(out).absolute()
-
-
-def _with_judge(those: list[Contestant], judge: Judge | None, out: Path | None) -> list[Contestant]:
-    if judge is not None and out is not None:
-        judge.remember(out / VERDICTS)
-    return [replace(each, judge=judge or each.judge) for each in those]
-
-
-def _hide(those: list[Contestant], out: Path) -> None:
-    """No agent that can be kept from it looks into the folder of the run."""
-    for each in those:
-        if isinstance(each.agent, Hiding):
-            each.agent.hide(out)
-
-
-def _take_up_spending(those: list[Contestant], folder: RunFolder) -> None:
-    """The limit on the cost is one of the whole run, however often it is resumed."""
-    agents: dict[CostLimit, list[str]] = {}
-    for each in those:
-        cost_limit = getattr(each.agent, "cost_limit", None)
-        if isinstance(cost_limit, CostLimit):
-            agents.setdefault(cost_limit, []).append(each.name)
-    for cost_limit, names in agents.items():
-        of = ", ".join(names)
-        cost_limit.take_up(folder.spent(of), partial(folder.keep_spent, of))
 
 
 def save_report(folder: RunFolder, report: Report) -> None:
@@ -396,35 +170,6 @@ def save_report(folder: RunFolder, report: Report) -> None:
 def report_of(folder: RunFolder) -> Evaluation:
     """The report of a stored run, made again from its episodes."""
     return _shown(make_report(folder.plan, folder.records(), folder.manifest.agents))
-
-
-def manifest(plan: Plan, agents: list[dict[str, Any]]) -> Manifest:
-    """What a run folder says of itself."""
-    return Manifest(
-        format=FORMAT,
-        toolshift=own_version(),
-        python=sys.version.split()[0],
-        platform=f"{platform.system()}-{platform.machine()}",
-        packages={name: found for name in PACKAGES if (found := version_of(name))},
-        suite=plan.selection.suite,
-        selection=plan.selection,
-        shifts=plan.versions,
-        plan_hash=plan.hash,
-        agents=agents,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
-        plugins=used_plugins(plan.versions, plan.selection.worlds),
-        task_ids=_task_ids(plan.selection.worlds),
-    )
-
-
-def _task_ids(worlds: Iterable[str]) -> dict[str, dict[str, list[str]]]:
-    """The names that users gave their tasks, by world and kind; of worlds that have such."""
-    named = {world: find_world(world).task_ids for world in worlds}
-    return {
-        world: {kind: list(ids) for kind, ids in kinds.items()}
-        for world, kinds in named.items()
-        if kinds
-    }
 
 
 def attempt(
@@ -487,22 +232,3 @@ class _Attempt(msgspec.Struct):
     size: int
     trial: Annotated[int, msgspec.Meta(ge=0)]
     tools: tuple[str, ...]
-
-
-def own_version() -> str:
-    """The version of ToolShift, as runs and sealed plans tell it; "unknown" for a bare tree."""
-    return version_of("toolshift") or "unknown"
-
-
-def version_of(package: str) -> str:
-    """The version of a package as it is installed.
-
-    Args:
-        package: its name.
-
-    Returns:
-        The version; "" where it is not installed.
-    """
-    with suppress(PackageNotFoundError):
-        return version(package)
-    return ""

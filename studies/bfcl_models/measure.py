@@ -31,7 +31,7 @@ import msgspec
 from toolshift_lab.plots import slim
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import report_of, run_plan
+from toolshift.api import report_of, run_spec
 from toolshift.core.errors import UsageError
 from toolshift.core.files import pack, write
 from toolshift.core.message import PROTOCOL_NAMES, Reply, ToolCall, Turn
@@ -49,6 +49,7 @@ from toolshift.measure.statistics import (
     wilson,
 )
 from toolshift.runs.cell import Cell, build
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import ResolvedSelection, read_arms
@@ -279,7 +280,7 @@ def run(stage: Stage) -> None:
     )  # fmt: skip
     agent = OneReply(inner)
     with progress(f"{stage.name}: episodes") as watch:
-        run_plan(planned(stage), contestants([agent], None), stage.folder, 1, watch)
+        run_spec(RunSpec(planned(stage), contestants([agent], None), stage.folder), watch)
     for name in ("report.json", "report.txt", "timings.jsonl"):
         (stage.folder / name).unlink(missing_ok=True)
     for name in ("plan.jsonl", "episodes.jsonl"):

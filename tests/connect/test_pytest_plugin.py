@@ -11,10 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import report_of, run_plan
+from toolshift.api import report_of, run_spec
 from toolshift.connect import pytest_plugin
 from toolshift.connect.pytest_runs import Asked, Played, ShiftResult
 from toolshift.core.errors import UsageError
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -37,7 +38,11 @@ def test_gate(shift_result):
 @pytest.fixture(scope="module")
 def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plugin") / "main"
-    run_plan(make_plan(select(Selection(shifts=SHIFTS, tasks=40))), contestants(["oracle"]), path)
+    run(
+        RunSpec(
+            make_plan(select(Selection(shifts=SHIFTS, tasks=40))), contestants(["oracle"]), path
+        )
+    )
     return path
 
 

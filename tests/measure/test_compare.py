@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import run_plan
+from toolshift.api import run_spec
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import (
@@ -25,6 +25,7 @@ from toolshift.measure.compare import (
     version_notes,
 )
 from toolshift.runs.cell import Cell
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.suite import Selection, select
@@ -35,7 +36,7 @@ Ends = Callable[[Cell], str]
 
 def play(path: Path, *agents: str, tasks: int = 22, shifts: tuple[str, ...] = SHIFTS) -> RunFolder:
     asked = Selection(shifts=shifts, tasks=tasks, placebo=False)
-    run_plan(make_plan(select(asked)), contestants(list(agents)), path)
+    run_spec(RunSpec(make_plan(select(asked)), contestants(list(agents)), path))
     return RunFolder.read(path)
 
 

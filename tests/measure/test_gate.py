@@ -15,7 +15,7 @@ import pytest
 from running import Run
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import run_plan
+from toolshift.api import run_spec
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.measure.gate import (
@@ -29,6 +29,7 @@ from toolshift.measure.gate import (
 )
 from toolshift.measure.statistics import Interval
 from toolshift.runs.cell import Cell
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.suite import Selection, select
@@ -41,7 +42,7 @@ Change = Callable[[Cell, Record], Record | None]
 
 def play(path: Path, agent: str, tasks: int = TASKS, shifts: tuple[str, ...] = SHIFTS) -> RunFolder:
     plan = make_plan(select(Selection(shifts=shifts, tasks=tasks)))
-    run_plan(plan, contestants([agent]), path)
+    run_spec(RunSpec(plan, contestants([agent]), path))
     return RunFolder.read(path)
 
 
@@ -52,7 +53,7 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def changed(baseline: RunFolder, path: Path, change: Change) -> RunFolder:
     """A copy of a run in which some episodes ended otherwise, or are missing."""
-    run_plan(baseline.plan, contestants(["oracle"]), path)
+    run_spec(RunSpec(baseline.plan, contestants(["oracle"]), path))
     folder = RunFolder.read(path)
     kept = [change(folder.cell(record), record) for record in folder.records()]
     folder.write("episodes.jsonl", b"".join(JSON.encode(one) + b"\n" for one in kept if one))
@@ -307,7 +308,7 @@ def test_a_baseline_that_passes_little_is_noted(baseline: RunFolder, tmp_path: P
 
 def test_runs_without_a_common_scene_are_refused(baseline: RunFolder, tmp_path: Path) -> None:
     plan = make_plan(select(Selection(shifts=("redirect:2",), tasks=2, seed=9)))
-    run_plan(plan, contestants(["oracle"]), tmp_path / "new")
+    run_spec(RunSpec(plan, contestants(["oracle"]), tmp_path / "new"))
     with pytest.raises(UsageError, match="no scene in common"):
         judge(baseline, RunFolder.read(tmp_path / "new"), 5)
 

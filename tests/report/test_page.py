@@ -14,7 +14,7 @@ import pytest
 from browser import chromium
 from surfing import Surfer, run_into, written
 
-from toolshift.api import manifest, report_of
+from toolshift.api import report_of
 from toolshift.core.calls import ToolCall
 from toolshift.core.errors import UsageError
 from toolshift.core.message import Reply
@@ -25,6 +25,7 @@ from toolshift.report.html import write_page
 from toolshift.report.html.figures import safe_json, shown
 from toolshift.report.html.method import run_command, selection_options
 from toolshift.runs.plan import Plan
+from toolshift.runs.provenance import manifest
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from running import Run
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import report_of, run_plan
+from toolshift.api import report_of, run_spec
 from toolshift.core.errors import UsageError
 from toolshift.core.tool import JSON
 from toolshift.report.html.episodes import fragment
 from toolshift.report.html.subjects import durations
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.parts import joined
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
@@ -39,7 +40,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
             seeds=seeds,
         )
         if not (base / name).exists():
-            run_plan(make_plan(select(asked)), contestants(list(agents)), base / name)
+            run_spec(RunSpec(make_plan(select(asked)), contestants(list(agents)), base / name))
         return RunFolder.read(base / name)
 
     return made
@@ -131,7 +132,7 @@ def test_parts_of_a_world_with_given_tasks_are_refused(
 
 def test_a_run_with_other_options_is_no_part(make: Make, tmp_path: Path) -> None:
     asked = Selection(worlds=("poi",), shifts=("identity_erasure",), tasks=1, seed=9)
-    run_plan(make_plan(select(asked)), contestants(list(AGENTS)), tmp_path / "other")
+    run_spec(RunSpec(make_plan(select(asked)), contestants(list(AGENTS)), tmp_path / "other"))
     with pytest.raises(UsageError, match="they differ in tasks, arms, trials"):
         joined([make("early", 4), RunFolder.read(tmp_path / "other")])
 

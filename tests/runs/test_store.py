@@ -215,7 +215,7 @@ def test_a_store_that_cannot_be_written_is_said_before_anything_is_played(
 
     monkeypatch.setattr(store.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(type(memory), "pipe_file", refused)
-    monkeypatch.setattr("toolshift.cli.run.planning", refused)
+    monkeypatch.setattr("toolshift.cli.running.planning", refused)
     code, _, err = toolshift(*WORDS, "--out", "memory://b/run")
     assert (code, "memory://b/run cannot be written (PermissionError: Access Denied)" in err) == (
         2,

@@ -14,11 +14,12 @@ import pytest
 from running import Run, write_agent
 
 from toolshift.agents.contestant import Contestant
-from toolshift.api import evaluate, run_plan
+from toolshift.api import evaluate, run_spec
 from toolshift.core.errors import BudgetSpent, UsageError
 from toolshift.core.message import Reply, Turn
 from toolshift.episode.episode import Episode
 from toolshift.episode.oracle import OracleAgent
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -186,10 +187,10 @@ def test_an_asynchronous_agent_that_exits_fails_its_episode(toolshift: Run) -> N
 def test_a_resumed_run_knows_that_its_agent_works(tmp_path: Path) -> None:
     plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=2)))
     with pytest.raises(BudgetSpent):
-        run_plan(plan, [Contestant(Spender(1))], tmp_path / "out")
+        run_spec(RunSpec(plan, [Contestant(Spender(1))], tmp_path / "out"))
     agent = Spender(100)
     agent.reply = lambda turn: 1 / 0  # type: ignore[assignment,method-assign]
-    report = run_plan(plan, [Contestant(agent)], tmp_path / "out")
+    report = run_spec(RunSpec(plan, [Contestant(agent)], tmp_path / "out"))
     assert report.agents[0].complete
 
 
@@ -252,19 +253,19 @@ class Spender:
 def test_a_spent_budget_stops_and_can_be_resumed(tmp_path: Path, threads: int) -> None:
     plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=6)))
     with pytest.raises(BudgetSpent):
-        run_plan(plan, [Contestant(Spender(4), "", threads)], tmp_path / "out")
+        run_spec(RunSpec(plan, [Contestant(Spender(4), "", threads)], tmp_path / "out"))
     kept = len(episodes(tmp_path / "out"))
     assert kept == 4
-    report = run_plan(plan, [Contestant(Spender(100), "", threads)], tmp_path / "out")
+    report = run_spec(RunSpec(plan, [Contestant(Spender(100), "", threads)], tmp_path / "out"))
     assert report.agents[0].complete
     assert len(episodes(tmp_path / "out")) == len(plan.cells)
 
 
 def test_two_runs_cannot_write_one_folder(tmp_path: Path) -> None:
     plan = make_plan(select(Selection(shifts=("fatal_error",), tasks=2)))
-    run_plan(plan, [Contestant(Spender(100))], tmp_path / "out")
+    run_spec(RunSpec(plan, [Contestant(Spender(100))], tmp_path / "out"))
     held = RunFolder.read(tmp_path / "out")
     held._open()
     with pytest.raises(UsageError, match="in use"):
-        run_plan(plan, [Contestant(Spender(100))], tmp_path / "out")
+        run_spec(RunSpec(plan, [Contestant(Spender(100))], tmp_path / "out"))
     held.close()

@@ -21,7 +21,7 @@ import msgspec
 
 from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
-from toolshift.api import report_of, run_plan
+from toolshift.api import report_of, run_spec
 from toolshift.core.errors import InUse, UsageError
 from toolshift.core.files import PACKED, read_bytes, stored
 from toolshift.core.names import unknown
@@ -34,6 +34,7 @@ from toolshift.lm.inference import use_threads
 from toolshift.lm.prompt import Layout
 from toolshift.measure.report import AgentReport
 from toolshift.runs.cell import build
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -550,4 +551,4 @@ def _measure(stage: Stage, study: Study) -> None:
     )
     plan = scenes_of(stage, study)
     with progress(f"{stage.arm.name}, seed {stage.seed}: episodes") as watch:
-        run_plan(plan, contestants([agent], None), stage.run, 1, watch)
+        run_spec(RunSpec(plan, contestants([agent], None), stage.run), watch)

@@ -12,7 +12,6 @@ import click
 from toolshift.agents.catalog import contestants, describe
 from toolshift.agents.contestant import Contestant
 from toolshift.agents.judge import Judge, judge_of
-from toolshift.api import check_at_once, check_executor, own_version
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -24,7 +23,7 @@ from toolshift.cli.options import (
     model,
     options_struct,
 )
-from toolshift.cli.run import new_folder, run_into
+from toolshift.cli.running import new_folder, run_shown
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
@@ -56,7 +55,9 @@ from toolshift.measure.sealed import (
 )
 from toolshift.report.gate_markdown import gate_markdown
 from toolshift.report.junit import junit
+from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.pool import Executor
+from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import SEALED, RunFolder
 
 
@@ -256,11 +257,10 @@ def _told(value: object) -> object:
     return value if value != "" else "none"
 
 
-def _described(options: GateOptions) -> tuple[list[Contestant], Judge | None, dict[str, Any]]:
-    """The agent to run, what reads its prose, and how a manifest describes it."""
+def _agents(options: GateOptions) -> tuple[list[Contestant], Judge | None]:
+    """The agent to run, and what reads its prose."""
     those = contestants([options.agent], options.concurrency, **options.model.given())
-    reader = judge_of(options.judge, options.judge_url)
-    return those, reader, describe(replace(those[0], judge=reader or those[0].judge))
+    return those, judge_of(options.judge, options.judge_url)
 
 
 def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
@@ -281,7 +281,8 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
         raise UsageError(f"--seal runs nothing: give {', '.join(said)} to the gate itself, later")
     assert options.seal is not None
     shifts_as_they_were(before)
-    _, _, agent = _described(options)
+    those, reader = _agents(options)
+    agent = describe(replace(those[0], judge=reader or those[0].judge))
     plan = seal(before, agent, rules, own_version(), options.baseline_agent)
     save_plan(plan, options.seal)
     if options.as_json:
@@ -351,11 +352,11 @@ def _candidate(
     path = options.out or new_folder("gate")
     if path.exists() and path.resolve() == before.path.resolve():
         raise UsageError(f"{path} is the baseline: name another folder with --out")
-    those, reader, agent = _described(options)
-    check_executor(options.executor, those, reader)
+    those, reader = _agents(options)
+    spec = RunSpec(before.plan, those, path, options.workers, options.executor, reader)
     checks = []
     if plan is not None:
-        _check_sealed(plan, before, agent, path)
+        _check_sealed(plan, before, spec.about[0], path)
         checks.append(_carrying(plan, path))
     if options.early:
         checks.append(_ending(before, path, rules, _baseline_name(plan, options)))
@@ -365,16 +366,7 @@ def _candidate(
             each(done, total)
 
     try:
-        run_into(
-            path,
-            before.plan,
-            those,
-            options.workers,
-            options.out is not None,
-            reader,
-            check,
-            executor=options.executor,
-        )
+        run_shown(spec, options.out is not None, check)
     except _CertainError as certain:
         say(f"Ended early: {certain}. The rest cannot change the verdict.", err=True)
     return RunFolder.read(path)

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import click
 
 from toolshift.agents.catalog import contestants
-from toolshift.agents.contestant import Contestant
-from toolshift.agents.judge import Judge, judge_of
-from toolshift.api import (
-    Evaluation,
-    check_at_once,
-    check_executor,
-    planning,
-    report_of,
-    run_plan,
-    save_report,
-)
+from toolshift.agents.judge import judge_of
+from toolshift.api import Evaluation
 from toolshift.cli.options import (
     PLACE,
     ModelOptions,
@@ -36,19 +23,19 @@ from toolshift.cli.options import (
     options_struct,
     selection,
 )
+from toolshift.cli.running import new_folder, run_shown
 from toolshift.core.command_line import command
-from toolshift.core.errors import BudgetSpent, UsageError
-from toolshift.core.terminal import Progress, console, print_json, progress, say
+from toolshift.core.errors import UsageError
+from toolshift.core.terminal import console, print_json, progress, say
 from toolshift.core.text import visible
 from toolshift.report.terminal import print_report
 from toolshift.runs import spans
-from toolshift.runs.ahead import Ahead
 from toolshift.runs.estimate import estimate_run
-from toolshift.runs.location import RunLocation, is_address, placed
+from toolshift.runs.execute import RunSpec, check_at_once
+from toolshift.runs.location import is_address, placed
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.pool import Executor
-from toolshift.runs.run_folder import RunFolder
-from toolshift.runs.suite import ResolvedSelection, Selection, select
+from toolshift.runs.suite import Selection, select
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +139,9 @@ def run(options: RunOptions) -> None:
         spans.set_up()
     those = contestants(list(specs), options.concurrency, **options.model.given())
     judge = judge_of(options.judge, options.judge_url)
-    check_executor(options.executor, those, judge)
     with placed(options.out or new_folder(chosen.suite)) as place:
-        report = _run(chosen, those, place, judge, options)
+        spec = RunSpec(chosen, those, place.path, options.workers, options.executor, judge)
+        report = run_shown(spec, options.out is not None, lambda *_: place.stream(), place.shown)
     if options.as_json:
         print_json(report)
     else:
@@ -163,136 +150,6 @@ def run(options: RunOptions) -> None:
         say(f"\nRun folder: {place.shown}")
     if code := _say_faults(report, place.shown):
         sys.exit(code)
-
-
-def _run(
-    chosen: ResolvedSelection,
-    those: list[Contestant],
-    place: RunLocation,
-    judge: Judge | None,
-    options: RunOptions,
-) -> Evaluation:
-    """Plans and runs."""
-    with _planning(chosen, those, place, judge, options) as (plan, ahead):
-        return run_into(
-            place.path,
-            plan,
-            those,
-            options.workers,
-            options.out is not None,
-            judge,
-            lambda done, total: place.stream(),
-            ahead,
-            options.executor,
-            place.shown,
-        )
-
-
-@contextmanager
-def _planning(
-    chosen: ResolvedSelection,
-    those: list[Contestant],
-    place: RunLocation,
-    judge: Judge | None,
-    options: RunOptions,
-) -> Iterator[tuple[Plan, Ahead | None]]:
-    """Plans with a progress bar; where that is stopped, says how to go on, and ends."""
-    with ExitStack() as stack:
-        try:
-            with progress("planning") as watch:
-
-                def both(cells: int) -> None:
-                    watch(cells, 0)
-                    place.stream()
-
-                found = stack.enter_context(
-                    planning(
-                        chosen, those, place.path, options.workers, both, judge, options.executor
-                    )
-                )
-        except KeyboardInterrupt:
-            say(
-                f"Stopped while planning. Run the same command with "
-                f"{shlex.join(['--out', place.shown])} to go on.",
-                err=True,
-            )
-            sys.exit(130)
-        yield found
-
-
-def run_into(
-    path: Path,
-    plan: Plan,
-    those: list[Contestant],
-    workers: int,
-    resumed: bool,
-    judge: Judge | None = None,
-    check: Progress = lambda done, total: None,
-    ahead: Ahead | None = None,
-    executor: Executor = "process",
-    shown: str = "",
-) -> Evaluation:
-    """Runs a plan, or what is left of it; where it is stopped, says how to go on, and ends.
-
-    Args:
-        path: the run folder.
-        plan: what is run.
-        those: who runs.
-        workers: processes for scripted agents.
-        resumed: whether the folder was named by the user, who knows how to go on then.
-        judge: reads endings in prose; the shipped reading where None.
-        check: told of the progress too; what it raises ends the run.
-        ahead: episodes that have been played while the plan was made.
-        executor: where workers are.
-        shown: what the folder is called; its path where "".
-
-    Returns:
-        The report.
-
-    Raises:
-        UsageError: where an agent or the folder cannot work.
-    """
-    try:
-        with progress("episodes") as watch:
-
-            def both(done: int, total: int) -> None:
-                watch(done, total)
-                check(done, total)
-
-            return run_plan(plan, those, path, workers, both, judge, ahead, executor)
-    except (KeyboardInterrupt, BudgetSpent) as stop:
-        _say_stopped(path, isinstance(stop, BudgetSpent), str(stop), shown or str(path))
-        sys.exit(2 if isinstance(stop, BudgetSpent) else 130)
-    except UsageError as wrong:
-        if (path / "episodes.jsonl").exists() and not resumed:
-            go_on = shlex.join(["--out", str(path)])
-            raise UsageError(f"{wrong} Finished episodes are kept: {go_on} goes on.") from None
-        raise
-
-
-def new_folder(suite: str) -> Path:
-    """A folder named by the clock; nothing scored depends on it."""
-    base = Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S}-{suite.partition(' ')[0]}"
-    path, number = base, 2
-    while path.exists():
-        path, number = base.with_name(f"{base.name}-{number}"), number + 1
-    return path
-
-
-def _say_stopped(path: Path, spent: bool, why: str, shown: str) -> None:
-    """Tells what is kept and how to go on."""
-    kept = 0
-    if (path / "manifest.json").exists():
-        folder = RunFolder.read(path)
-        kept = sum(1 for _ in folder.records())
-        if kept:
-            save_report(folder, report_of(folder))
-    reason = f"Stopped: {why}" if spent else "Stopped."
-    say(
-        f"{reason} {kept} finished episodes are kept in {shown}. Run the same command with "
-        f"{shlex.join(['--out', shown])} to go on.",
-        err=True,
-    )
 
 
 def _say_faults(report: Evaluation, out: str) -> int:

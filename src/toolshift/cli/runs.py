@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from toolshift.agents.judge import judge_of
-from toolshift.api import own_version, report_of, save_report
+from toolshift.api import report_of, save_report
 from toolshift.cli.options import PATH, as_json, judging, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import console, print_json, print_table, say
@@ -17,6 +17,7 @@ from toolshift.measure.compare import Comparison, Contrast, regrade_run
 from toolshift.measure.compare import compare as compare_runs
 from toolshift.measure.diagnosis import percent, points
 from toolshift.report.words import verdict
+from toolshift.runs.provenance import own_version
 from toolshift.runs.run_folder import VERDICTS, RunFolder
 
 

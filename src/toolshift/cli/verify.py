@@ -14,7 +14,6 @@ import click
 import msgspec
 
 from toolshift.agents.catalog import check_settings, contestants
-from toolshift.api import check_at_once
 from toolshift.cli.options import (
     PATH,
     ModelOptions,
@@ -25,10 +24,10 @@ from toolshift.cli.options import (
     options_struct,
     selection,
 )
-from toolshift.cli.run import new_folder, run_into
+from toolshift.cli.running import new_folder, run_shown
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.terminal import print_json, print_table, progress, say
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.drift.calls import BrokenCall
@@ -45,7 +44,7 @@ from toolshift.drift.other_locks import HashLock
 from toolshift.drift.sarif import sarif
 from toolshift.drift.schemas import SEVERITIES
 from toolshift.drift.sources import calls_of, read_sources
-from toolshift.runs.plan import make_plan
+from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
 from toolshift.shifts.release.inputs import Side, side_of
@@ -271,11 +270,9 @@ def _costs(lock: Lock, now: Side, report: DriftReport, options: VerifyOptions) -
     with TemporaryDirectory() as folder:
         paths = write_shifts(before, now, Path(folder))
         chosen = select(msgspec.structs.replace(options.selection, shifts=tuple(paths)))
-        with progress("planning") as watch:
-            plan = make_plan(chosen, lambda cells: watch(cells, 0))
         those = contestants(list(options.agents), options.concurrency, **options.model.given())
         path = options.out or new_folder("drift")
-        run_into(path, plan, those, options.workers, resumed=options.out is not None)
+        run_shown(RunSpec(chosen, those, path, options.workers), options.out is not None)
         folder_of_run = RunFolder.read(path)
         names = [each.name for each in those]
         found = costs_of(folder_of_run.plan, folder_of_run.records(), names, report.changes)

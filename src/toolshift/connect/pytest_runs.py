@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from toolshift.agents.catalog import contestants, describe
-from toolshift.api import check_at_once, run_plan
+from toolshift.api import run_spec
 from toolshift.core.errors import UsageError
 from toolshift.core.files import hold
 from toolshift.core.names import unknown
@@ -38,6 +38,7 @@ from toolshift.measure.gate import (
 from toolshift.measure.metrics import TIER_ORDER, Measures
 from toolshift.measure.report import AgentReport
 from toolshift.runs.cell import Cell
+from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import ResolvedSelection, Selection, select
@@ -361,7 +362,7 @@ def _play(asked: Asked, config: pytest.Config) -> Played:
             shifts_as_they_were(before)
             plan = before.plan
         with _progress(config) as watch:
-            report = run_plan(plan, those, path, asked.workers, watch)
+            report = run_spec(RunSpec(plan, those, path, workers=asked.workers), watch)
     return Played(RunFolder.read(path), report.agents[0])
 
 

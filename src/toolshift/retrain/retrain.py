@@ -21,7 +21,7 @@ import msgspec
 
 from toolshift.agents.catalog import contestants
 from toolshift.agents.local import LocalAgent
-from toolshift.api import run_plan
+from toolshift.api import run_spec
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.importing import load
@@ -30,6 +30,7 @@ from toolshift.core.tool import JSON
 from toolshift.lm.bases import BASES, weights_hash
 from toolshift.lm.checkpoint import training_record
 from toolshift.retrain.decision import Decision, cost_of, decide, not_needed
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import Plan, make_plan
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select
@@ -236,7 +237,7 @@ def _measured(
         say(f"measuring the {'old' if made is None else 'new'} model in {path}")
         agent = _agent(asked.settings, made, name)
         with progress(f"{name}: episodes") as watch:
-            run_plan(plan, contestants([agent], None), path, 1, watch)
+            run_spec(RunSpec(plan, contestants([agent], None), path), watch)
     return RunFolder.read(path)
 
 

@@ -26,11 +26,12 @@ from inspect_ai.scorer import SampleScore, Score
 from inspect_ai.tool import ToolCall
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import run_plan
+from toolshift.api import run_spec
 from toolshift.connect.inspect.registry import converse, react_to, shifted
 from toolshift.connect.inspect.scoring import accuracy, stderr
 from toolshift.core import seed as seeds
 from toolshift.core.tool import JSON
+from toolshift.runs.execute import RunSpec
 from toolshift.runs.plan import make_plan
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.runs.suite import Selection, select
@@ -53,7 +54,7 @@ def run_inspect(folder: Path, model: Any, **how: Any) -> EvalLog:
 
 def run_ours(folder: Path, agent: Any) -> tuple[dict[str, Record], Any]:
     plan = make_plan(select(Selection(shifts=tuple(SHIFTS.split(",")), tasks=5)))
-    report = run_plan(plan, contestants([agent]), folder)
+    report = run_spec(RunSpec(plan, contestants([agent]), folder))
     return {record.cell: record for record in RunFolder.read(folder).records()}, report
 
 

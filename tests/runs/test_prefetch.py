@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import plan_and_run, planning, run_plan
+from toolshift.api import run_spec
 from toolshift.core.errors import UsageError
-from toolshift.runs.ahead import Ahead
+from toolshift.runs.execute import RunSpec, planning
 from toolshift.runs.plan import make_plan
+from toolshift.runs.prefetch import Prefetch
 from toolshift.runs.run_folder import AHEAD, RunFolder
 from toolshift.runs.suite import Selection, select
 
@@ -25,7 +26,7 @@ FILES = ("episodes.jsonl", "plan.jsonl", "report.json")
 def planned_first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a run whose plan was complete before its first episode."""
     out = tmp_path_factory.mktemp("runs") / "out"
-    run_plan(make_plan(SELECTION), contestants(AGENTS), out)
+    run_spec(RunSpec(make_plan(SELECTION), contestants(AGENTS), out))
     return contents(out)
 
 
@@ -36,7 +37,7 @@ def contents(out: Path) -> dict[str, bytes]:
 def test_a_run_is_the_same_as_one_that_is_planned_first(
     planned_first: dict[str, bytes], tmp_path: Path
 ) -> None:
-    plan_and_run(SELECTION, contestants(AGENTS), tmp_path / "out")
+    run_spec(RunSpec(SELECTION, contestants(AGENTS), tmp_path / "out"))
     assert contents(tmp_path / "out") == planned_first
     assert not (tmp_path / "out" / AHEAD).exists()
 
@@ -50,14 +51,15 @@ def test_what_is_played_before_a_stop_is_not_played_again(
         if done == stop_at:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), planning(SELECTION, contestants(AGENTS), out, 1, stop):
+    spec = RunSpec(SELECTION, contestants(AGENTS), out)
+    with pytest.raises(KeyboardInterrupt), planning(spec, stop):
         pass
     with (out / AHEAD).open("ab") as file:
         file.write(b'{"row": torn')
     made: list[object] = []
-    kept = Ahead._keep
-    monkeypatch.setattr(Ahead, "_keep", lambda self, *row: made.append(row) or kept(self, *row))
-    report = plan_and_run(SELECTION, contestants(AGENTS), out)
+    kept = Prefetch._keep
+    monkeypatch.setattr(Prefetch, "_keep", lambda self, *row: made.append(row) or kept(self, *row))
+    report = run_spec(RunSpec(SELECTION, contestants(AGENTS), out))
     assert contents(out) == planned_first
     rows = RunFolder.read(out).plan.rows
     assert len(made) == len({(row.cell.lineage, row.cell.shifts) for row in rows}) - stop_at
@@ -70,19 +72,19 @@ def test_scenes_of_another_run_are_not_taken_up(
     out = tmp_path / "out"
     out.mkdir()
     (out / AHEAD).write_text('{"run":"another"}\n{"row":"damaged"}\n')
-    plan_and_run(SELECTION, contestants(AGENTS), out)
+    run_spec(RunSpec(SELECTION, contestants(AGENTS), out))
     assert contents(out) == planned_first
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear reader")
     with pytest.raises(UsageError, match="is not empty and holds no run"):
-        plan_and_run(SELECTION, contestants(AGENTS), tmp_path)
+        run_spec(RunSpec(SELECTION, contestants(AGENTS), tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_a_plan_with_nothing_to_run_leaves_no_folder(tmp_path: Path) -> None:
     nothing = select(Selection(tasks=2, kinds=("listing",), shifts=("truncation",)))
     with pytest.raises(UsageError, match="can be applied to none"):
-        plan_and_run(nothing, contestants(AGENTS), tmp_path / "out")
+        run_spec(RunSpec(nothing, contestants(AGENTS), tmp_path / "out"))
     assert not (tmp_path / "out").exists()

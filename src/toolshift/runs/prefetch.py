@@ -55,7 +55,7 @@ class _Mark(msgspec.Struct, frozen=True):
     run: str
 
 
-class Ahead:
+class Prefetch:
     """The scenes that a plan has looked at so far, and what scripted agents did in them.
 
     Args:
@@ -105,7 +105,7 @@ class Ahead:
         Args:
             contestants: all agents of the run.
             workers: processes, in which agents are made again by their specs.
-            folder: of the run; one that has a plan already is gone on with by its plan.
+            folder: of the run; one that has a plan already is resumed by its plan.
             executor: where they would play.
 
         Returns:
@@ -142,7 +142,7 @@ class Ahead:
                 self._keep(row, line)
                 yield row
 
-    def hand_over(self, plan: Plan, store: RunFolder | InMemoryStore) -> None:
+    def flush_into(self, plan: Plan, store: RunFolder | InMemoryStore) -> None:
         """Adds the episodes of a plan to its store, and forgets all.
 
         Args:

@@ -1,0 +1,106 @@
+"""Executing a run for a command: progress bars, and what to say where it is stopped."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+from toolshift.api import Evaluation, report_of, report_on, save_report
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.terminal import Progress, progress, say
+from toolshift.runs.execute import RunSpec, planning, play_plan
+from toolshift.runs.plan import Plan
+from toolshift.runs.prefetch import Prefetch
+from toolshift.runs.run_folder import RunFolder
+
+
+def run_shown(
+    spec: RunSpec,
+    named: bool,
+    check: Progress = lambda done, total: None,
+    shown: str = "",
+) -> Evaluation:
+    """Executes a run, and says how to resume it where it is stopped.
+
+    Args:
+        spec: what is run; it has a folder.
+        named: whether the user named the folder, and so knows how to resume.
+        check: told of the progress too; what it raises ends the run.
+        shown: what the folder is called; its path where "".
+
+    Returns:
+        The report.
+
+    Raises:
+        UsageError: where an agent or the folder cannot work.
+        SystemExit: with 130 after Ctrl-C, and with 2 where the money is spent.
+    """
+    assert spec.folder is not None
+    shown = shown or str(spec.folder)
+    with ExitStack() as stack:
+        plan, prefetch = _planned(spec, check, shown, stack)
+        try:
+            with progress("episodes") as watch:
+
+                def both(done: int, total: int) -> None:
+                    watch(done, total)
+                    check(done, total)
+
+                return report_on(play_plan(spec, plan, prefetch, both))
+        except (KeyboardInterrupt, BudgetSpent) as stop:
+            _say_stopped(spec.folder, isinstance(stop, BudgetSpent), str(stop), shown)
+            sys.exit(2 if isinstance(stop, BudgetSpent) else 130)
+        except UsageError as wrong:
+            if (spec.folder / "episodes.jsonl").exists() and not named:
+                resume = shlex.join(["--out", shown])
+                raise UsageError(f"{wrong} Finished episodes are kept: {resume} resumes.") from None
+            raise
+
+
+def _planned(
+    spec: RunSpec, check: Progress, shown: str, stack: ExitStack
+) -> tuple[Plan, Prefetch | None]:
+    """Plans with a progress bar; where that is stopped, says how to resume, and ends."""
+    try:
+        with progress("planning") as watch:
+
+            def both(cells: int) -> None:
+                watch(cells, 0)
+                check(cells, 0)
+
+            return stack.enter_context(planning(spec, both))
+    except KeyboardInterrupt:
+        say(
+            f"Stopped while planning. Run the same command with "
+            f"{shlex.join(['--out', shown])} to resume.",
+            err=True,
+        )
+        sys.exit(130)
+
+
+def new_folder(suite: str) -> Path:
+    """A folder named by the clock; nothing scored depends on it."""
+    base = Path("runs") / f"{datetime.now():%Y%m%d-%H%M%S}-{suite.partition(' ')[0]}"
+    path, number = base, 2
+    while path.exists():
+        path, number = base.with_name(f"{base.name}-{number}"), number + 1
+    return path
+
+
+def _say_stopped(path: Path, spent: bool, why: str, shown: str) -> None:
+    """Tells what is kept and how to resume."""
+    kept = 0
+    if (path / "manifest.json").exists():
+        folder = RunFolder.read(path)
+        kept = sum(1 for _ in folder.records())
+        if kept:
+            save_report(folder, report_of(folder))
+    reason = f"Stopped: {why}" if spent else "Stopped."
+    say(
+        f"{reason} {kept} finished episodes are kept in {shown}. Run the same command with "
+        f"{shlex.join(['--out', shown])} to resume.",
+        err=True,
+    )

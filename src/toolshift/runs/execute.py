@@ -1,0 +1,265 @@
+"""A run from its specification: planned, played, stored.
+
+    spec = RunSpec(selection, contestants(["oracle"]), Path("runs/first"))
+    finished = execute(spec)
+
+A `RunSpec` is made once, where a run is asked for, and handed down once. Where all agents are
+scripted they play the scenes while the plan is made (`runs.prefetch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_args
+
+from toolshift.agents.catalog import describe
+from toolshift.agents.contestant import Contestant
+from toolshift.agents.cost import CostLimit
+from toolshift.agents.judge import Judge
+from toolshift.agents.own_code import keeping_folder, noting_interrupts
+from toolshift.core.errors import BudgetSpent, UsageError
+from toolshift.core.names import unknown
+from toolshift.core.terminal import Progress
+from toolshift.core.tool import JSON
+from toolshift.episode.contract import Hiding, ScriptedAgent
+from toolshift.runs.location import check_local
+from toolshift.runs.plan import Plan, make_plan
+from toolshift.runs.pool import Executor
+from toolshift.runs.prefetch import Prefetch
+from toolshift.runs.provenance import manifest, own_version
+from toolshift.runs.run_folder import VERDICTS, InMemoryStore, RunFolder
+from toolshift.runs.spans import emitter, flush
+from toolshift.runs.study import Store, episode_id, run_cells
+from toolshift.runs.suite import ResolvedSelection
+
+MAX_WORKERS = 2**16
+
+
+def check_at_once(workers: int, concurrency: int | None) -> None:
+    """Checks how much is asked to be run at once; None is the agent's own number.
+
+    Raises:
+        UsageError: where that is nothing, or more than any machine has.
+    """
+    if workers > MAX_WORKERS:
+        raise UsageError(f"workers must be at most {MAX_WORKERS}, not {workers}")
+    if workers < 1 or (concurrency is not None and concurrency < 1):
+        raise UsageError("workers and concurrency must be at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class RunSpec:
+    """What is run, by whom and where; checked when it is made.
+
+    Attributes:
+        what: a selection, which is planned first, or a plan.
+        agents: who plays.
+        folder: run folder, by its whole path; resumes if it holds part of this run. None keeps
+            episodes in memory.
+        workers: processes for scripted agents.
+        executor: where these are: "process" for this machine, "ray" for a cluster.
+        judge: reads endings in prose; the shipped reading where None.
+
+    Raises:
+        UsageError: where the folder is none, or an agent cannot run where it is asked to.
+    """
+
+    what: ResolvedSelection | Plan
+    agents: Sequence[Contestant]
+    folder: Path | None = None
+    workers: int = 1
+    executor: Executor = "process"
+    judge: Judge | None = None
+    about: list[dict[str, Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        folder = None if self.folder is None else whole_path(self.folder)
+        _check_executor(self.executor, self.agents, self.judge)
+        if self.judge is not None and folder is not None:
+            self.judge.remember(folder / VERDICTS)
+        limit = self.selection.max_repeats
+        agents = [
+            replace(each, judge=self.judge or each.judge, max_repeats=limit) for each in self.agents
+        ]
+        made = {"folder": folder, "agents": agents, "about": [describe(each) for each in agents]}
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def selection(self) -> ResolvedSelection:
+        """What is selected, planned or not."""
+        return self.what.selection if isinstance(self.what, Plan) else self.what
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that has been executed: its plan, and the store of all its episodes."""
+
+    spec: RunSpec
+    plan: Plan
+    store: Store
+
+
+def execute(spec: RunSpec, watch: Progress = lambda done, total: None) -> Finished:
+    """Plans a run, plays what its folder does not hold yet, and stores it.
+
+    Args:
+        spec: what is run.
+        watch: told how many episodes are done, and of how many.
+
+    Returns:
+        The run, with the episodes of earlier processes.
+
+    Raises:
+        UsageError: where nothing is left to run, or an agent or the folder cannot work; finished
+            episodes are kept.
+        BudgetSpent: where the money is spent; the run can be resumed.
+    """
+    with planning(spec) as (plan, prefetch):
+        return play_plan(spec, plan, prefetch, watch)
+
+
+@contextmanager
+def planning(
+    spec: RunSpec, watch: Callable[[int], None] = lambda cells: None
+) -> Iterator[tuple[Plan, Prefetch | None]]:
+    """Plans a run; where the agents allow it, they play its scenes meanwhile.
+
+    Args:
+        spec: what is run; with a plan in it there is nothing to do.
+        watch: told how many cells have been looked at.
+
+    Yields:
+        The plan, and what has been played, both for `play_plan`.
+
+    Raises:
+        UsageError: where nothing is left to run, or an agent or the folder cannot work.
+    """
+    if isinstance(spec.what, Plan):
+        yield spec.what, None
+        return
+    if spec.judge is not None or not Prefetch.fits(
+        spec.agents, spec.workers, spec.folder, spec.executor
+    ):
+        yield make_plan(spec.what, watch), None
+        return
+    mark = JSON.encode([spec.what, spec.about, own_version()])
+    run = blake2b(mark, digest_size=8).hexdigest()
+    with closing(
+        Prefetch(run, spec.what, spec.agents, spec.workers, spec.folder, spec.executor)
+    ) as prefetch:
+        try:
+            with noting_interrupts(), keeping_folder():
+                plan = make_plan(spec.what, watch, prefetch.look)
+        except Exception:
+            prefetch.discard()
+            raise
+        yield plan, prefetch
+
+
+def play_plan(
+    spec: RunSpec,
+    plan: Plan,
+    prefetch: Prefetch | None = None,
+    watch: Progress = lambda done, total: None,
+) -> Finished:
+    """Plays a plan, or what is left of it.
+
+    Args:
+        spec: what is run.
+        plan: of that.
+        prefetch: episodes that were played while the plan was made.
+        watch: told how many episodes are done, and of how many.
+
+    Returns:
+        The run, with the episodes of earlier processes.
+
+    Raises:
+        UsageError: where an agent or the folder cannot work; finished episodes are kept.
+        BudgetSpent: where the money is spent; the run can be resumed.
+    """
+    store = _store(spec, plan)
+    store.told = emitter(plan.cells)
+    if prefetch is not None:
+        prefetch.flush_into(plan, store)
+    order = [episode_id(each.name, cell) for each in spec.agents for cell in plan.cells]
+    done = len(store.done)
+    watch(done, len(order))
+
+    def count(episodes: int) -> None:
+        nonlocal done
+        done += episodes
+        watch(done, len(order))
+
+    try:
+        run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
+        if isinstance(store, RunFolder):
+            store.settle(order)
+    except BudgetSpent:  # to be resumed with more money
+        raise
+    except UsageError:
+        if isinstance(store, RunFolder):
+            store.discard()
+        raise
+    finally:
+        if isinstance(store, RunFolder):
+            store.close()
+        flush()
+    return Finished(spec, plan, store)
+
+
+def _store(spec: RunSpec, plan: Plan) -> Store:
+    """Where the episodes go: the run folder, begun or resumed, or memory."""
+    if spec.folder is None:
+        return InMemoryStore()
+    folder = RunFolder.start(spec.folder, manifest(plan, spec.about), plan)
+    _take_up_spending(spec.agents, folder)
+    for each in spec.agents:  # no agent that can be kept from it looks into the folder
+        if isinstance(each.agent, Hiding):
+            each.agent.hide(spec.folder)
+    return folder
+
+
+def _take_up_spending(agents: Sequence[Contestant], folder: RunFolder) -> None:
+    """The cost limit covers the whole run, resumes included."""
+    names: dict[CostLimit, list[str]] = {}
+    for each in agents:
+        cost_limit = getattr(each.agent, "cost_limit", None)
+        if isinstance(cost_limit, CostLimit):
+            names.setdefault(cost_limit, []).append(each.name)
+    for cost_limit, those in names.items():
+        of = ", ".join(those)
+        cost_limit.take_up(folder.spent(of), partial(folder.keep_spent, of))
+
+
+def whole_path(out: str | Path) -> Path:
+    """A run folder by its whole path: an agent may change the directory.
+
+    Raises:
+        UsageError: for what names no folder of this machine.
+    """
+    if not isinstance(out, str | PathLike):
+        raise UsageError(f"out: a folder is named by a text or a path, not by {type(out).__name__}")
+    check_local(str(out), "out")
+    return Path(out).absolute()
+
+
+def _check_executor(executor: Executor, agents: Sequence[Contestant], judge: Judge | None) -> None:
+    """Raises `UsageError` where an agent cannot be made again where it is asked to run."""
+    if executor not in get_args(Executor):
+        raise UsageError(unknown("executor", executor, get_args(Executor)))
+    if executor == "process":
+        return
+    here = [c.name for c in agents if not (c.spec and isinstance(c.agent, ScriptedAgent))]
+    if here or judge is not None:
+        what = ", ".join(here) if here else "a judge"
+        raise UsageError(
+            f"executor {executor}: {what} cannot run on another machine: only scripted agents "
+            "named by a spec can. Use --concurrency here, or run parts separately (docs/large.md)"
+        )
