@@ -56,7 +56,8 @@ class ProxyOptions:
         needed: the tools that the agent needs, where the user has said so.
         skip: leave out what is not applicable.
         may_write: let a trap lie over tools that write.
-        lock: the lock of the tools that the client knows; calls are adapted to today's.
+        lock: the lock of the tools that the client knows; what has changed is said to it.
+        rewrite: with `lock`, also move calls to names that are the same words.
         deploy: what brings about the changes in mid-session: seconds or "signal"; "" for calls.
         http: the port to serve on, in place of standard input and output.
         idle: with `http`, seconds after which the session of a client ends that has gone.
@@ -76,6 +77,7 @@ class ProxyOptions:
     skip: bool
     may_write: bool
     lock: Path | None
+    rewrite: bool
     deploy: str
     http: int | None
     idle: float
@@ -125,7 +127,14 @@ class ProxyOptions:
     "lock",
     type=PATH,
     metavar="LOCK",
-    help="Take calls by the names of this lock (`toolshift lock`), where that is certain.",
+    help="Say in the description of a tool what has changed in it since this lock (`toolshift "
+    "lock`). Calls and results pass as they are.",
+)
+@click.option(
+    "--rewrite",
+    is_flag=True,
+    help="--adapt: also take calls by names of the lock that are the same words as today's, such "
+    "as getOrder for get_order.",
 )
 @click.option(
     "--deploy",
@@ -187,6 +196,8 @@ def _first(fault: BaseException) -> BaseException:
 
 
 def _shifting(options: ProxyOptions) -> ShiftOptions:
+    if options.rewrite and options.lock is None:
+        raise UsageError("--rewrite goes with --adapt LOCK: it moves calls by names of the lock")
     check_entities(options.pool, 200)
     stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
@@ -197,6 +208,7 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
         options.skip,
         options.may_write,
         read_lock(options.lock) if options.lock else None,
+        options.rewrite,
         read_deployment(options.deploy) if options.deploy else None,
     )
 

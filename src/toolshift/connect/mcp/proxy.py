@@ -97,11 +97,12 @@ class Wire:
                 answer = await self.tools.list(params or {})
                 self.offered = schemas_of(answer["tools"])
                 self.tools.note_tools(answer, params)
-                return answer
+                return await self.tools.with_notes(answer, params)
             answer = await self.upstream.ask(method, params)
             if method == "tools/list":
                 self._pass_tools(answer)
                 self.tools.note_tools(answer, params)
+                return await self.tools.with_notes(answer, params)
         finally:
             self._callers.remove(caller)
             self._tokens.pop(token, None)
