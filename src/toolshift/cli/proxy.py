@@ -268,6 +268,7 @@ def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None
         host="127.0.0.1",
         port=options.http or 0,
         http=Impatient,
+        ws="none",
         log_level="warning",
         timeout_graceful_shutdown=2,
     )

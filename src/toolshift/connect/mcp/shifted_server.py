@@ -25,7 +25,8 @@ from toolshift.adapt.calls import RecordedCall
 from toolshift.adapt.lock import Lock
 from toolshift.adapt.notes import Fact, described, facts
 from toolshift.adapt.repair import Intervention, Repairer
-from toolshift.connect.mcp.deployment import Deployment, is_newer, labelled
+from toolshift.connect.mcp.deployment import Deployment
+from toolshift.connect.tool_changes import is_newer, labelled
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
