@@ -92,7 +92,7 @@ class Layer:
                     f"{cls.__name__}.{name} is a method of every layer: give the field another name"
                 )
         if "call" in vars(cls) and "changes_results" not in vars(cls):
-            # What a layer says of its results holds for its own `call`, not for one that replaces it.
+            # What a layer says of its results holds for its own `call`, not for another one.
             cls.changes_results = Layer.changes_results  # type: ignore[method-assign]
 
     @property
