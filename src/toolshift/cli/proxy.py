@@ -37,7 +37,6 @@ from toolshift.interop.mcp_client import Target
 from toolshift.interop.mcp_results import texts_of
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
-from toolshift.shifts.live import altered
 from toolshift.shifts.registry import find_shift
 
 MAX_LINES, MAX_WIDTH = 14, 160
@@ -353,10 +352,7 @@ def _quoted(answer: dict[str, Any]) -> str:
 def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool) -> dict[str, Any]:
     """Prints the tools before and after; as JSON they are returned instead."""
     live, left = shift_tools(listed, how)
-    drifted = altered(live.scene, live.toolbox)
-    shown = [
-        (tool, live.toolbox.speak(tool, not set(tool.origin) & drifted)) for tool in live.tools()
-    ]
+    shown = list(zip(live.tools(), live.documents(), strict=True))
     if as_json:
         after = [words for _, words in shown]
         found: dict[str, Any] = {"before": listed, "after": after, "in_use": _in_use(live.scene)}

@@ -38,7 +38,7 @@ from toolshift.interop.mcp_client import Upstream
 from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, refused
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.runs.cell import write_stack
-from toolshift.shifts.live import Live, Spoken, altered, live_scene, shifted
+from toolshift.shifts.live import Live, Spoken, live_scene, shifted
 from toolshift.shifts.watching import Changes, unchanged
 
 INTERNAL = -32603
@@ -135,7 +135,6 @@ class ShiftedTools:
         self._facts: tuple[Fact, ...] = ()
         self._live: Live | None = None
         self._made = 0
-        self._altered: frozenset[str] = frozenset()
         self._page: dict[str, Any] = {}
         self._building = anyio.Lock()
         self._turn = threading.Lock()
@@ -179,7 +178,6 @@ class ShiftedTools:
         for name, why in left.items():
             said = f"toolshift: {name} is not applicable and left out: {why}"
             print(visible(said), file=sys.stderr)
-        self._altered = altered(made.scene, made.toolbox)
         deployment = self.how.deployment
         live = Live(made.scene, made.toolbox, self._carry, by_calls=deployment is None)
         if deployment is not None and deployment.done:
@@ -203,8 +201,6 @@ class ShiftedTools:
         if toolbox.hash == live.toolbox.hash:
             return
         with self._turn:
-            if self._altered:
-                self._altered |= set(toolbox.sources) - set(live.toolbox.sources)
             live.toolbox = toolbox
             live.upstream.replace(toolbox.tools)
 
@@ -234,7 +230,7 @@ class ShiftedTools:
 
     def _spoken(self, live: Live) -> Sequence[dict[str, Any]]:
         with self._turn:
-            return [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
+            return live.documents()
 
     async def _adapted(self, params: Mapping[str, Any]) -> Intervention | None:
         """The call that the tools of today take in the place of one by names of the lock."""
@@ -300,9 +296,6 @@ class ShiftedTools:
         tools = answer.get("tools")
         if self.trace is not None and whole and isinstance(tools, list):
             self.trace.write_tools(tools)
-
-    def _is_altered(self, origin: tuple[str, ...]) -> bool:
-        return bool(set(origin) & self._altered)
 
     async def call(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """The answer to `tools/call`, and whether the tools on offer have changed with it.

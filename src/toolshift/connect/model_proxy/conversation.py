@@ -167,7 +167,7 @@ class Conversation:
     @property
     def tools(self) -> list[dict[str, Any]]:
         """The tools that the model is shown now."""
-        return [self._live.toolbox.speak(tool) for tool in self._live.tools()]
+        return self._live.documents()
 
     def show(self, messages: Sequence[Message]) -> list[Message]:
         """The history as the model is shown it."""
