@@ -331,11 +331,29 @@ def sources(side: Side, folder: Path) -> None:
     """500 conversations in every format, made by the older side for both."""
     folder.mkdir()
     side.toolshift("data", "--count", str(ROWS), "--out", str(folder / "openai.jsonl"))
+    rows = map(json.loads, (folder / "openai.jsonl").read_text().splitlines())
+    (folder / "xlam.jsonl").write_text("".join(json.dumps(as_xlam(row)) + "\n" for row in rows))
     for name in FORMATS[1:]:
+        if name == "xlam":
+            continue
         side.toolshift(
             "augment", str(folder / "openai.jsonl"), "--alpha", "0", "--to", name,
             "--out", str(folder / f"{name}.jsonl"),
         )  # fmt: skip
+
+
+def as_xlam(row: dict[str, Any]) -> dict[str, Any]:
+    """The first question of a conversation with its first calls: all that xLAM holds."""
+    user = next(each for each in row["messages"] if each["role"] == "user")
+    first = next(each for each in row["messages"] if each.get("tool_calls"))
+    calls = [each["function"] for each in first["tool_calls"]]
+    return {
+        "query": user["content"],
+        "tools": json.dumps([each["function"] for each in row["tools"]]),
+        "answers": json.dumps(
+            [{**call, "arguments": json.loads(call["arguments"])} for call in calls]
+        ),
+    }
 
 
 def augmented(
