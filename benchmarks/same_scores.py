@@ -1,15 +1,20 @@
-"""Whether scores have moved: the same episodes, made by an older commit and by this one.
+"""Whether anything that is compared across versions has moved since an older commit.
 
-    python benchmarks/same_scores.py --before 46c7003 --suite quick@1
-    python benchmarks/same_scores.py --before 46c7003 --suite standard@1 --tasks 22
+    python benchmarks/same_scores.py --before 2303d6b4 --suite quick
+    python benchmarks/same_scores.py --before 2303d6b4 --suite standard --tasks 6
 
-Both sides run in processes of their own, through the command line and the names that `toolshift`
-exports, so that modules may have moved in between. Compared are the episodes of the oracle and of
-every planted agent line by line (but for the names in `RENAMED`), what an agent is shown in every
-scene, by hash, and rows of training data, by hash. Exit code 1 where anything differs.
+Each side is installed into an environment of its own (the package, and `lab/` where the side has
+one), so neither sees the other's code, entry points or former versions. Compared are
 
-Shifts are compared at the versions that the older commit has. A suite such as `quick@1`, of
-which the older commit knows no versions, is its `quick`; `quick` itself has newer shifts today.
+- what agents are shown in every scene, by hash;
+- the episodes of the oracle and of every planted agent, line by line;
+- tools, locks and episodes of own worlds: Python functions, an OpenAPI document, an MCP server;
+- rows of `toolshift data` and `toolshift augment`: each shift at the version that the older side
+  has, each format, each training family of the older side, 500 rows a file, by hash. Where the
+  older side has a quick path for OpenAI rows, its plain path is compared as well.
+
+Names in `RENAMED` are taken as equal. A suite or a shift that one side lacks is an error.
+Exit codes: 0 equal, 1 something differs, 2 the comparison could not be made.
 """
 
 from __future__ import annotations
@@ -23,14 +28,24 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+import venv
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WORLDS = ("poi", "retail", "medical")
 RENAMED = {"forced_completion": "answered_without_evidence", "over_refusal": "wrong_refusal"}
 """Names that were changed since, old to new: the same verdict in other words."""
+
+FORMATS = ("openai", "hermes", "sharegpt", "xlam", "toolace", "adp")
+ROWS = 500
 
 SHOWN = """
 import hashlib, json, sys
@@ -50,158 +65,410 @@ for world in sys.argv[2:]:
                 shown = json.dumps([[list(t.messages), list(t.tools)] for t in texts])
             except NotApplicable as reason:
                 shown = f"not applicable: {reason}"
-            name = stack.partition("@")[0]
-            seen[f"{world}/{kind} {name}"] = hashlib.sha256(shown.encode()).hexdigest()[:16]
+            seen[f"{world}/{kind} {stack}"] = hashlib.sha256(shown.encode()).hexdigest()[:16]
 print(json.dumps(seen))
 """
 
+FAMILIES = """
+import json
+from toolshift.runs.families import TRAINING_FAMILIES
+print(json.dumps(TRAINING_FAMILIES))
+"""
 
-def run(source: Path, *command: str, cwd: Path) -> str:
-    """The output of a Python command, with the package taken from `source`."""
-    env = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, check=False
-    )
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{source}: {' '.join(command)[:200]}\n{done.stderr[-2000:]}")
-    return done.stdout
+PLAIN_PATH = """
+import sys
+from toolshift.cli import main
+try:
+    from toolshift.data.quick import Quick
+except ModuleNotFoundError:
+    pass
+else:
+    Quick.line = lambda self, content: None
+sys.argv[0] = "toolshift"
+main()
+"""
+"""`toolshift` with the older side's quick path for OpenAI rows switched off."""
+
+MCP_SERVER = """
+import json, sys
+TEXT = {"type": "string"}
+PLACES = {"harbour": "H-11", "market": "M-12"}
+TOOLS = [
+    {"name": "find_place", "description": "Find the id of a place by its name.",
+     "inputSchema": {"type": "object", "properties": {"name": TEXT}, "required": ["name"]}},
+    {"name": "opening_hours", "description": "Opening hours of a place.",
+     "inputSchema": {"type": "object", "properties": {"place_id": TEXT}, "required": ["place_id"]}},
+]
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {}
+    if request["method"] == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "places", "version": "1"}}
+    elif request["method"] == "tools/list":
+        result = {"tools": TOOLS}
+    elif request["method"] == "tools/call":
+        given = request["params"].get("arguments") or {}
+        data = {"place_id": PLACES.get(given.get("name"), "")}
+        if request["params"]["name"] == "opening_hours":
+            data = {"opens": "09:15", "closes": "17:45" if given["place_id"] == "H-11" else "20:30"}
+        result = {"content": [{"type": "text", "text": json.dumps(data)}]}
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+OPENAPI: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Places", "version": "1"},
+    "paths": {
+        "/places": {
+            "get": {
+                "operationId": "find_place",
+                "summary": "Find the id of a place by its name.",
+                "parameters": [
+                    {"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}
+                ],
+                "responses": {"200": {"description": "found"}},
+            }
+        },
+        "/places/{place_id}/hours": {
+            "get": {
+                "operationId": "opening_hours",
+                "summary": "Opening hours of a place.",
+                "parameters": [
+                    {
+                        "name": "place_id",
+                        "in": "path",
+                        "required": True,
+                        "schema": {"type": "string"},
+                    }
+                ],
+                "responses": {"200": {"description": "hours"}},
+            }
+        },
+    },
+}
+
+TASKS = """
+world: {world}
+tools: {tools}
+tasks:
+  - id: harbour
+    kind: hours
+    ask: When does the harbour close?
+    calls:
+      - {{name: find_place, arguments: {{name: harbour}}}}
+      - {{name: opening_hours, arguments: {{place_id: "{{{{calls[0].place_id}}}}"}}}}
+    check: {{answer: "17:45"}}
+  - id: market
+    kind: hours
+    ask: When does the market close?
+    calls:
+      - {{name: find_place, arguments: {{name: market}}}}
+      - {{name: opening_hours, arguments: {{place_id: "{{{{calls[0].place_id}}}}"}}}}
+    check: {{answer: "20:30"}}
+"""
 
 
-def agents(source: Path, cwd: Path) -> list[str]:
-    """The oracle and every planted agent of a side."""
-    rows: list[dict[str, Any]] = json.loads(
-        run(source, "-m", "toolshift", "list", "agents", "--json", cwd=cwd)
-    )
-    names = [str(row["agent"]) for row in rows]
-    return [name for name in names if re.fullmatch(r"[a-z_]+", name) and name != "smol"]
+class Site(BaseHTTPRequestHandler):
+    """The places of the OpenAPI document over HTTP."""
+
+    def do_GET(self) -> None:
+        """Answers both operations."""
+        if self.path.endswith("/hours"):
+            closes = "17:45" if "H-11" in self.path else "20:30"
+            data = {"opens": "09:15", "closes": closes}
+        else:
+            data = {"place_id": "H-11" if self.path.endswith("harbour") else "M-12"}
+        body = json.dumps(data).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
 
 
-def has(source: Path, what: str, name: str, cwd: Path) -> bool:
-    """Whether a side lists this suite."""
-    rows: list[dict[str, Any]] = json.loads(
-        run(source, "-m", "toolshift", "list", f"{what}s", "--json", cwd=cwd)
-    )
-    return any(row[what] == name for row in rows)
+@contextmanager
+def site() -> Iterator[str]:
+    """The address of a running `Site`: one for both sides, so that it is the same text."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
 
 
-def episodes(source: Path, suite: str, tasks: int, names: list[str], cwd: Path) -> dict[str, str]:
-    """The stored episodes of a side by their id, as text."""
-    found: dict[str, str] = {}
-    if not has(source, "suite", suite, cwd):
-        suite = suite.partition("@")[0]
-    for world in WORLDS:
-        out = cwd / f"{suite}-{world}"
-        some = ["--tasks", str(tasks)] if tasks else []
-        who = [part for name in names for part in ("--agent", name)]
-        run(
-            source, "-m", "toolshift", "run", *who, "--suite", suite, "--world", world, *some,
-            "--out", str(out), "--workers", "2", cwd=cwd,
+@dataclass(frozen=True)
+class Side:
+    """One of the two commits: its environment, and the folder that its commands run in."""
+
+    name: str
+    environment: Path
+    work: Path
+
+    def python(self, *command: str) -> str:
+        """What a Python command of this side prints."""
+        kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        path = f"{self.environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        env = {**kept, "PYTHONHASHSEED": "0", "PATH": path}
+        done = subprocess.run(
+            [str(self.environment / "bin" / "python"), *command],
+            cwd=self.work, env=env, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        packed = out / "episodes.jsonl.gz"
-        text = (
-            gzip.decompress(packed.read_bytes()).decode()
-            if packed.exists()
-            else (out / "episodes.jsonl").read_text()
-        )
-        for line in text.splitlines():
-            found[json.loads(line)["episode"]] = line
+        if done.returncode not in (0, 1):
+            stop(f"{self.name}: {' '.join(command)[:300]}\n{done.stderr[-2000:]}")
+        return done.stdout
+
+    def toolshift(self, *command: str) -> str:
+        """What `toolshift ...` of this side prints."""
+        return self.python("-m", "toolshift", *command)
+
+    def listed(self, what: str) -> list[dict[str, Any]]:
+        """The rows of `toolshift list WHAT`."""
+        rows: list[dict[str, Any]] = json.loads(self.toolshift("list", what, "--json"))
+        return rows
+
+
+def stop(why: str) -> None:
+    """Ends the comparison: it could not be made."""
+    print(why, file=sys.stderr)
+    sys.exit(2)
+
+
+def install(source: Path, folder: Path) -> Path:
+    """An environment with the package of a side, and its lab where it has one."""
+    venv.create(folder, with_pip=True)
+    pip = [str(folder / "bin" / "pip"), "install", "--quiet"]
+    constraints = ["--constraint", str(ROOT / "constraints.txt")]
+    subprocess.run([*pip, *constraints, f"{source}[connect]"], check=True)
+    if (source / "lab" / "pyproject.toml").exists():
+        subprocess.run([*pip, "--no-deps", str(source / "lab")], check=True)
+    return folder
+
+
+def hash_of(text: str | bytes) -> str:
+    """The first 16 digits of the SHA-256."""
+    data = text.encode() if isinstance(text, str) else text
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def episodes_in(out: Path) -> dict[str, str]:
+    """The stored episodes of a run folder by their id, as text."""
+    packed = out / "episodes.jsonl.gz"
+    text = (
+        gzip.decompress(packed.read_bytes()).decode()
+        if packed.exists()
+        else (out / "episodes.jsonl").read_text()
+    )
+    return {json.loads(line)["episode"]: line for line in text.splitlines()}
+
+
+def shown(side: Side, shifts: str) -> dict[str, str]:
+    """What an agent is shown in a scene of each kind under each shift, by hash."""
+    found: dict[str, str] = json.loads(side.python("-c", SHOWN, shifts, *WORLDS))
     return found
 
 
-def rows(source: Path, cwd: Path) -> str:
-    """The hash of a small set of training data."""
-    out = cwd / "rows.jsonl"
-    run(
-        source,
-        "-m",
-        "toolshift",
-        "data",
-        "--count",
-        "60",
-        "--alpha",
-        "0.5",
-        "--out",
-        str(out),
-        cwd=cwd,
-    )
-    text = re.sub(r"(?<=\w)@1(?=[:+])", "", out.read_text())
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def played(side: Side, suite: str, tasks: int, agents: list[str]) -> dict[str, str]:
+    """The episodes of all agents in the three shipped worlds."""
+    found: dict[str, str] = {}
+    who = [part for name in agents for part in ("--agent", name)]
+    some = ["--tasks", str(tasks)] if tasks else []
+    for world in WORLDS:
+        out = side.work / f"{suite}-{world}"
+        side.toolshift(
+            "run", *who, "--suite", suite, "--world", world, *some,
+            "--out", str(out), "--workers", "2",
+        )  # fmt: skip
+        found |= episodes_in(out)
+    return found
+
+
+def own_worlds(side: Side, address: str) -> dict[str, str]:
+    """Episodes, tools and locks of worlds over a user's own tools, of the three kinds."""
+    copytree(ROOT / "examples" / "own_tools", side.work / "own", dirs_exist_ok=True)
+    own = side.work / "own"
+    (own / "server.py").write_text(MCP_SERVER)
+    (own / "api.json").write_text(json.dumps({**OPENAPI, "servers": [{"url": address}]}))
+    (own / "mcp.yaml").write_text(TASKS.format(world="over_mcp", tools="{mcp: python server.py}"))
+    tools = f"{{openapi: api.json, base_url: '{address}'}}"
+    (own / "openapi.yaml").write_text(TASKS.format(world="over_openapi", tools=tools))
+    found: dict[str, str] = {}
+    for file in ("tasks.yaml", "mcp.yaml", "openapi.yaml"):
+        out = own / f"run-{file}"
+        who = ("--agent", "oracle", "--agent", "memorises_names", "--agent", "gives_up")
+        side.toolshift(
+            "run", "--world", str(own / file), *who, "--suite", "standard", "--out", str(out)
+        )
+        for key, line in episodes_in(out).items():
+            found[f"{file} {key}"] = line
+    for name, source in (("mcp", f"mcp:python {own / 'server.py'}"), ("openapi", "own/api.json")):
+        side.toolshift("lock", source, "--out", str(own / f"{name}.lock"))
+        text = (own / f"{name}.lock").read_text()
+        found[f"lock of {name}"] = text.replace(str(side.work), "")
+    return found
+
+
+def training_rows(side: Side, shifts: list[str]) -> dict[str, str]:
+    """Rows of `toolshift data` under each shift, and under a mix of all, by hash."""
+    found = {}
+    mixes = {"all": shifts, **{shift: [shift] for shift in shifts}}
+    for name, entries in mixes.items():
+        out = side.work / "rows.jsonl"
+        given = [part for entry in entries for part in ("--shift", entry)]
+        count = "200" if name == "all" else "20"
+        side.toolshift("data", "--count", count, "--alpha", "0.6", *given, "--out", str(out))
+        found[f"data {name}"] = hash_of(out.read_bytes())
+        out.unlink()
+    return found
+
+
+def sources(side: Side, folder: Path) -> None:
+    """500 conversations in every format, made by the older side for both."""
+    folder.mkdir()
+    side.toolshift("data", "--count", str(ROWS), "--out", str(folder / "openai.jsonl"))
+    rows = map(json.loads, (folder / "openai.jsonl").read_text().splitlines())
+    (folder / "xlam.jsonl").write_text("".join(json.dumps(as_xlam(row)) + "\n" for row in rows))
+    for name in FORMATS[1:]:
+        if name == "xlam":
+            continue
+        side.toolshift(
+            "augment", str(folder / "openai.jsonl"), "--alpha", "0", "--to", name,
+            "--out", str(folder / f"{name}.jsonl"),
+        )  # fmt: skip
+
+
+def as_xlam(row: dict[str, Any]) -> dict[str, Any]:
+    """The first question of a conversation with its first calls: all that xLAM holds."""
+    user = next(each for each in row["messages"] if each["role"] == "user")
+    first = next(each for each in row["messages"] if each.get("tool_calls"))
+    calls = [each["function"] for each in first["tool_calls"]]
+    return {
+        "query": user["content"],
+        "tools": json.dumps([each["function"] for each in row["tools"]]),
+        "answers": json.dumps(
+            [{**call, "arguments": json.loads(call["arguments"])} for call in calls]
+        ),
+    }
+
+
+def augmented(
+    side: Side, folder: Path, families: dict[str, list[str]], command: tuple[str, ...]
+) -> dict[str, str]:
+    """What `toolshift augment` makes of each format under each family, by hash."""
+    found = {}
+    for form in FORMATS:
+        for family, entries in families.items():
+            out = side.work / "augmented.jsonl"
+            given = [part for entry in entries for part in ("--shift", entry)]
+            side.python(
+                *command, "augment", str(folder / f"{form}.jsonl"), "--alpha", "0.9", *given,
+                "--out", str(out),
+            )  # fmt: skip
+            found[f"augment {form} {family}"] = hash_of(out.read_bytes())
+            for path in side.work.glob("augmented.jsonl*"):
+                path.unlink()
+    return found
 
 
 def renamed(line: str) -> str:
-    """A line with the names of today; a shift without its version."""
+    """A line with the names of today."""
     for old, new in RENAMED.items():
         line = line.replace(f'"{old}"', f'"{new}"')
-    return re.sub(r'("shift": ?"\w+)@1"', r'\1"', line)
+    return line
 
 
-def differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """The keys whose texts differ, or that one side lacks."""
-    return [
+def report(what: str, before: dict[str, str], after: dict[str, str]) -> int:
+    """Prints one comparison; returns how many differ."""
+    found = [
         key
         for key in sorted(before.keys() | after.keys())
         if renamed(before.get(key, "")) != renamed(after.get(key, ""))
     ]
-
-
-def main() -> None:
-    """Compares and prints."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--before", default="46c7003", help="the commit to compare with")
-    parser.add_argument("--suite", default="quick")
-    parser.add_argument("--tasks", type=int, default=0, help="tasks of each world; 0: the suite's")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        old = Path(folder) / "before"
-        subprocess.run(
-            ["git", "worktree", "add", "--quiet", "--detach", str(old), options.before],
-            cwd=ROOT, check=True,
-        )  # fmt: skip
-        try:
-            sides = {"before": old / "src", "after": ROOT / "src"}
-            work = {side: Path(folder) / f"runs-{side}" for side in sides}
-            for place in work.values():
-                place.mkdir()
-            names = agents(sides["before"], work["before"])
-            shifts = json.loads(
-                run(sides["before"], "-m", "toolshift", "list", "shifts", "--json",
-                    cwd=work["before"])
-            )  # fmt: skip
-            named = {
-                "before": ",".join(row["shift"] for row in shifts),
-                "after": ",".join(f"{row['shift']}@{row.get('version', 1)}" for row in shifts),
-            }
-            bad = 0
-            shown = {
-                side: json.loads(run(source, "-c", SHOWN, named[side], *WORLDS, cwd=work[side]))
-                for side, source in sides.items()
-            }
-            bad += report("what agents are shown", shown)
-            made = {
-                side: episodes(source, options.suite, options.tasks, names, work[side])
-                for side, source in sides.items()
-            }
-            bad += report(f"episodes of {len(names)} agents", made)
-            hashes = {side: {"rows": rows(source, work[side])} for side, source in sides.items()}
-            bad += report("training rows", hashes)
-        finally:
-            subprocess.run(
-                ["git", "worktree", "remove", "--force", str(old)], cwd=ROOT, check=False
-            )
-    sys.exit(1 if bad else 0)
-
-
-def report(what: str, sides: dict[str, dict[str, str]]) -> int:
-    """Prints one comparison; returns how many differ."""
-    before, after = sides["before"], sides["after"]
-    found = differing(before, after)
-    print(f"{what}: {len(before)} before, {len(after)} after, {len(found)} differ")
+    print(f"{what}: {len(before)} before, {len(after)} after, {len(found)} differ", flush=True)
     for key in found[:5]:
         print(f"  {key}\n    {before.get(key, '-')[:400]}\n    {after.get(key, '-')[:400]}")
     kinds = Counter(key.split()[-1] for key in found)
     if len(found) > 5:
         print(f"  most: {kinds.most_common(5)}")
     return len(found)
+
+
+@contextmanager
+def sides(commit: str) -> Iterator[tuple[Side, Side]]:
+    """Both sides, installed; the older one from a checkout that goes again."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        checkout = folder / "checkout"
+        subprocess.run(
+            ["git", "worktree", "add", "--quiet", "--detach", str(checkout), commit],
+            cwd=ROOT, check=True,
+        )  # fmt: skip
+        try:
+            made = []
+            for side, source in (("before", checkout), ("after", ROOT)):
+                work = folder / side / "work"
+                work.mkdir(parents=True)
+                made.append(Side(side, install(source, folder / side / "venv"), work))
+            yield made[0], made[1]
+        finally:
+            subprocess.run(
+                ["git", "worktree", "remove", "--force", str(checkout)], cwd=ROOT, check=False
+            )
+
+
+def versioned(side: Side, suite: str) -> str:
+    """The suite with the version that a side has; the first that is listed is today's."""
+    for row in side.listed("suites"):
+        if suite in (row["suite"], row["suite"].partition("@")[0]):
+            return str(row["suite"])
+    stop(f"{side.name} has no suite {suite}")
+    return ""
+
+
+def compare(before: Side, after: Side, suite: str, tasks: int) -> int:
+    """Makes all comparisons; returns how many things differ."""
+    both = (before, after)
+    suite = versioned(before, suite)
+    if suite not in {row["suite"] for row in after.listed("suites")}:
+        stop(f"{after.name} has no suite {suite}: is its lab installed?")
+    names = [str(row["agent"]) for row in before.listed("agents")]
+    agents = [name for name in names if re.fullmatch(r"[a-z_]+", name) and name != "smol"]
+    shifts = [f"{row['shift']}@{row.get('version', 1)}" for row in before.listed("shifts")]
+    families = json.loads(before.python("-c", FAMILIES))
+
+    def each(what: str, make: Callable[[Side], dict[str, str]]) -> int:
+        return report(what, *(make(side) for side in both))
+
+    bad = each("what agents are shown", lambda side: shown(side, ",".join(shifts)))
+    with site() as address:
+        bad += each("own worlds and locks", lambda side: own_worlds(side, address))
+    bad += each("training rows", lambda side: training_rows(side, shifts))
+    folder = before.work.parent / "sources"
+    sources(before, folder)
+    module = ("-m", "toolshift")
+    new = augmented(after, folder, families, module)
+    bad += report("augmented rows", augmented(before, folder, families, module), new)
+    plain = augmented(before, folder, families, ("-c", PLAIN_PATH))
+    bad += report("augmented rows, the plain path of before", plain, new)
+    what = f"episodes of {len(agents)} agents, {suite}"
+    return bad + each(what, lambda side: played(side, suite, tasks, agents))
+
+
+def main() -> None:
+    """Compares and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", default="2303d6b4", help="the commit to compare with")
+    parser.add_argument("--suite", default="quick")
+    parser.add_argument("--tasks", type=int, default=0, help="tasks of each world; 0: the suite's")
+    options = parser.parse_args()
+    with sides(options.before) as (before, after):
+        bad = compare(before, after, options.suite, options.tasks)
+    sys.exit(1 if bad else 0)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from closed_loop import LoopedEpisode, Mouth
 from measure import cells_of, near_trap
 from scipy.stats import beta
 
-from toolshift.adapt.layer import AdaptedAgent, Intervention, adapt
+from toolshift.adapt.layer import ASKING, REWRITING, AdaptedAgent, Intervention, adapt
 from toolshift.adapt.lessons import Lessons
 from toolshift.agents.catalog import make_agent
 from toolshift.agents.planted import PLANTED
@@ -125,7 +125,8 @@ def run(pool: str, tasks: int, harm: int) -> dict[str, Any]:
             scenes = [(cell.stack, base)]
             scenes += [] if cell.shifts else [("near_trap:2", near_trap(base))]
             for shift, scene in scenes:
-                layer = adapt(Mouth("any"), lock_shown(scene.clean.tools))
+                only = ["lessons", *REWRITING, *ASKING]
+                layer = adapt(Mouth("any"), lock_shown(scene.clean.tools), only, rewrite=True)
                 for spec in AGENTS:
                     row = played(spec, scene, layer, memories[spec])
                     for key in (f"{spec}|{kind_of(shift)}", f"{spec}|all"):

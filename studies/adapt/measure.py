@@ -39,7 +39,7 @@ from agents import (
     reflection,
 )
 
-from toolshift.adapt.layer import PARTS, Intervention, adapt
+from toolshift.adapt.layer import ASKING, REWRITING, Intervention, adapt
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import progress
 from toolshift.core.tool import Tool
@@ -79,7 +79,7 @@ def arms_of(agent: str) -> list[str]:
         return ["nothing", "adapt", "fuzzy"]
     arms = ["nothing", "adapt", "fuzzy", "did_you_mean"]
     arms += ["reflexion"] if agent in ("reader", "explores") else []
-    parts = {"reader": [p for p in PARTS if p != "lessons"], "loops": ["loops"]}.get(agent, [])
+    parts = {"reader": [*REWRITING, *ASKING], "loops": ["loops"]}.get(agent, [])
     return arms + [f"without {part}" for part in parts]
 
 
@@ -90,7 +90,8 @@ def wrapped(agent: Any, arm: str, lock: Lock, seen: list[Intervention]) -> Any:
     if arm in ("fuzzy", "did_you_mean"):
         return (FuzzyRepair if arm == "fuzzy" else DidYouMean)(agent)
     without = [arm.removeprefix("without ")] if arm != "adapt" else []
-    return adapt(agent, lock, without=without, record=seen.append)
+    only = [*REWRITING, *ASKING]
+    return adapt(agent, lock, only, without, record=seen.append, rewrite=True)
 
 
 def unintended(episode: Episode, scene: Scene, meant: list[str]) -> int:

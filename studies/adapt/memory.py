@@ -21,7 +21,7 @@ from typing import Any
 from agents import ByHeart, Explores, Reflects, memory_of, reflection
 from harm import exact
 
-from toolshift.adapt.layer import adapt
+from toolshift.adapt.layer import ASKING, REWRITING, adapt
 from toolshift.adapt.lessons import Lessons
 from toolshift.core.scene import Scene
 from toolshift.drift.lock import lock_shown
@@ -63,9 +63,9 @@ def played(name: str, arm: str, scenes: list[Scene]) -> list[tuple[bool, int, in
         seen: list[Any] = []
         within = inner
         if arm in ("lessons", "adapt"):
-            only = ["lessons"] if arm == "lessons" else None
+            only = ["lessons"] if arm == "lessons" else ["lessons", *REWRITING, *ASKING]
             lock = lock_shown(scene.clean.tools)
-            within = adapt(inner, lock, only=only, lessons=lessons, record=seen.append)
+            within = adapt(inner, lock, only, (), seen.append, lessons, rewrite=True)
         if arm == "reflexion" and told:
             within = Reflects(inner, told)
         episode = Episode(scene)

@@ -23,7 +23,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from toolshift.adapt.layer import Intervention, adapt
+from toolshift.adapt.layer import ASKING, REWRITING, Intervention, adapt
 from toolshift.agents.catalog import make_agent
 from toolshift.core.scene import Scene
 from toolshift.core.terminal import progress
@@ -54,7 +54,8 @@ def played(agent: Any, scene: Scene, arm: str) -> Row:
     inner = agent
     if arm != "alone":
         lock = lock_shown(scene.clean.tools)
-        inner = adapt(agent, lock, record=seen.append, as_known=arm == "as known")
+        only, shown = [*REWRITING, *ASKING], arm == "as known"
+        inner = adapt(agent, lock, only, record=seen.append, as_known=shown, rewrite=True)
     begun = time.process_time()
     episode = Episode(scene)
     converse(inner, episode)

@@ -40,7 +40,7 @@ from agents import ByHeart, memory_of
 from released import release_files
 from toolshift_lab.plots import slim
 
-from toolshift.adapt.layer import adapt
+from toolshift.adapt.layer import ASKING, REWRITING, adapt
 from toolshift.agents.catalog import make_agent
 from toolshift.core.files import pack
 from toolshift.core.message import Usage
@@ -72,6 +72,8 @@ PHASES = (
 )
 ARMS = ("alone", "adapt", "retrain", "both")
 SHOWN = "adapt, as known"
+MEASURED = (*REWRITING, *ASKING)
+"""The parts of the layer."""
 MODEL_ARMS = ("alone", "adapt", SHOWN, "retrain")
 WHOLE_ARMS = ("alone", SHOWN)
 WHOLE = "smol:static, all changes"
@@ -174,7 +176,7 @@ class Scripted:
             known = self.stream.as_known(number, version)
             agent: Any = reader(known)
             if layered:
-                agent = adapt(agent, lock_shown(known.tools))
+                agent = adapt(agent, lock_shown(known.tools), MEASURED, rewrite=True)
             self.rows[key] = played(agent, self.stream.scene(number))
         return self.rows[key]
 
@@ -201,7 +203,7 @@ class Whole:
             inner = self.agent
             if arm != "alone":
                 known = lock_shown(self.stream.clean(number).tools)
-                inner = adapt(self.agent, known, as_known=arm == SHOWN)
+                inner = adapt(self.agent, known, MEASURED, as_known=arm == SHOWN, rewrite=True)
             self.rows[key] = {"key": key, **played(inner, self.stream.scene(number))}
             with self.file.open("a") as out:
                 out.write(json.dumps(self.rows[key]) + "\n")
@@ -253,7 +255,8 @@ class Retrained:
             self.agent = self.agent or make_agent("smol:static")
             scene = self.scene(number)
             lock = lock_shown(scene.clean.tools)
-            row = played(adapt(self.agent, lock, as_known=arm == SHOWN), scene)
+            agent = adapt(self.agent, lock, MEASURED, as_known=arm == SHOWN, rewrite=True)
+            row = played(agent, scene)
             self.agent.release()
             self.rows[key] = {"key": key, **row}
             with self.file.open("a") as out:

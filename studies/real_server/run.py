@@ -1,4 +1,4 @@
-"""A published server across two of its versions: lock, verify, watch and `proxy --adapt`.
+"""A published server across two of its versions: lock, verify, watch, `proxy --adapt --rewrite`.
 
     npm install --prefix old @modelcontextprotocol/server-everything@2025.9.25
     npm install --prefix new @modelcontextprotocol/server-everything@2026.1.14
@@ -7,10 +7,10 @@
 
 The client is the official one (`mcp.Client` over stdio). It knows the old version and makes the
 same calls by the old names, round after round: of the old server, of the new one, and of the new
-one behind `toolshift proxy --adapt`. It offers roots, so both versions list a tool for them; the
-lock is therefore made from the trace of its own session. All pass through `toolshift proxy
---trace`, of which `toolshift watch` reads the trace. What a call answers is compared with what the
-old version answered.
+one behind `toolshift proxy --adapt --rewrite`. It offers roots, so both versions list a tool for
+them; the lock is therefore made from the trace of its own session. All pass through `toolshift
+proxy --trace`, of which `toolshift watch` reads the trace. What a call answers is compared with
+what the old version answered.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def measured(old: str, new: str, rounds: int, folder: Path) -> dict[str, Any]:
     first = asyncio.run(calls_of([*proxy, str(plain), "--", old], rounds))
     toolshift("lock", str(plain), "--out", str(lock))
     second = asyncio.run(calls_of([*proxy, str(plain), "--", new], rounds))
-    adapt = [*proxy, str(layered), "--adapt", str(lock), "--", new]
+    adapt = [*proxy, str(layered), "--adapt", str(lock), "--rewrite", "--", new]
     third = asyncio.run(calls_of(adapt, rounds))
     before = {call["tool"]: call["said"] for call in reversed(first)}
     verdict = json.loads(

@@ -1,4 +1,4 @@
-"""The layer undoes drift where that is certain, leaves a trace, and never guesses at a write."""
+"""With `rewrite` the layer moves calls by the same words, leaves a trace, and never guesses."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def played(
     agent = replayed(scene.clean.rehearsal)
     alone, within = Episode(scene), Episode(scene)
     converse(_Plain(agent), alone)
-    converse(toolshift.adapt(agent, lock=lock_shown(scene.clean.tools), **options), within)
+    lock = lock_shown(scene.clean.tools)
+    converse(toolshift.adapt(agent, lock, rewrite=True, **options), within)
     return grade(alone), grade(within), within
 
 
@@ -71,17 +72,7 @@ class _Plain:
         return self.function(turn.messages, turn.tools)
 
 
-@pytest.mark.parametrize(
-    ("shifts", "part"),
-    [
-        ("semantic_rename:2", "names"),
-        ("identity_erasure:2", "names"),
-        ("semantic_trap:3", "names"),
-        ("parameter_rename:2", "parameters"),
-        ("redirect:2", "redirects"),
-        ("permanent_error:2", "redirects"),
-    ],
-)
+@pytest.mark.parametrize(("shifts", "part"), [("tool_name_noise:1", "names")])
 def test_a_part_recovers_what_it_is_for_and_can_be_switched_off(shifts: str, part: str) -> None:
     alone, within, episode = played(shifts)
     assert (alone.passed, within.passed) == (False, True)
@@ -93,32 +84,50 @@ def test_a_part_recovers_what_it_is_for_and_can_be_switched_off(shifts: str, par
     assert played(shifts, only=[part])[1].passed
 
 
-def test_a_call_on_a_stale_list_is_made_by_the_list_that_has_come() -> None:
-    alone, within, episode = played("stale_tool_list:2")
-    assert (alone.passed, within.passed) == (False, True)
-    done = interventions(episode.observation.messages)
-    assert {each.part for each in done} == {"names", "lists"}
-    assert not played("stale_tool_list:2", without=["lists"])[1].passed
+@pytest.mark.parametrize("shifts", ["semantic_rename:2", "semantic_trap:3", "parameter_rename:2"])
+def test_other_words_are_other_tools(shifts: str) -> None:
+    alone, within, episode = played(shifts)
+    assert (alone.passed, within.passed) == (False, False)
+    assert not interventions(episode.observation.messages)
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "failure", "made"),
+    ("was", "now", "failure", "part"),
     [
-        ("pay_bill", "settle_invoice", "No pay_bill here: the list is newer.", "settle_invoice"),
-        ("pay_bill", "settle_invoice", "Timed out, and the list was fetched anew.", ""),
-        ("pay_bill", "settle_invoice", "You may not call pay_bill; see the new list.", ""),
-        ("pay_bill", "refund_bill", "No pay_bill here: the list is newer.", ""),
-        ("pay_bill", "pay_bill", "This bill is not known.", ""),
+        ("rates.get", "get_rate", "No rates.get here: the list is newer.", "lists"),
+        ("rates.get", "get_rate", "You may not call rates.get; see the new list.", ""),
+        ("rates.get", "fetch_rate", "No rates.get here: the list is newer.", ""),
+        ("rates.get", "rates.get", "This day is not known.", ""),
     ],
 )
-def test_a_write_on_a_stale_list_is_made_again_only_where_it_was_not_carried_out(
-    was: str, now: str, failure: str, made: str
+@pytest.mark.parametrize("hints", [READS, {}, {"annotations": {"readOnlyHint": False}}])
+def test_a_failed_read_is_made_again_by_the_list_that_has_come(
+    was: str, now: str, failure: str, part: str, hints: dict[str, Any]
 ) -> None:
-    agent = toolshift.adapt(_Scripted(), lock=lock_tools([{**PAY, "name": was}, RATE]))
-    moved = {**PAY, "name": now}
-    reply = agent.reply(Turn(failing(was, PAID[1], failure), today(moved, RATE)))
+    agent = toolshift.adapt(_Scripted(), lock_tools([{**RATE, "name": was}]), rewrite=True)
+    moved = {**renamed(RATE, now), **hints}
+    reply = agent.reply(Turn(failing(was, RATED[1], failure), today(moved)))
     done = interventions([{"role": "assistant", "content": reply.text}])
-    assert [each.made.tool for each in done if each.part == "lists"] == ([made] if made else [])
+    assert [each.part for each in done] == ([part] if part and hints == READS else [])
+
+
+@pytest.mark.parametrize(
+    ("now", "hints", "followed"),
+    [
+        ("get_rate_v2", READS, True),
+        ("get_rate_v2", {}, False),
+        ("quote_rate", READS, False),
+    ],
+)
+def test_a_failed_read_is_made_of_the_tool_that_is_named_where_it_is_the_same_words(
+    now: str, hints: dict[str, Any], followed: bool
+) -> None:
+    agent = toolshift.adapt(_Scripted(), lock_tools([RATE]), rewrite=True)
+    other = {**renamed(RATE, now), **hints}
+    reply = agent.reply(Turn(failing(*RATED, f"get_rate moved: use {now}."), today(RATE, other)))
+    done = interventions([{"role": "assistant", "content": reply.text}])
+    assert [each.part for each in done] == (["redirects"] if followed else [])
+    assert reply.calls[0].name == (now if followed else "get_rate")
 
 
 def test_where_nothing_moved_the_trace_is_the_same() -> None:
@@ -131,7 +140,12 @@ def test_where_nothing_moved_the_trace_is_the_same() -> None:
 def today(*tools: dict[str, Any]) -> list[dict[str, Any]]:
     """Tools as a chat request has them."""
     told = [
-        {"name": t["name"], "description": t["description"], "parameters": t["inputSchema"]}
+        {
+            "name": t["name"],
+            "description": t["description"],
+            "parameters": t["inputSchema"],
+            **({"annotations": t["annotations"]} if "annotations" in t else {}),
+        }
         for t in tools
     ]
     return [*({"type": "function", "function": one} for one in told), *protocol_tools()]
@@ -139,7 +153,7 @@ def today(*tools: dict[str, Any]) -> list[dict[str, Any]]:
 
 def made(call: tuple[str, dict[str, Any]], was: list[Any], now: list[Any]) -> tuple[str, Any]:
     """The call that is made in the place of one."""
-    agent = toolshift.adapt(lambda messages, tools: called(*call), lock=lock_tools(was))
+    agent = toolshift.adapt(lambda messages, tools: called(*call), lock_tools(was), rewrite=True)
     (made,) = agent.reply(Turn([{"role": "user", "content": "?"}], today(*now))).calls
     return made.name, made.arguments
 
@@ -153,23 +167,23 @@ PAID = ("pay_bill", {"bill": "b", "account": "a"})
 RATED = ("get_rate", {"currency": "EUR", "day": "1"})
 
 
-def test_a_write_is_made_by_another_name_only_where_all_else_is_the_same() -> None:
-    assert made(PAID, [PAY, RATE], [RATE, renamed(PAY, "x7")])[0] == "x7"
+@pytest.mark.parametrize(("was", "call"), [(PAY, PAID), (RATE, RATED)], ids=["write", "read"])
+def test_a_call_is_made_by_another_name_only_where_it_is_the_same_words(
+    was: dict[str, Any], call: tuple[str, dict[str, Any]]
+) -> None:
+    first, last = call[0].split("_")
+    same, text = renamed(was, f"{last}s.{first}"), f"{was['description']}, as it is"
+    assert made(call, [was], [same])[0] == f"{last}s.{first}"
     for other in (
-        renamed(PAY, "settle_bill", "Pay one bill from an account"),
-        renamed(PAY, "read_bill"),
-        {**renamed(PAY, "x7"), "inputSchema": {**PAY["inputSchema"], "required": []}},
+        renamed(was, "x7"),
+        renamed(was, f"settle_{last}"),
+        renamed(was, f"{last}s.{first}", text),
+        {**same, "inputSchema": {**was["inputSchema"], "required": []}},
+        {**same, "annotations": {"readOnlyHint": False, "destructiveHint": True}},
     ):
-        assert made(PAID, [PAY, RATE], [RATE, other]) == PAID
-    assert made(PAID, [PAY, RATE], [RATE, renamed(PAY, "x7"), renamed(PAY, "x8")]) == PAID
-
-
-def test_a_read_may_be_reworded_but_is_never_made_a_write() -> None:
-    said = "Rate of one currency on a day"
-    reads = {**renamed(RATE, "fetch_rate", said), **READS}
-    assert made(RATED, [PAY, RATE], [PAY, reads])[0] == "fetch_rate"
-    assert made(RATED, [PAY, RATE], [PAY, renamed(RATE, "set_rate", said)]) == RATED
-    assert made(RATED, [PAY, RATE], [PAY, renamed(RATE, "set_rate")]) == RATED
+        if was is RATE or "annotations" not in other:
+            assert made(call, [was], [other]) == call
+    assert made(call, [was], [same, renamed(was, f"{first}_{last}_v2")]) == call
 
 
 def test_a_call_that_was_wrong_or_of_an_unknown_tool_stays_as_it_is() -> None:
@@ -214,7 +228,7 @@ def test_only_reads_are_made_again_and_only_where_the_failure_passes(
     call: tuple[str, dict[str, Any]], message: str, again: bool
 ) -> None:
     inner, seen = _Scripted(), list[Intervention]()
-    agent = toolshift.adapt(inner, lock=lock_tools([RATE, PAY]), record=seen.append)
+    agent = toolshift.adapt(inner, lock_tools([RATE, PAY]), record=seen.append, rewrite=True)
     agent.reply(Turn(failing(*call, message), today(RATE, PAY)))
     assert ([each.part for each in seen], bool(inner.heard)) == (
         (["retries"] if again else []),
@@ -223,7 +237,7 @@ def test_only_reads_are_made_again_and_only_where_the_failure_passes(
 
 
 def test_a_read_that_lacks_values_is_made_again_where_the_server_says_so() -> None:
-    agent = toolshift.adapt(inner := _Scripted(), lock=lock_tools([RATE, PAY]))
+    agent = toolshift.adapt(inner := _Scripted(), lock_tools([RATE, PAY]), rewrite=True)
     for number, (call, text) in enumerate(
         [
             (RATED, '{"rate":null}'),
@@ -239,48 +253,24 @@ def test_a_read_that_lacks_values_is_made_again_where_the_server_says_so() -> No
     assert len(inner.heard) == 3
 
 
-QUOTED = "Rate of a currency on a day, as quoted"
-CLOSE = {**tool("fetch_quote", QUOTED, currency=TEXT, day=TEXT), **READS}
-
-
-def moved_and_failed(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What the layer does to a call by the old name, and then to the failure of what it made."""
-    agent = toolshift.adapt(lambda messages, tools: called(*RATED), lock=lock_tools([was, PAY]))
-    tools = today(now, PAY)
-    said: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
-    reply = agent.reply(Turn(said, tools))
-    call = called(reply.calls[0].name, reply.calls[0].arguments)
-    failure = {"role": "tool", "tool_call_id": "a", "content": '{"error":"Busy, try again."}'}
-    said += [{**call, "content": reply.text}, failure]
-    again = agent.reply(Turn(said, tools))
-    both = [{"role": "assistant", "content": each.text} for each in (reply, again)]
-    return [one.part for one in interventions(both)]
-
-
-def test_a_read_that_was_moved_on_a_close_match_is_made_again_and_a_write_is_not_moved() -> None:
-    assert moved_and_failed(RATE, CLOSE) == ["names", "retries"]
-    bare = {key: value for key, value in CLOSE.items() if key != "annotations"}
-    assert moved_and_failed(RATE, {**bare, "name": "update_quote"}) == []
-
-
 def test_a_call_that_the_agent_repeats_itself_is_not_repeated_by_the_layer_too() -> None:
-    agent = toolshift.adapt(_Scripted(), lock=lock_tools([RATE]), only=["retries"])
+    agent = toolshift.adapt(_Scripted(), lock_tools([RATE]), only=["retries"], rewrite=True)
     for times in (1, 3, 4, 6):
         reply = agent.reply(Turn(failing(*RATED, "Busy, try again.", times), today(RATE)))
         done = interventions([{"role": "assistant", "content": reply.text}])
         assert [each.part for each in done] == (["retries"] if times <= 3 else [])
 
 
-def test_an_idempotent_write_is_made_again() -> None:
+def test_an_idempotent_write_is_not_made_again() -> None:
     pay = {**PAY, "annotations": {"readOnlyHint": False, "idempotentHint": True}}
-    agent = toolshift.adapt(_Scripted(), lock=lock_tools([pay]))
-    reply = agent.reply(Turn(failing(*PAID, "Busy, try again."), today(pay)))
-    assert reply.calls[0].name == "pay_bill"
+    agent = toolshift.adapt(inner := _Scripted(), lock_tools([pay]), rewrite=True)
+    agent.reply(Turn(failing(*PAID, "Busy, try again."), today(pay)))
+    assert inner.heard
 
 
 def test_a_loop_is_interrupted_with_what_was_learned() -> None:
     inner = _Scripted()
-    agent = toolshift.adapt(inner, lock=lock_tools([RATE]))
+    agent = toolshift.adapt(inner, lock=lock_tools([RATE]), only=["loops"])
     for times, tools, asked in ((4, [RATE], 1), (5, [RATE], 2), (1, [PAY], 1), (2, [PAY], 2)):
         inner.heard.clear()
         agent.reply(Turn(failing(*RATED, "No such day.", times), today(*tools)))
@@ -290,7 +280,7 @@ def test_a_loop_is_interrupted_with_what_was_learned() -> None:
 
 
 def test_the_agent_is_shown_the_result_of_a_retry_in_the_place_of_the_failure() -> None:
-    agent = toolshift.adapt(inner := _Scripted(), lock=lock_tools([RATE]))
+    agent = toolshift.adapt(inner := _Scripted(), lock_tools([RATE]), rewrite=True)
     said = failing(*RATED, "Busy, try again.")
     reply = agent.reply(Turn(said, today(RATE)))
     second = called(reply.calls[0].name, reply.calls[0].arguments)
@@ -312,8 +302,8 @@ def test_what_cannot_be_wrapped_and_unknown_parts_are_refused_in_one_sentence() 
     with pytest.raises(UsageError, match="did you mean retries"):
         toolshift.adapt(_Scripted(), lock=lock_tools([FIND, SAVE]), without=["retry"])
     assert set(PARTS) == {
-        *("names", "parameters", "results", "redirects", "lists", "retries", "pages", "loops"),
-        *("evidence", "lessons"),
+        *("notes", "names", "parameters", "results", "redirects", "lists", "retries", "pages"),
+        *("loops", "evidence", "lessons"),
     }
 
 
@@ -331,55 +321,10 @@ class _Says:
         return Reply(calls=(ToolCall(*self.left.pop(0)),))
 
 
-def redirected(*later: tuple[str, dict[str, Any]]) -> tuple[list[dict[str, Any]], _Says, Any]:
-    """A conversation in which the layer has made a write of another tool in place of a failed one.
-
-    Returns:
-        The messages, the agent with what it says later, and the agent in its layer.
-    """
-    said = failing(*PAID, "pay_bill moved: use settle.")
-    inner = _Says(*later)
-    agent = toolshift.adapt(inner, lock=lock_tools([PAY]))
-    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
-    assert reply.calls[0].name == "settle"
-    second = called("settle", PAID[1])
-    second["tool_calls"][0]["id"] = "c9"
-    said += [
-        {**second, "content": reply.text},
-        {"role": "tool", "tool_call_id": "c9", "content": '{"ref":7}'},
-    ]
-    return said, inner, agent
-
-
-def test_a_write_that_the_layer_has_made_is_not_repeated_by_the_agent_unasked() -> None:
-    ending = (FINAL_ANSWER, {"answer": "7"})
-    said, inner, agent = redirected(("settle", PAID[1]), ending)
-    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
-    assert reply.calls[0].name == FINAL_ANSWER
-    assert "has been made already" in inner.heard[-1][-1]["content"]
-    said, inner, agent = redirected(("settle", PAID[1]), ("settle", PAID[1]))
-    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
-    assert reply.calls[0].name == "settle"  # it wants it twice
-    assert [
-        each.part for each in interventions([{"role": "assistant", "content": reply.text}])
-    ] == ["redirects"]
-
-
-def test_a_write_that_the_agent_has_made_itself_is_not_made_again() -> None:
-    said = failing(*PAID, "pay_bill moved: use settle.")
-    both = said[1]["tool_calls"] + called("settle", PAID[1])["tool_calls"]
-    both[1]["id"] = "c9"
-    said[1]["tool_calls"] = both
-    said.append({"role": "tool", "tool_call_id": "c9", "content": '{"ref":7}'})
-    agent = toolshift.adapt(_Says((FINAL_ANSWER, {"answer": "7"})), lock=lock_tools([PAY]))
-    reply = agent.reply(Turn(said, today(PAY, renamed(PAY, "settle"))))
-    assert reply.calls[0].name == FINAL_ANSWER
-
-
 def test_an_ending_without_evidence_is_asked_about_once_and_may_be_insisted_on() -> None:
     refusal = ("refuse", {"reason": "service_failure"})
     inner = _Says(refusal, RATED)
-    agent = toolshift.adapt(inner, lock=lock_tools([RATE]))
+    agent = toolshift.adapt(inner, lock=lock_tools([RATE]), only=["evidence"])
     said: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
     reply = agent.reply(Turn(said, today(RATE)))
     assert reply.calls[0].name == "get_rate"
@@ -392,11 +337,11 @@ def test_an_ending_without_evidence_is_asked_about_once_and_may_be_insisted_on()
     inner.left = [refusal]
     assert agent.reply(Turn(said, today(RATE))).calls[0].name == "refuse"  # not asked again
     assert len(inner.heard) == 3
-    for parts in ({"without": ["evidence"]}, {}):
+    for parts in ({}, {"only": ["evidence"]}):
         inner = _Says(refusal, refusal)
         agent = toolshift.adapt(inner, lock=lock_tools([RATE]), **parts)
         assert agent.reply(Turn(said[:1], today(RATE))).calls[0].name == "refuse"
-        assert len(inner.heard) == (1 if parts else 2)
+        assert len(inner.heard) == (2 if parts else 1)
 
 
 def test_the_next_page_is_read_of_a_tool_that_only_reads() -> None:
@@ -409,7 +354,8 @@ def test_the_next_page_is_read_of_a_tool_that_only_reads() -> None:
     }
     said = failing("list_rates", {"day": "1"}, "")
     said[-1]["content"] = "[1]\nNotice: More follows, pass token t2."
-    agent = toolshift.adapt(inner := _Says((FINAL_ANSWER, {"answer": "x"})), lock_tools([rates]))
+    inner = _Says((FINAL_ANSWER, {"answer": "x"}))
+    agent = toolshift.adapt(inner, lock_tools([rates]), rewrite=True, without=["notes"])
     reply = agent.reply(Turn(said, today(paged)))
     assert reply.calls[0].arguments == {"day": "1", "token": "t2"}  # type: ignore[union-attr]
     second = called("list_rates", {"day": "1", "token": "t2"})
@@ -424,7 +370,9 @@ def test_the_next_page_is_read_of_a_tool_that_only_reads() -> None:
     for lock, given in ((rates, {"day": "1", "limit": 1}), (without_hints(rates), {"day": "1"})):
         said = failing("list_rates", given, "")
         said[-1]["content"] = "[1]\nNotice: More follows, pass token t2."
-        agent = toolshift.adapt(_Says((FINAL_ANSWER, {"answer": "x"})), lock_tools([lock]))
+        agent = toolshift.adapt(
+            _Says((FINAL_ANSWER, {"answer": "x"})), lock_tools([lock]), rewrite=True
+        )
         assert agent.reply(Turn(said, today(paged))).calls[0].name == FINAL_ANSWER
 
 
@@ -484,32 +432,47 @@ def shown_to(now: list[dict[str, Any]], **options: Any) -> list[str]:
     return seen[: len(now)]
 
 
+SHOWN = {"as_known": True, "rewrite": True}
+
+
 @pytest.mark.parametrize(
     ("now", "options", "said"),
     [
-        ([renamed(RATE, "x7"), PAY], {}, ["x7(currency, day)", "pay_bill(bill, account)"]),
         (
-            [renamed(RATE, "x7"), PAY],
-            {"as_known": True},
+            [renamed(RATE, "getRate"), PAY],
+            {},
+            ["getRate(currency, day)", "pay_bill(bill, account)"],
+        ),
+        (
+            [renamed(RATE, "getRate"), PAY],
+            SHOWN,
             ["get_rate(currency, day)", "pay_bill(bill, account)"],
         ),
         (
-            [renamed(PAY, "settle_bill"), RATE],
-            {"as_known": True},
+            [renamed(PAY, "bills.pay"), RATE],
+            SHOWN,
             ["pay_bill(bill, account)", "get_rate(currency, day)"],
         ),
         (
-            [renamed(RATE, "x7"), PAY],
-            {"as_known": True, "without": ["names"]},
-            ["x7(currency, day)", "pay_bill(bill, account)"],
+            [renamed(RATE, "getRate"), PAY],
+            {**SHOWN, "without": ["names"]},
+            ["getRate(currency, day)", "pay_bill(bill, account)"],
         ),
         (
-            [{**renamed(RATE, "x7"), "description": "Rate of a currency on one day"}, PAY],
-            {"as_known": True},
+            [{**renamed(RATE, "getRate"), "description": "Rate of a currency on one day"}, PAY],
+            SHOWN,
+            ["getRate(currency, day)", "pay_bill(bill, account)"],
+        ),
+        (
+            [renamed(RATE, "x7"), PAY],
+            SHOWN,
             ["x7(currency, day)", "pay_bill(bill, account)"],
         ),
     ],
-    ids=["not asked for", "read renamed", "write renamed", "part is off", "description reworded"],
+    ids=[
+        *("not asked for", "read renamed", "write renamed", "part is off"),
+        *("description reworded", "other words"),
+    ],
 )
 def test_tools_are_shown_as_known_where_only_names_have_changed(
     now: list[dict[str, Any]], options: dict[str, Any], said: list[str]
@@ -517,7 +480,7 @@ def test_tools_are_shown_as_known_where_only_names_have_changed(
     assert shown_to(now, **options) == said
 
 
-@pytest.mark.parametrize("shifts", ["semantic_rename:2", "parameter_rename:2", "semantic_trap:3"])
+@pytest.mark.parametrize("shifts", ["tool_name_noise:1"])
 def test_an_agent_that_reads_the_list_sees_the_one_it_knows(shifts: str) -> None:
     scene = build(read_task("poi/booking/1", shifts))
     seen: list[Any] = []
@@ -526,7 +489,7 @@ def test_an_agent_that_reads_the_list_sees_the_one_it_knows(shifts: str) -> None
         seen.append(tools)
         return "done"
 
-    agent = toolshift.adapt(looks, lock=lock_shown(scene.clean.tools), as_known=True)
+    agent = toolshift.adapt(looks, lock_shown(scene.clean.tools), as_known=True, rewrite=True)
     agent.reply(Episode(scene).observation)
     known = {each["function"]["name"]: each for each in Episode(scene.clean).observation.tools}
     assert {each["function"]["name"]: each for each in seen[0]} == known

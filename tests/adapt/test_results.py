@@ -24,7 +24,7 @@ ROW = {"place_id": "PL-1", "price_eur": 4.5, "entry_code": "Q"}
 @pytest.mark.parametrize("form", ["json", "yaml", "xml", "csv", "pairs", "table", "prose"])
 @pytest.mark.parametrize("many", [False, True])
 def test_every_form_and_other_keys_are_read(form: str, many: bool) -> None:
-    row = {"data": {"placeKey": "PL-1", "priceEUR": 4.5, "entryPass": "Q"}}
+    row = {"placeId": "PL-1", "priceEur": 4.5, "entryCodes": "Q"}
     text = FORMS[form].write([row, row] if many else row) + "\nNotice: read me"
     declared: dict[str, Any] = {"type": "array", "items": PRICE} if many else PRICE
     body, _, notice = restored(text, declared).partition("\nNotice: ")
@@ -63,10 +63,30 @@ def test_what_may_be_another_value_is_not_shown_as_the_declared_one(text: str, k
     assert restored(text, {"type": "object", "properties": known}) == text
 
 
-def test_one_key_that_is_left_is_the_one_that_has_another_name() -> None:
-    known = {key: {"type": "string"} for key in ("place_id", "category")}
-    declared = {"type": "object", "properties": known}
-    assert restored('{"placeKey":"1","kind":"b"}', declared) == '{"place_id":"1","category":"b"}'
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ('{"id":"1","failed":true}', {"id": "string", "ok": "boolean"}),
+        ('{"id":"1","deceased":true}', {"id": "string", "alive": "boolean"}),
+        ('{"placeKey":"1","kind":"b"}', {"place_id": "string", "category": "string"}),
+        ('{"cancelled":{"id":"1","open":true}}', {"id": "string", "open": "boolean"}),
+        ('{"ID":"1","day":3}', {"id": "string", "days": "number"}),
+        ('{"ID":"1","size_MB":3}', {"id": "string", "size_Mb": "number"}),
+        ('{"ID":"1","on":"no"}', {"id": "string", "on": "boolean"}),
+        ('{"ID":"1","sum":"5"}', {"id": "string", "sum": "number"}),
+        ('[{"ID":"1"}]', {"id": "string"}),
+        ('{"ids":"1","id":"2"}', {"id": "string", "other": "string"}),
+    ],
+)
+def test_a_result_keeps_its_keys_its_values_and_its_shape(text: str, known: dict[str, str]) -> None:
+    assert restored(text, declared(**known)) == text
+
+
+def test_keys_of_the_same_words_are_those_of_the_lock() -> None:
+    text = '{"places-ID":"1","OpenNow":true,"totalSum":5}'
+    shown = '{"place_id":"1","open_now":true,"total_sum":5}'
+    known = declared(place_id="string", open_now="boolean", total_sum="integer")
+    assert restored(text, known) == shown
 
 
 def declared(**kinds: str) -> dict[str, Any]:

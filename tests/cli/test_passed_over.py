@@ -52,6 +52,7 @@ WRONG = [
     ("model-proxy", "--upstream", "http://[::1/v1", "write http(s)://host[:port]/v1"),
     ("model-proxy", "--upstream", "http:///v1", "write http(s)://host[:port]/v1"),
     ("model-proxy", "--upstream", "http://x/v1?api-version=1", "write http(s)://host[:port]/v1"),
+    ("model-proxy", "--upstream", "http://x/v1", "--pass-through", "is for --shift"),
     ("schedule", "cron", "--secret", "KEY", "--", *ONE, "--secret is for github"),
     ("schedule", "cron", "--install", "x", "--", *ONE, "--install is for github"),
     ("schedule", "cron", "--", *ONE, "--retries", "1", "the option retries is for chat: agents"),

@@ -126,3 +126,42 @@ def test_the_sentence_says_what_the_drift_costs(toolshift: Run, locked: Path) ->
     assert "oracle loses nothing that can be told (0 points" in second
     assert json.loads((locked / "drift.sarif").read_text())["version"] == "2.1.0"
     assert (locked / "run" / "episodes.jsonl").exists()
+
+
+API = "{openapi: 3.1.0, paths: {/x: {$ref: ./x.yaml}, /y: {get: {operationId: y, responses: {}}}}}"
+ITEM = "get: {operationId: x, parameters: [{name: a, in: query, schema: {type: string}}]}"
+
+
+def test_a_change_in_a_file_that_a_document_refers_to_is_drift(
+    toolshift: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "api.yaml").write_text(API)
+    (tmp_path / "x.yaml").write_text(ITEM)
+    assert toolshift("lock", "api.yaml")[0] == 0
+    assert toolshift("verify", "toolshift.lock", "api.yaml")[0] == 0
+    (tmp_path / "x.yaml").write_text(ITEM.replace("name: a", "name: b"))
+    code, said, _ = toolshift("verify", "toolshift.lock", "api.yaml")
+    assert (code, "x, a: a parameter is gone" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lock", "api.yaml"),
+        ("verify", "toolshift.lock", "api.yaml"),
+        ("shift", "from-diff", "api.yaml", "api.yaml", "--dry-run"),
+        ("world", "init", "--openapi", "api.yaml", "--out", "tasks.yaml"),
+        ("lock", "tools.json"),
+    ],
+)
+def test_a_reference_that_cannot_be_followed_is_named(
+    toolshift: Run, locked: Path, words: tuple[str, ...]
+) -> None:
+    (locked / "api.yaml").write_text(API)
+    schema = {"type": "object", "properties": {"a": {"$ref": "./x.yaml"}}}
+    (locked / "tools.json").write_text(json.dumps([{"name": "f", "inputSchema": schema}]))
+    code, _, said = toolshift(*words)
+    assert code == 2
+    assert "'./x.yaml'" in said
+    assert "there is no file x.yaml" in said
+    assert "Traceback" not in said

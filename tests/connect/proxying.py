@@ -21,12 +21,18 @@ from toolshift.runs.suite import read_stack
 
 @contextlib.contextmanager
 def proxied(
-    upstream: str, shifts: str = "", token: str = "", key: str = "", **how: Any
+    upstream: str,
+    shifts: str = "",
+    token: str = "",
+    key: str = "",
+    pass_through: bool = False,
+    **how: Any,
 ) -> Iterator[tuple[str, list[Any]]]:
     """A proxy on a free port: its address, and the records of its trace."""
     records: list[Any] = []
     stack = read_stack(shifts)
-    proxy = ModelProxy(upstream, ShiftOptions(stack, **how), key, records.append)
+    options = ShiftOptions(stack, **how)
+    proxy = ModelProxy(upstream, options, key, records.append, pass_through=pass_through)
     proxy.app = Guard(proxy.app, LOOPBACK, token)  # type: ignore[assignment]
     listener = bind("127.0.0.1", 0)
     server = web_server(proxy)  # type: ignore[arg-type]

@@ -218,8 +218,7 @@ def test_a_list_of_open_records_drifts_in_its_texts_too(severity: int) -> None:
         assert len(found.structured_content["result"]) == len(ORDERS)
         assert not any("order_ref" in one for one in found.structured_content["result"])
     assert (none.structured_content or {"result": []}) == {"result": []}
-    if severity == 1:  # open records promise no keys
-        assert "outputSchema" in tools["find_orders"]
+    assert "outputSchema" not in tools["find_orders"]
 
 
 async def order_by(client: Client, name: str, arguments: dict[str, Any]) -> Any:
@@ -447,9 +446,13 @@ def test_a_layer_that_fails_costs_its_call_alone(
 # -- calls by the names of a lock ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shifts", [[], ["identity_erasure:3"], ["parameter_rename:3"]])
-def test_calls_by_the_names_of_a_lock_are_made_as_todays_tools_take_them(
-    shifts: list[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("shifts", "moved"),
+    [([], False), (["tool_name_noise:1"], True), (["identity_erasure:3"], False)],
+)
+@pytest.mark.parametrize("rewrite", [True, False])
+def test_only_calls_by_names_of_the_same_words_are_moved_and_only_with_rewrite(
+    shifts: list[str], moved: bool, rewrite: bool, tmp_path: Path
 ) -> None:
     async def known(client: Client) -> tuple[Any, Any]:
         tools = await all_tools(client)
@@ -462,12 +465,14 @@ def test_calls_by_the_names_of_a_lock_are_made_as_todays_tools_take_them(
         return await client.call_tool("get_order", {"order_ref": "R-1001"})
 
     file = tmp_path / "trace.jsonl"
-    answer = visit(by_heart, shifting(*shifts, lock=lock), trace=Trace(file))
-    assert (answer.is_error, texts(answer)) == (expected.is_error, texts(expected))
+    how = shifting(*shifts, lock=lock, rewrite=rewrite, needed=("get_order",))
+    answer = visit(by_heart, how, trace=Trace(file))
+    works = not shifts or (moved and rewrite)
+    assert answer.is_error == (not works)
+    assert (texts(answer) == texts(expected)) == works
     calls = [line for line in map(json.loads, file.read_text().splitlines()) if "tool" in line]
-    assert ["adapted" in line for line in calls] == [bool(shifts)]
-    if shifts:
-        assert visit(by_heart, shifting(*shifts)).is_error
+    assert ["adapted" in line for line in calls] == [moved and rewrite]
+    if moved and rewrite:
         assert calls[0]["adapted"]["asked"] == {
             "tool": "get_order",
             "arguments": {"order_ref": "R-1001"},

@@ -303,9 +303,11 @@ def test_an_http_server_that_is_not_there_is_said() -> None:
 
 def test_a_program_that_cannot_start_is_said_to_http_clients() -> None:
     head = {"accept": "application/json, text/event-stream"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     with served(Target(command=("no-such-program",))) as url:
         for _ in range(2):
-            answer = httpx.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "x"}, headers=head)
+            answer = httpx.post(url, json=body, headers=head)
             assert answer.status_code == 502
             assert "there is no program 'no-such-program'" in answer.text
 

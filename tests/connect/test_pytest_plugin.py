@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import report_of, run_spec
+from toolshift.api import report_of
 from toolshift.connect import pytest_plugin
 from toolshift.connect.pytest_runs import Asked, Played, ShiftResult
 from toolshift.core.errors import UsageError
@@ -38,7 +38,7 @@ def test_gate(shift_result):
 @pytest.fixture(scope="module")
 def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plugin") / "main"
-    run(
+    run_spec(
         RunSpec(
             make_plan(select(Selection(shifts=SHIFTS, tasks=40))), contestants(["oracle"]), path
         )

@@ -1,21 +1,28 @@
-"""Agents and changed tools that would make the layer do harm: it does nothing there."""
+"""Which tool of today stands for one of the lock: never one of another effect, scope or unit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from adapt.test_layer import READS, _Says, failing, made, today
-from drift.test_changes import tool
+from adapt.test_changes import tool
+from adapt.test_layer import READS
 
-import toolshift
-from toolshift.core.message import Turn
-from toolshift.drift.effects import adds_effect, contradict, only_reads, opposed, substituted
-from toolshift.drift.lock import lock_tools
+from toolshift.drift.effects import contradict, only_reads, opposed, substituted
+from toolshift.drift.successors import Today
 from toolshift.interop.tools import Source, from_mcp
 
 STATE = "Change the state of one thing"
-REFUSED = ("refuse", {"reason": "service_failure"})
+Call = tuple[str, dict[str, Any]]
+
+
+def made(call: Call, was: list[dict[str, Any]], now: list[dict[str, Any]]) -> Call:
+    """A call by the names of its successor; as it is where there is none. Today has no hints."""
+    bare = [{key: value for key, value in t.items() if key != "annotations"} for t in now]
+    found = Today(from_mcp(was), bare).successor(call[0])
+    if found is None or not call[1].keys() <= found.params.keys():
+        return call
+    return found.tool, {found.params[key]: value for key, value in call[1].items()}
 
 
 def param(text: str, kind: str = "string") -> dict[str, Any]:
@@ -149,48 +156,6 @@ def test_a_read_is_made_of_no_tool_that_reads_something_else() -> None:
         assert made(call, [old], [new]) == call
 
 
-def acts(call: tuple[str, dict[str, Any]], message: str, *now: dict[str, Any]) -> str:
-    """The tool that the layer calls by itself after a failed call; "" for none."""
-    agent = toolshift.adapt(_Says(REFUSED), lock=lock_tools([now[0]]))
-    (found,) = agent.reply(Turn(failing(*call, message), today(*now))).calls
-    return "" if found.name == "refuse" else found.name
-
-
-CLOSE = tool("close_ticket", "Close a ticket", id=param("Id"))
-CLOSED = ("close_ticket", {"id": "1"})
-
-
-def closes(name: str, text: str) -> dict[str, Any]:
-    return tool(name, text, id=param("Id"))
-
-
-@pytest.mark.parametrize(
-    ("message", "name", "text", "followed"),
-    [
-        ("Use close2.", "close2", "Close a ticket. The newer one.", True),
-        ("Use close_all.", "close_all", "Close a ticket and all that are linked", False),
-        ("Use close2.", "close2", "Close a ticket. Deletes what is linked.", False),
-        ("Use reopen2.", "reopen2", "Open a ticket", False),
-        ("Already closed by close2.", "close2", "Close a ticket", False),
-        ("Your request is being processed by close2.", "close2", "Close a ticket", False),
-        ("You are not allowed to do so; admins use close2.", "close2", "Close a ticket", False),
-    ],
-)
-def test_a_redirected_write_is_made_only_where_it_does_the_same_and_was_not_done(
-    message: str, name: str, text: str, followed: bool
-) -> None:
-    found = acts(CLOSED, message, CLOSE, closes(name, text))
-    assert found == (name if followed else "")
-
-
-def test_a_failed_call_is_made_of_no_tool_that_does_not_take_its_arguments() -> None:
-    read = {**tool("get_rate", "Read the rate of a currency", id=param("Id")), **READS}
-    every = {**tool("list_rates", "Read all rates of the day"), **READS}
-    again = {**tool("rate2", "Read the rate of a currency", id=param("Id")), **READS}
-    assert not acts(("get_rate", {"id": "1"}), "Use list_rates.", read, every)
-    assert acts(("get_rate", {"id": "1"}), "Use rate2.", read, again) == "rate2"
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -201,9 +166,8 @@ def test_a_failed_call_is_made_of_no_tool_that_does_not_take_its_arguments() -> 
         ("show_and_dispense", "Show and dispense"),
     ],
 )
-def test_what_may_change_something_is_not_read_again(name: str, text: str) -> None:
+def test_what_may_change_something_does_not_only_read(name: str, text: str) -> None:
     document = tool(name, text, id=param("Id"))
-    assert not acts((name, {"id": "1"}), "Busy, try again.", document)
     (source,) = from_mcp([document]).sources.values()
     assert not only_reads(source)
 
@@ -240,5 +204,3 @@ def test_texts_contradict_by_the_words_that_only_one_has() -> None:
     assert not contradict("Open or close it", "Close or open it")
     assert substituted("Rate of a day", "Rate of a month")
     assert not substituted("Rate of a day", "Rate of one day, rounded")
-    assert not adds_effect(". Newest edition.")
-    assert adds_effect(" and all others")

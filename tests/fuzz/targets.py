@@ -279,7 +279,7 @@ async def _exchanged(request: bytes, answer: bytes, stream: bool) -> httpx.Respo
 @target(_exchange, 2)
 def model_proxy(given: tuple[bytes, bytes, bool]) -> None:
     got = asyncio.run(_exchanged(*given))
-    assert got.status_code in (200, 400) or NO_COMPLETION in got.text
+    assert got.status_code in (200, 400, 501) or NO_COMPLETION in got.text
 
 
 # -- tools and schemas -----------------------------------------------------------------------------

@@ -48,11 +48,13 @@ def served(*runs: Path) -> Iterator[Server]:
         server.shutdown()
 
 
-def get(server: Server, path: str, host: str = "") -> tuple[int, str]:
+def get(server: Server, path: str, host: str = "", origin: str = "") -> tuple[int, str]:
     port = server.server_address[1]
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     link.putrequest("GET", path, skip_host=True)
     link.putheader("Host", host or f"127.0.0.1:{port}")
+    if origin:
+        link.putheader("Origin", origin)
     link.endheaders()
     reply = link.getresponse()
     text = reply.read().decode()
@@ -183,6 +185,20 @@ def test_only_its_own_address_is_answered(run: Path) -> None:
             assert get(server, "/live/rows", host)[0] == 403
         for host in (f"localhost:{port}", "127.0.0.1", f"[::1]:{port}"):
             assert get(server, "/live/rows", host)[0] == 200
+
+
+def test_pages_of_other_origins_are_refused_before_the_page_is_made(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(run) as server:
+        port = server.server_address[1]
+        assert get(server, "/live/rows", origin=f"http://127.0.0.1:{port}")[0] == 200
+        made: list[object] = []
+        monkeypatch.setattr(server.book, "look", lambda: made.append(1))
+        for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://127.0.0.1"):
+            assert get(server, "/", origin=origin)[0] == 403
+        assert get(server, "/", host="[")[0] == 403
+        assert not made
 
 
 def test_an_address_that_cannot_be_had_is_explained(run: Path) -> None:

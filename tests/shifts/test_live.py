@@ -15,7 +15,7 @@ from toolshift.core.scene import Applied
 from toolshift.core.shift import NotApplicable
 from toolshift.core.tool import Result
 from toolshift.interop.tools import Toolbox, from_mcp
-from toolshift.shifts.live import Live, altered, live_scene, shifted
+from toolshift.shifts.live import Live, live_scene, shifted
 from toolshift.shifts.registry import shifts
 
 READING = [tool for tool in TOOLS if tool["name"] != "cancel_order"]
@@ -128,7 +128,7 @@ def test_a_trap_over_writing_tools_needs_insistence() -> None:
 def test_output_schemas_go_where_results_no_longer_fit() -> None:
     def gone(*stack: tuple[str, int]) -> frozenset[str]:
         live, _ = open_shop(*stack)
-        return altered(live.scene, live.toolbox)
+        return live.session.changed_results()
 
     assert not gone(("semantic_rename", 3), ("parameter_rename", 3), ("transient_error", 2))
     assert gone(("format_drift", 1)) >= {"get_order", "find_orders"}

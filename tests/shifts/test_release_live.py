@@ -153,6 +153,15 @@ def test_merged_and_split_tools_reach_the_old_ones(tmp_path: Path) -> None:
         assert tools.call(gone, {}).result.data["error"]["code"] == "unknown_tool"
 
 
+def test_a_schema_of_results_is_shown_only_where_the_old_one_is_the_same(tmp_path: Path) -> None:
+    assert "outputSchema" not in live(tmp_path, []).documents()[0]
+    toolbox = from_mcp(OLD)
+    told = [{**OLD[0], "description": "Finds all."}, *OLD[1:]]
+    after = shifted(live_scene(toolbox), read_stack(made(tmp_path, OLD, told)))
+    shown = Live(after, toolbox, lambda name, arguments: Result(True, {}))
+    assert shown.documents()[0] == told[0]
+
+
 def _moved_by(folder: Path, outputs: Any, mapping: str, result: Any) -> Any:
     """What a tool returns whose results a mapping moves."""
     declared = {"outputSchema": outputs} if outputs else {}

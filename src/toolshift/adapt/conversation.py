@@ -214,22 +214,22 @@ class _Reader:
         call, failure = self.open[call_id], failure_of(text)
         talk.made.append(MadeCall(call_id, call.asked, call.made, call.part, text, failure))
         talk.last += 1
+        shown = text
         if failure:
             talk.failed.append((call.asked, failure))
         else:
             talk.failed.clear()
-            text = self.in_form(text, call)
+            shown = self.in_form(text, call)
         if call_id not in self.hidden:
-            talk.shown.append(
-                message if text is message.get("content") else {**message, "content": text}
-            )
+            # What is not brought to another form is shown as it came, with parts of other kinds.
+            talk.shown.append(message if shown == text else {**message, "content": shown})
             return
         for place in range(len(talk.shown) - 1, -1, -1):
             before = talk.shown[place]
             if before.get("tool_call_id") == self.hidden[call_id]:
                 if call.part == "pages":
-                    text = joined(str(before["content"]), text, bool(failure))
-                talk.shown[place] = {**before, "content": text}
+                    shown = joined(str(before["content"]), shown, bool(failure))
+                talk.shown[place] = {**before, "content": shown}
                 return
 
 

@@ -58,12 +58,6 @@ _ERROR = re.compile(
 _CLAUSE = re.compile(r"[.;:!?,()]|\s-+\s|[\u2013\u2014]")
 _ALREADY_SO = re.compile(r"temporar|transient|momentar", re.IGNORECASE)
 """Said of the failure itself, so a denial stands beside it: "cannot be reached temporarily"."""
-_UNSURE = re.compile(
-    r"\b(time[d-]? ?out|may have|might have|unknown (state|outcome)|in progress|pending|"
-    r"partial\w*|already|duplicate\w*|(being|is|was|been) (processed|handled|carried out|executed|"
-    r"completed|accepted|queued)|accepted|queued|processing)\b",
-    re.IGNORECASE,
-)
 _BARRED = re.compile(
     r"\b(permission\w*|not permitted|not allowed|may not|denied|forbidden|unauthori[sz]ed|admin\w*|"
     r"privilege\w*|only for|scope|role)\b",
@@ -165,18 +159,6 @@ def _is_denied(failure: str, hit: re.Match[str]) -> bool:
         clause = " ".join(clause.split()[-2:])  # "not temporary", "not a temporary fault"
     behind = _OFFER.fullmatch(hit[0]) and _DENIED_BEHIND.match(failure, hit.end())
     return bool(_DENIED.search(clause) or behind)
-
-
-def may_have_happened(failure: str) -> bool:
-    """Whether a call that failed may have been carried out all the same.
-
-    Args:
-        failure: the words of an error.
-
-    Returns:
-        True where it speaks of a time-out or leaves it open.
-    """
-    return bool(_UNSURE.search(failure))
 
 
 def is_of_rights(failure: str) -> bool:

@@ -1,27 +1,35 @@
-"""A layer around any agent that undoes drift: it sees messages, tools and results, and the lock.
+"""A layer around any agent that tells it what has changed in the tools since the lock.
 
     lock = read_lock(Path("toolshift.lock.json"))
-    agent = toolshift.adapt(my_agent, lock=lock)        # all parts
-    agent = toolshift.adapt(my_agent, lock=lock, without=["retries"])
+    agent = toolshift.adapt(my_agent, lock=lock)                  # it is told what has changed
+    agent = toolshift.adapt(my_agent, lock=lock, rewrite=True)    # calls may be moved, too
     interventions(messages)                             # what it did in a conversation, and why
 
-Its parts, each of which can be switched off:
+Without `rewrite` the layer makes no call, and shows no value that is not of the agent or the
+server. Its parts:
 
-names        a tool that has another name today is called by that name, where that is certain
-parameters   arguments go under the names that parameters have today, where that is certain
+notes        what has changed in the tools is said as facts behind the system message
+lessons      what failed in earlier conversations, and what then worked, is put before the agent
+
+with `rewrite`, by names that are the same words (`moves`):
+
+names        a tool whose name is spelled otherwise today is called by that name
+parameters   arguments go under the names that parameters have today
 results      what comes back is shown to the agent in the form that the lock declares
-redirects    a failed call is made of the tool that the failure names
-lists        a call that failed because the list of tools is another one now is made by that list
-retries      a call that failed or lacks values is made again, if it only reads or is idempotent
+redirects    a failed call that only reads is made of the tool that the failure names
+lists        a failed call that only reads, of a tool that has left the list, is made by that list
+retries      a call that only reads and failed or lacks values is made again
 pages        the next page of a list is read, if the tool only reads
+
+and only where `only` names them, for they ask the agent again:
+
 loops        an agent that repeats a failing call is told what was learned, and asked once more
 evidence     an agent that refuses or claims success with nothing to show for it is asked once more
-lessons      what failed in earlier conversations, and what then worked, is put before the agent
 
 The layer keeps nothing between turns, lessons apart. What it did to a call stands, as JSON behind
 `[adapted]`, in the text of the message that makes the call; the agent itself is shown the
-conversation as if the call had been made as it spoke it. So every intervention is in the trace,
-with its evidence. Only where a conversation ends with the reply is `record` alone told.
+conversation as if the call had been made as it spoke it. So every call that is not the agent's own
+is in the trace, with its evidence. Notes change no call: `record` alone is told of them.
 """
 
 from __future__ import annotations
@@ -41,17 +49,12 @@ from toolshift.adapt.conversation import (
     noted,
     read_conversation,
 )
-from toolshift.adapt.errors_said import (
-    incomplete_of,
-    is_of_rights,
-    may_have_happened,
-    named_tool,
-    says_again,
-)
+from toolshift.adapt.errors_said import incomplete_of, is_of_rights, named_tool, says_again
 from toolshift.adapt.evidence import question_of, unsupported
 from toolshift.adapt.lessons import Lessons
+from toolshift.adapt.notes import facts, text_of
 from toolshift.adapt.paging import MAX_PAGES, chooses_page, is_list, next_page
-from toolshift.adapt.repair import Intervention, Repairer
+from toolshift.adapt.repair import MAX_LISTS, Intervention, Repairer, as_mcp, moved
 from toolshift.adapt.results import restored
 from toolshift.agents.catalog import contestants
 from toolshift.agents.kind import AgentLike
@@ -61,32 +64,46 @@ from toolshift.core.message import PROTOCOL_NAMES, Reply, Turn
 from toolshift.core.names import unknown
 from toolshift.core.render import NOTICE
 from toolshift.drift.calls import RecordedCall
-from toolshift.drift.effects import adds_effect, only_reads, opposed
 from toolshift.drift.lock import Lock
 from toolshift.episode.contract import Agent, Releases, finished
-from toolshift.interop.tools import Source
 
-__all__ = ["MARK", "PARTS", "AdaptedAgent", "Intervention", "adapt", "interventions"]
+__all__ = [
+    "ASKING",
+    "MARK",
+    "PARTS",
+    "REWRITING",
+    "TELLING",
+    "AdaptedAgent",
+    "Intervention",
+    "adapt",
+    "interventions",
+]
 
-PARTS: Mapping[str, str] = {
-    "names": "a tool that has another name today is called by that name",
-    "parameters": "arguments go under the names that parameters have today",
-    "results": "results are shown in the form that the lock declares",
-    "redirects": "a failed call is made of the tool that the failure names",
-    "lists": "a failed call of a tool that has left the list is made by the list of now",
-    "retries": "a call that only reads or is idempotent is made again where that is said to help",
-    "pages": "the next page of a list is read, if the tool only reads",
-    "loops": "an agent that repeats a failing call is told what was learned",
-    "evidence": "an ending with nothing to show for it is asked for evidence, once",
+TELLING: Mapping[str, str] = {
+    "notes": "what has changed in the tools is said behind the system message",
     "lessons": "what failed earlier, and what then worked, is put before the agent",
 }
+"""The parts that only tell the agent something: what the layer does unless more is asked for."""
+REWRITING: Mapping[str, str] = {
+    "names": "a tool whose name is spelled otherwise today is called by that name",
+    "parameters": "arguments go under the names that parameters have today",
+    "results": "results are shown in the form that the lock declares",
+    "redirects": "a failed call that only reads is made of the tool that the failure names",
+    "lists": "a failed call that only reads is made by the list of now, once its tool has left it",
+    "retries": "a call that only reads is made again where that is said to help",
+    "pages": "the next page of a list is read, if the tool only reads",
+}
+"""The parts that make calls or change results: they need `rewrite`."""
+ASKING: Mapping[str, str] = {
+    "loops": "an agent that repeats a failing call is told what was learned",
+    "evidence": "an ending with nothing to show for it is asked for evidence, once",
+}
+"""The parts that ask the agent once more: they need to be named."""
+PARTS: Mapping[str, str] = {**TELLING, **REWRITING, **ASKING}
 MAX_RETRIES = 3
 """After one failure more than this a call is left to the agent, whose own tries count too."""
 FAILED_ALIKE, FAILED_PASSING = 2, 5
 """How often the same call may fail before a loop is seen: where no tool takes it, and elsewhere."""
-_IN_PLACE = ("redirects", "lists")
-"""The parts that make a call of another tool in the place of the agent's."""
-
 
 Tools = Mapping[str, Mapping[str, Any]]
 
@@ -99,30 +116,43 @@ def adapt(
     record: Callable[[Intervention], None] = lambda done: None,
     lessons: Lessons | None = None,
     as_known: bool = False,
+    rewrite: bool = False,
 ) -> AdaptedAgent:
-    """Puts a layer around an agent that undoes drift where that is certain.
+    """Puts a layer around an agent that tells it what has changed in the tools since the lock.
 
     Args:
         agent: anything that answers turns: a function of (messages, tools), an object with `name`
             and `reply(turn)`, or a spec such as "chat:gpt-4.1-mini".
-        lock: the tools as the agent knows them. Results are restored where it has `outputSchema`;
-            calls are repeated where it says `readOnlyHint` or `idempotentHint`.
-        only: the parts that act (`PARTS`); all where None.
+        lock: the tools as the agent knows them. With `rewrite`, results are restored where it has
+            `outputSchema`, and calls are repeated where it says `readOnlyHint`.
+        only: the parts that act (`PARTS`); where None, `TELLING`, and with `rewrite` also
+            `REWRITING`.
         without: parts that do not act.
         record: told of each intervention when it is made.
         lessons: a memory across conversations (`adapt.lessons.Lessons`), which this agent reads
             and adds to; none where None. Conversations are then played one after another.
-        as_known: whether the agent is shown a tool as the lock has it, where that tool has other
-            names today and nothing else has changed. For models that read the list of tools and
-            fail where it is not the one that they were trained on.
+        as_known: whether the agent is shown a tool as the lock has it, where its names are spelled
+            otherwise today and nothing else has changed; needs `rewrite`.
+        rewrite: whether the layer may make calls, and show results in another form.
 
     Returns:
         An agent of the same name with "+adapt" behind it.
 
     Raises:
-        UsageError: for an unknown part, and for an agent that drives its episode itself.
+        UsageError: for an unknown part, for one that needs `rewrite` where that is not given, and
+            for an agent that drives its episode itself.
     """
-    parts = _chosen(PARTS if only is None else only) - _chosen(without)
+    usual = {**TELLING, **(REWRITING if rewrite else {})}
+    parts = _chosen(usual if only is None else only) - _chosen(without)
+    rewriting = [
+        *(part for part in REWRITING if part in parts),
+        *(["as_known"] if as_known else []),
+    ]
+    if rewriting and not rewrite:
+        raise UsageError(
+            f"{', '.join(rewriting)}: this makes calls or changes what the agent is shown; "
+            "give rewrite=True too"
+        )
     (contestant,) = contestants([agent])
     if not isinstance(contestant.agent, Agent):
         raise UsageError(
@@ -172,6 +202,8 @@ class AdaptedAgent:
         self._repairer = Repairer(lock, parts)
         self._before = self._repairer.before
         self._forms: dict[tuple[str, str], str] = {}
+        self._notes: dict[bytes, str] = {}
+        self._noted: tuple[Tools, str] = ({}, self._note_on({}))
 
     def release(self) -> None:
         """Lets the agent give back what it keeps."""
@@ -189,6 +221,7 @@ class AdaptedAgent:
         """
         tools = {t["function"]["name"]: t["function"] for t in turn.tools}
         talk = read_conversation(turn.messages, self._in_form)
+        self._notes_told(talk, tools)
         told = self._lessons_told(talk, tools) if self.lessons is not None else ()
         own = self._own_call(talk, tools) if talk.last else None
         if own is not None:
@@ -223,6 +256,30 @@ class AdaptedAgent:
         text = self.lessons.text(own)
         if not text:
             return ()
+        return self._told_before("lessons", text, talk)
+
+    def _notes_told(self, talk: Conversation, tools: Tools) -> None:
+        """Puts before the agent what has changed in the tools since the lock."""
+        if "notes" not in self.parts:
+            return
+        known, text = self._noted
+        if tools != known:  # the list is mostly that of the turn before
+            text = self._note_on(tools)
+            self._noted = (tools, text)
+        if text:
+            self._told_before("notes", text, talk)
+
+    def _note_on(self, tools: Tools) -> str:
+        key = msgspec.json.encode(list(tools.values()))
+        if key not in self._notes:
+            if len(self._notes) >= MAX_LISTS:
+                self._notes.clear()
+            own = (as_mcp(tool) for name, tool in tools.items() if name not in PROTOCOL_NAMES)
+            self._notes[key] = text_of(facts(self.lock, list(own)))
+        return self._notes[key]
+
+    def _told_before(self, part: str, text: str, talk: Conversation) -> tuple[Intervention, ...]:
+        """Says something behind the system message; what is done of it, in the first turn."""
         first = talk.shown[0] if talk.shown else {}
         if first.get("role") == "system" and isinstance(first.get("content"), str):
             talk.shown[0] = {**first, "content": f"{first['content']}\n\n{text}"}
@@ -231,7 +288,7 @@ class AdaptedAgent:
         if talk.begun:
             return ()
         nothing = RecordedCall("")
-        told = Intervention("lessons", text, nothing, nothing, place=PROMPT)
+        told = Intervention(part, text, nothing, nothing, place=PROMPT)
         self.record(told)
         return (told,)
 
@@ -255,7 +312,7 @@ class AdaptedAgent:
         for call in talk.last_made:
             if call.made.tool in PROTOCOL_NAMES:
                 continue
-            found = self._elsewhere(call, talk, tools) if call.failure else None
+            found = self._elsewhere(call, tools) if call.failure else None
             why = call.failure or incomplete_of(call.text)
             found = found or (self._retry(call, why, tools, talk) if why else None)
             found = found or self._page(call, talk, tools)
@@ -263,48 +320,36 @@ class AdaptedAgent:
                 return found
         return None
 
-    def _elsewhere(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
-        return self._redirect(call, talk, tools) or self._refreshed(call, talk, tools)
+    def _elsewhere(self, call: MadeCall, tools: Tools) -> Intervention | None:
+        return self._redirect(call, tools) or self._refreshed(call, tools)
 
-    def _refreshed(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
-        """A call that failed on a stale list, by the list that has come since.
-
-        The tool is on offer no more, so the call was not carried out, unless that is left open.
-        """
+    def _refreshed(self, call: MadeCall, tools: Tools) -> Intervention | None:
+        """A call that failed on a stale list, by the list that has come since; of reads alone."""
         if "lists" not in self.parts or call.part or call.made.tool in tools:
             return None
-        if may_have_happened(call.failure) or is_of_rights(call.failure):
+        world = self._repairer.today(tools)
+        found = None if is_of_rights(call.failure) else self._repairer.repair(call.asked, tools)
+        if found is None or world is None:
             return None
-        found = self._repairer.repair(call.asked, tools)
-        if found is None or any(e.made == found.made and not e.failure for e in talk.made):
+        if not world[0].only_reads(call.asked.tool, found.made.tool):
             return None
         why = f"{call.made.tool} has left the list of tools since the call; {found.evidence}"
         return Intervention("lists", why, call.asked, found.made, call.id)
 
-    def _redirect(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
+    def _redirect(self, call: MadeCall, tools: Tools) -> Intervention | None:
+        """A failed read, of the tool that the failure names, where the two are the same words."""
         if "redirects" not in self.parts or call.asked != call.made:
             return None
         failure = call.failure
         others = (name for name in tools if name != call.made.tool and name not in PROTOCOL_NAMES)
         target = named_tool(failure, others)
-        was = self._before.sources.get(call.asked.tool)
-        world = self._repairer.today(tools) if target and was is not None else None
-        if was is None or world is None:
+        world = self._repairer.today(tools) if target else None
+        if world is None:
             return None
         today, checker = world
-        now = today.after.sources[target]
-        made = RecordedCall(target, call.made.arguments)
-        taken = {param.name for param in now.tool.params}
-        if opposed(was, now) or checker.fault(made)[1] or not taken >= made.arguments.keys():
-            return None
-        told, said = was.tool.description.rstrip("."), now.tool.description
-        says_all = bool(told) and said.startswith(told) and not adds_effect(said[len(told) :])
-        if only_reads(was):
-            safe = only_reads(now) or says_all
-        else:
-            again = any(each.made == made and not each.failure for each in talk.made)
-            safe = says_all and not may_have_happened(failure) and not again
-        if not safe:
+        move = today.between(call.asked.tool, target)
+        made = moved(call.asked, move) if move else None
+        if made is None or not today.only_reads(call.asked.tool, target) or checker.fault(made)[1]:
             return None
         why = f'the failure names {target}: "{failure[:200]}"'
         return Intervention("redirects", why, call.asked, made, call.id)
@@ -321,11 +366,9 @@ class AdaptedAgent:
         if failures_in_a_row(talk.made, call.made) > MAX_RETRIES:
             return None
         world = self._repairer.today(tools) if call.made.tool in tools else None
-        source = world[0].origin(call.made.tool, call.asked.tool) if world else None
-        if source is None or not (only_reads(source) or _is_idempotent(source)):
+        if world is None or not world[0].only_reads(call.asked.tool, call.made.tool):
             return None
-        kind = "only reads" if only_reads(source) else "is idempotent"
-        why = f'the call {kind}, and the server says: "{failure[:200]}"'
+        why = f'the call only reads, and the server says: "{failure[:200]}"'
         return Intervention("retries", why, call.asked, call.made, call.id)
 
     def _page(self, call: MadeCall, talk: Conversation, tools: Tools) -> Intervention | None:
@@ -338,8 +381,7 @@ class AdaptedAgent:
         ):
             return None
         world = self._repairer.today(tools) if call.made.tool in tools else None
-        source = world[0].origin(call.made.tool) if world else None
-        if world is None or source is None or not only_reads(source):
+        if world is None or not world[0].only_reads(call.asked.tool, call.made.tool):
             return None
         if not is_list(self._in_form(call.text, call)):
             return None
@@ -376,9 +418,6 @@ class AdaptedAgent:
         found: dict[str, str] = {}
         if talk.failed and "loops" in self.parts:
             found["loops"] = self._loop(reply, talk, tools)
-        if any(each.part for each in talk.made):
-            for part in _IN_PLACE:
-                found[part] = _done_already(reply, talk, part) if part in self.parts else ""
         ends = not reply.calls or reply.calls[0].name in PROTOCOL_NAMES
         if ends and "evidence" in self.parts and "evidence" not in talk.prompted:
             missing = (name for name in self._before.sources if name not in tools)
@@ -430,26 +469,5 @@ def _first(reply: Reply) -> RecordedCall:
     return RecordedCall(call.name, call.arguments)
 
 
-def _done_already(reply: Reply, talk: Conversation, part: str) -> str:
-    """What the agent is told where it makes a call that the layer has just made in its place."""
-    done = [each for each in talk.made if each.part == part and not each.failure]
-    if not done or part in talk.prompted:
-        return ""
-    for call in (each for each in reply.calls if isinstance(each, ToolCall)):
-        for each in done:
-            if each.made == RecordedCall(call.name, call.arguments):
-                return (
-                    f"This call of {call.name} has been made already, in place of your call of "
-                    f"{each.asked.tool}, whose result it is. Do not repeat it; go on, or make it "
-                    "again only if it is to be done twice."
-                )
-    return ""
-
-
 def _notice(text: str) -> str:
     return text.partition(NOTICE)[2]
-
-
-def _is_idempotent(source: Source) -> bool:
-    hints = source.raw.get("annotations")
-    return isinstance(hints, Mapping) and hints.get("idempotentHint") is True

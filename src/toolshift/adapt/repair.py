@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
+from toolshift.adapt.moves import Move, Moves
 from toolshift.core.errors import UsageError
 from toolshift.core.message import PROTOCOL_NAMES
 from toolshift.core.tool import as_openai
 from toolshift.drift.calls import Checker, RecordedCall
 from toolshift.drift.lock import Lock
-from toolshift.drift.successors import Today
 from toolshift.interop.tools import from_mcp
 
 MAX_LISTS = 256
@@ -53,9 +53,9 @@ class Repairer:
         self.before = from_mcp(lock.documents)
         self._parts = frozenset(parts) & {NAMES, PARAMETERS}
         self._old = Checker(lock.documents)
-        self._seen: dict[bytes, tuple[Today, Checker] | None] = {}
+        self._seen: dict[bytes, tuple[Moves, Checker] | None] = {}
 
-    def today(self, tools: Mapping[str, Mapping[str, Any]]) -> tuple[Today, Checker] | None:
+    def today(self, tools: Mapping[str, Mapping[str, Any]]) -> tuple[Moves, Checker] | None:
         """Today's tools beside the lock.
 
         Args:
@@ -69,9 +69,9 @@ class Repairer:
             if len(self._seen) >= MAX_LISTS:
                 self._seen.clear()
             own = [each for name, each in tools.items() if name not in PROTOCOL_NAMES]
-            documents = list(map(_as_mcp, own))
+            documents = list(map(as_mcp, own))
             try:
-                self._seen[key] = (Today(self.before, documents), Checker(documents))
+                self._seen[key] = (Moves(self.before, documents), Checker(documents))
             except UsageError:
                 self._seen[key] = None
         return self._seen[key]
@@ -94,8 +94,8 @@ class Repairer:
             return list(shown)
         known: dict[str, dict[str, Any]] = {}
         for old, source in self.before.sources.items():
-            found = world[0].successor(old)
-            if found is None or not found.exact or (old in tools and found.tool != old):
+            found = world[0].move(old)
+            if found is None:
                 continue
             needed = {NAMES} if found.tool != old else set[str]()
             if any(name != now for name, now in found.params.items()):
@@ -123,26 +123,48 @@ class Repairer:
         if world is None:
             return None
         today, checker = world
-        found = (
-            None if now is not None and not checker.fault(call)[1] else today.successor(call.tool)
-        )
-        if found is None:
+        taken = now is not None and not checker.fault(call)[1]
+        found = None if taken else today.move(call.tool)
+        made = moved(call, found) if found else None
+        if found is None or made is None:
             return None
-        arguments = {found.params.get(key, ""): value for key, value in call.arguments.items()}
-        made = RecordedCall(found.tool, arguments)
-        needed = {PARAMETERS} if arguments.keys() != call.arguments.keys() else set()
+        needed = {PARAMETERS} if made.arguments.keys() != call.arguments.keys() else set()
         needed |= {NAMES} if found.tool != call.tool else {PARAMETERS}
-        if not needed <= self._parts or "" in arguments or checker.fault(made)[1]:
+        if not needed <= self._parts or checker.fault(made)[1]:
             return None
         part = PARAMETERS if found.tool == call.tool else NAMES
         return Intervention(part, found.evidence, call, made)
+
+
+def moved(call: RecordedCall, move: Move) -> RecordedCall | None:
+    """A call as it goes to another tool.
+
+    Args:
+        call: of a tool of the lock.
+        move: where its calls go.
+
+    Returns:
+        The call with the same values; None where one of them has no place.
+    """
+    if not call.arguments.keys() <= move.params.keys():
+        return None
+    return RecordedCall(
+        move.tool, {move.params[key]: value for key, value in call.arguments.items()}
+    )
 
 
 def _inputs(tool: Mapping[str, Any]) -> Any:
     return tool["parameters"] if "parameters" in tool else tool.get("inputSchema")
 
 
-def _as_mcp(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as an MCP server lists it."""
+def as_mcp(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool as an MCP server lists it.
+
+    Args:
+        tool: as a chat request or an MCP server has it.
+
+    Returns:
+        Its document.
+    """
     told = {key: value for key, value in tool.items() if key not in ("parameters", "strict")}
     return {**told, "inputSchema": _inputs(tool) or {"type": "object"}}

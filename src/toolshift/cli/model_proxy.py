@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 
 import click
 import httpx
@@ -14,7 +16,7 @@ import msgspec
 from toolshift.agents.chat import PATH as PATH_OF_CHAT
 from toolshift.cli.listen import Listen
 from toolshift.cli.options import PATH, options_struct
-from toolshift.connect.model_proxy.app import ModelProxy
+from toolshift.connect.model_proxy.app import LET_THROUGH, ModelProxy
 from toolshift.connect.model_proxy.settings import ShiftOptions, check_stack, prepare
 from toolshift.connect.serve.guard import Guard, hosts_of
 from toolshift.connect.serve.server import bind, require, web_server
@@ -39,6 +41,7 @@ class ModelProxyOptions:
         may_write: let a trap lie over tools that may write.
         tools: a file with a tool list to try the shifts on before serving; None for none.
         trace: where one line a request is written; None for nowhere.
+        pass_through: pass on what is not shifted, in place of refusing it.
     """
 
     upstream: str
@@ -49,6 +52,7 @@ class ModelProxyOptions:
     may_write: bool
     tools: Path | None
     trace: Path | None
+    pass_through: bool
     listen: Listen
 
 
@@ -78,6 +82,12 @@ class ModelProxyOptions:
     help="Try the shifts on this tool list (JSON, OpenAI format) first, and show what they do.",
 )
 @click.option("--trace", type=PATH, help="Append one line for each request to this file (JSONL).")
+@click.option(
+    LET_THROUGH,
+    is_flag=True,
+    help="Pass on as it is what is not shifted: other paths, other kinds of tools. Without it they "
+    "are refused. How many passed, and to which paths, is said at the end.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", default=8420, show_default=True, help="0 takes a free one.")
 @click.option("--token", default="", help="Token that agents send as their API key.")
@@ -104,13 +114,15 @@ def model_proxy(options: ModelProxyOptions) -> None:
     stack = read_stack("+".join(options.shifts))
     how = ShiftOptions(stack, options.seed, options.pool, options.needed, options.may_write)
     check_stack(how)
+    if options.pass_through and not stack:
+        raise UsageError(f"{LET_THROUGH} is for --shift: without it all passes as it is")
     if options.tools is not None:
         _try(options.tools, how)
     listen = options.listen
     token = listen.token_or_new("Token (shown this once), the agent's API key")
     key = _key() if token else ""
     with ExitStack() as closing:
-        proxy = ModelProxy(upstream, how, key)
+        proxy = ModelProxy(upstream, how, key, pass_through=options.pass_through)
         if options.trace is not None:
             trace = Trace(options.trace, (key, token))
             closing.callback(trace.close)
@@ -120,12 +132,27 @@ def model_proxy(options: ModelProxyOptions) -> None:
         listener = bind(listen.host, listen.port)
         url = listen.url(listener.getsockname()[1])
         said = write_stack(stack) or "nothing is shifted"
-        say(f"Serving {url}/v1 ({said}). Ctrl-C stops.")
-        try:
-            web_server(proxy).run(sockets=[listener])  # type: ignore[arg-type]
-        finally:
-            for line in proxy.ending:
-                say(f"toolshift: {line}", err=True)
+        _serve(proxy, listener, f"Serving {url}/v1 ({said}). Ctrl-C stops.")
+
+
+def _serve(proxy: ModelProxy, listener: socket, greeting: str) -> None:
+    """Serves until a signal comes; what was counted is then the last that is said."""
+
+    def end(sign: int, frame: object) -> None:
+        raise click.exceptions.Exit(128 + sign)
+
+    # The web server ends by raising its signal once more, which would end us without a word.
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, end)
+    try:
+        say(greeting)
+        web_server(proxy).run(sockets=[listener])  # type: ignore[arg-type]
+    except click.exceptions.Exit:
+        say("Stopped.", err=True)
+        raise
+    finally:
+        for line in proxy.ending:
+            say(f"toolshift: {line}", err=True)
 
 
 def _upstream(address: str) -> str:

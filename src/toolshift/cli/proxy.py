@@ -37,7 +37,6 @@ from toolshift.interop.mcp_client import Target
 from toolshift.interop.mcp_results import texts_of
 from toolshift.runs.cell import write_stack
 from toolshift.runs.suite import check_entities, read_stack
-from toolshift.shifts.live import altered
 from toolshift.shifts.registry import find_shift
 
 MAX_LINES, MAX_WIDTH = 14, 160
@@ -56,7 +55,8 @@ class ProxyOptions:
         needed: the tools that the agent needs, where the user has said so.
         skip: leave out what is not applicable.
         may_write: let a trap lie over tools that write.
-        lock: the lock of the tools that the client knows; calls are adapted to today's.
+        lock: the lock of the tools that the client knows; what has changed is said to it.
+        rewrite: with `lock`, also move calls to names that are the same words.
         deploy: what brings about the changes in mid-session: seconds or "signal"; "" for calls.
         http: the port to serve on, in place of standard input and output.
         idle: with `http`, seconds after which the session of a client ends that has gone.
@@ -76,6 +76,7 @@ class ProxyOptions:
     skip: bool
     may_write: bool
     lock: Path | None
+    rewrite: bool
     deploy: str
     http: int | None
     idle: float
@@ -125,7 +126,14 @@ class ProxyOptions:
     "lock",
     type=PATH,
     metavar="LOCK",
-    help="Take calls by the names of this lock (`toolshift lock`), where that is certain.",
+    help="Say in the description of a tool what has changed in it since this lock (`toolshift "
+    "lock`). Calls and results pass as they are.",
+)
+@click.option(
+    "--rewrite",
+    is_flag=True,
+    help="--adapt: also take calls by names of the lock that are the same words as today's, such "
+    "as getOrder for get_order.",
 )
 @click.option(
     "--deploy",
@@ -187,6 +195,8 @@ def _first(fault: BaseException) -> BaseException:
 
 
 def _shifting(options: ProxyOptions) -> ShiftOptions:
+    if options.rewrite and options.lock is None:
+        raise UsageError("--rewrite goes with --adapt LOCK: it moves calls by names of the lock")
     check_entities(options.pool, 200)
     stack = read_stack("+".join(options.shifts))
     return ShiftOptions(
@@ -197,6 +207,7 @@ def _shifting(options: ProxyOptions) -> ShiftOptions:
         options.skip,
         options.may_write,
         read_lock(options.lock) if options.lock else None,
+        options.rewrite,
         read_deployment(options.deploy) if options.deploy else None,
     )
 
@@ -256,6 +267,7 @@ def _over_http(target: Target, how: ShiftOptions, options: ProxyOptions) -> None
         host="127.0.0.1",
         port=options.http or 0,
         http=Impatient,
+        ws="none",
         log_level="warning",
         timeout_graceful_shutdown=2,
     )
@@ -340,10 +352,7 @@ def _quoted(answer: dict[str, Any]) -> str:
 def _print_tools(listed: list[dict[str, Any]], how: ShiftOptions, as_json: bool) -> dict[str, Any]:
     """Prints the tools before and after; as JSON they are returned instead."""
     live, left = shift_tools(listed, how)
-    drifted = altered(live.scene, live.toolbox)
-    shown = [
-        (tool, live.toolbox.speak(tool, not set(tool.origin) & drifted)) for tool in live.tools()
-    ]
+    shown = list(zip(live.tools(), live.documents(), strict=True))
     if as_json:
         after = [words for _, words in shown]
         found: dict[str, Any] = {"before": listed, "after": after, "in_use": _in_use(live.scene)}

@@ -86,11 +86,14 @@ class Layer:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        for name in ("tools", "phase", "call"):
+        for name in ("tools", "phase", "call", "changes_results"):
             if name in get_annotations(cls) or not callable(getattr(cls, name)):
                 raise TypeError(
                     f"{cls.__name__}.{name} is a method of every layer: give the field another name"
                 )
+        if "call" in vars(cls) and "changes_results" not in vars(cls):
+            # What a layer says of its results holds for its own `call`, not for another one.
+            cls.changes_results = Layer.changes_results  # type: ignore[method-assign]
 
     @property
     def title(self) -> str:
@@ -137,6 +140,20 @@ class Layer:
             What is shown for the call.
         """
         return below(name, arguments)
+
+    def changes_results(self, tool: Tool) -> bool:
+        """Whether a successful result of a tool may hold other data than the layer below gave.
+
+        What declares the results of a tool (`outputSchema`) is then not shown beside it. A layer
+        with a `call` of its own that leaves such results as they are says so here.
+
+        Args:
+            tool: as this layer shows it.
+
+        Returns:
+            True for every tool where the layer has a `call` of its own.
+        """
+        return type(self).call is not Layer.call
 
 
 DEPLOYED = 1_000_000
@@ -220,6 +237,23 @@ class Session:
                 kept = self._lists[reached] = (shown, made)
             shown = kept[1]
         return shown
+
+    def changed_results(self) -> frozenset[str]:
+        """The true tools whose successful results a layer may change, as the tools stand now.
+
+        Returns:
+            Their names. It follows from what the layers are, not from a trial.
+
+        Raises:
+            LayerFault: where the code of a layer raises.
+        """
+        shown = self.upstream.tools()
+        found: set[str] = set()
+        for layer, memory in zip(self.layers, self.memories, strict=True):
+            shown = _shown(layer, shown, memory)
+            hit = [tool for tool in shown if layer.changes_results(tool)]
+            found.update(name for tool in hit for name in tool.origin)
+        return frozenset(found)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
         """Carries a spoken call through the whole stack.

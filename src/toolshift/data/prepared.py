@@ -82,13 +82,19 @@ class Prepared:
         return frozenset(tool.function["name"] for tool in self.kept)
 
     def _as_shown(self, tool: Tool) -> ToolShown:
-        function = self.toolbox.speak(tool)["function"]
+        keep_outputs = self._changed.isdisjoint(tool.origin)
+        function = self.toolbox.speak(tool, keep_outputs)["function"]
         source = self.toolbox.source(tool)
         if source is None:
             return ToolShown(function)
         known = source.known
         params = {p.name: known[p.fact] for p in tool.params if p.fact in known}
         return ToolShown(function, self.places.get(source.tool.name), params)
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        """The true tools whose results the layers may change."""
+        return self.scene.open().changed_results()
 
     def say(self, text: str) -> str:
         """A text that speaks of the tools, by the names that are shown."""

@@ -219,21 +219,6 @@ def only_reads(source: Source) -> bool:
     return _effect_told(source) != "write" and not _SIDE_EFFECT.search(spoken)
 
 
-def adds_effect(more: str) -> bool:
-    """Whether what a description says beyond another one speaks of a further effect.
-
-    Args:
-        more: the words that come on top.
-
-    Returns:
-        True as well where they go on in the same sentence.
-    """
-    bare = more.strip()
-    if not bare or bare == ".":
-        return False
-    return not more.startswith(".") or bool(_SIDE_EFFECT.search(bare))
-
-
 def _effect_told(source: Source) -> str | None:
     """What the description alone says of the effect."""
     return said_effect(replace(source, raw={}, tool=source.tool.with_(name="")))[0]

@@ -1,7 +1,7 @@
-"""Which of today's tools stands for a tool of the lock, where that is certain.
+"""Which of today's tools stands for a tool of the lock, so that what was learned of it is kept.
 
-The pairing is that of `shifts.release.resolve`; likeness alone is not enough to act on it. A pair
-is
+No call rests on this: `moves` says where a call may go. The pairing is that of
+`shifts.release.resolve`; likeness alone is not enough. A pair is
 
 exact   where both descriptions are the same text, no other tool has it, and the schemas are the
         same but for names of parameters whose descriptions and types are the same
@@ -12,7 +12,7 @@ merged  where today's tool says word for word what two or more of the tools that
 
 and none where words that only one side has oppose each other, today's tool says that it destroys
 and that of the lock that it does not, or their names speak of different effects (`effects`). A
-description of one word says nothing of what a parameter is. A call that may write
+description of one word says nothing of what a parameter is. A tool that may write
 needs an exact pair, with a description of at least three words; and where both names share a word,
 only their first words may differ, as `book_room` and `reserve_room` do.
 """
@@ -28,13 +28,12 @@ from toolshift.core.tool import Param
 from toolshift.drift.effects import differently_meant, only_reads, opposed, substituted
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.shifts.release.mapping import Answers
-from toolshift.shifts.release.match import alike_texts, clashing, words
+from toolshift.shifts.release.match import alike_texts, words
 from toolshift.shifts.release.resolve import settle_tools
 
 CLOSE, CLEAR = 0.8, 0.25
-SAME_TOOL = 0.5
 TELLING = 3
-"""Words that a description must have before a write rests on it."""
+"""Words that a description must have before a pair of tools that may write rests on it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Successor:
     Attributes:
         tool: its name.
         params: for each parameter of the lock, its name today.
-        exact: whether a write may rest on it; see the module.
+        exact: whether the two say the same, word for word; see the module.
         evidence: why it is certain.
     """
 
@@ -94,36 +93,6 @@ class Today:
             found = self._certain(old, new) if new else None
             self._found[old] = found or self._merged(old)
         return self._found[old]
-
-    def origin(self, name: str, asked: str = "") -> Source | None:
-        """The tool of the lock that a tool of today is.
-
-        Args:
-            name: of the tool of today.
-            asked: the tool of the lock by whose name it was called, if it was. A match that is no
-                exact one counts then too where both only read: the call has been made on it.
-
-        Returns:
-            The locked tool; None where that is not certain.
-        """
-        now, was = self.after.sources.get(name), self.before.sources.get(name)
-        if now is None:
-            return None
-        if was is not None and alike_texts(*_texts(was, now)) >= SAME_TOOL:
-            return None if clashing(was, now) else was
-        olds = [old for old, new in self._paired.items() if new == name]
-        found = self.successor(olds[0]) if len(olds) == 1 else None
-        if found is not None and found.exact:
-            return self.before.sources[olds[0]]
-        return self._read_as(name, asked)
-
-    def _read_as(self, name: str, asked: str) -> Source | None:
-        """The locked tool that stands behind a call that was moved, where both only read."""
-        was = self.before.sources.get(asked)
-        found = self.successor(asked) if was is not None and asked != name else None
-        if was is None or found is None or found.tool != name:
-            return None
-        return was if only_reads(was) and only_reads(self.after.sources[name]) else None
 
     def _certain(self, old: str, new: str) -> Successor | None:
         was, now = self.before.sources[old], self.after.sources[new]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.interop.references import with_files
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
 
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -29,27 +31,30 @@ class Operation:
     shown: dict[str, Any]
 
 
-def read_openapi(document: object) -> list[Operation]:
+def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
     """The operations of an OpenAPI 3 document, each with the tool as an MCP server would list it.
 
     Args:
         document: as parsed from JSON or YAML.
+        path: the file that it was read from, from which its references to other files lead.
 
     Returns:
         In the order of the document.
 
     Raises:
-        UsageError: where it is none or nested too deeply, and where two operations would be tools
-            of one name.
+        UsageError: where it is none or nested too deeply, where a reference cannot be followed,
+            and where two operations would be tools of one name.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
         raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
     if not str(document.get("openapi", "")).startswith("3."):
         raise UsageError("it is no OpenAPI 3 document: `openapi` is not 3.x")
-    whole: Mapping[str, Any] = document
+    whole = with_files(document, path)
+    if not isinstance(whole["paths"], Mapping):
+        raise UsageError("it is no OpenAPI 3 document: its `paths` lead to no object")
     if str(document["openapi"]).startswith("3.0"):
         try:
-            whole = _as_json_schema(document, {})
+            whole = _as_json_schema(whole, {})
         except RecursionError:
             raise UsageError("the OpenAPI document is nested too deeply") from None
     found = list(_operations(whole))
@@ -95,17 +100,21 @@ def _converted(node: Mapping[str, Any] | list[Any], known: dict[int, Any]) -> An
 
 def _operations(document: Mapping[str, Any]) -> Iterator[Operation]:
     for path, item in document["paths"].items():
-        methods = _resolved(item, document)
+        beside = item if isinstance(item, Mapping) and "$ref" in item else {}
+        methods = {**_resolved(item, document), **beside}
         for method in METHODS:
             if isinstance(methods.get(method), Mapping):
                 yield _operation(str(path), method, methods, document)
 
 
 def _resolved(node: Any, document: Any) -> Mapping[str, Any]:
-    for _ in range(8):
-        if not isinstance(node, Mapping) or "$ref" not in node:
-            break
-        node = look_up(document, node["$ref"])
+    seen: set[str] = set()
+    while isinstance(node, Mapping) and isinstance(node.get("$ref"), str):
+        reference = node["$ref"]
+        if reference in seen:
+            raise UsageError(f"the reference {reference!r} leads back to itself, and to nothing")
+        seen.add(reference)
+        node = look_up(document, reference)
     return node if isinstance(node, Mapping) else {}
 
 

@@ -20,9 +20,9 @@ MAX_NODES = 4000
 MAX_CHECKED = 200_000
 """Nodes that references may stand for where a validator follows them."""
 DEEPEST = 32
-_MANY = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
-_LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-_DATA = frozenset(("enum", "const", "default", "examples", "required", "dependentRequired"))
+MANY = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
+LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+DATA = frozenset(("enum", "const", "default", "examples", "required", "dependentRequired"))
 _IN_PLACE = ("allOf", "anyOf", "oneOf")
 _IN_PLACE_ONE = ("not", "if", "then", "else")
 
@@ -35,17 +35,24 @@ def look_up(root: object, reference: object) -> Any:
         return _anchored(root, reference)
     place = root
     for part in reference[2:].split("/"):
-        key = _unescaped(part)
-        if isinstance(place, Mapping):
-            place = place.get(key)
-        elif isinstance(place, list) and is_count(key) and int(key) < len(place):
-            place = place[int(key)]
-        else:
-            return None
+        place = child_of(place, unescaped(part))
     return place
 
 
-def _unescaped(part: str) -> str:
+def child_of(place: object, key: str) -> Any:
+    """What an object or a list has under a part of a pointer; None where it has nothing there."""
+    if isinstance(place, list) and is_count(key) and int(key) < len(place):
+        return place[int(key)]
+    if not isinstance(place, Mapping):
+        return None
+    if key in place:
+        return place[key]
+    # YAML reads the key 200 of a response as a number.
+    return next((value for own, value in place.items() if str(own) == key), None)
+
+
+def unescaped(part: str) -> str:
+    """A part of a pointer as the key that it stands for."""
     return unquote(part).replace("~1", "/").replace("~0", "~")
 
 
@@ -100,11 +107,11 @@ class _Inliner:
         }
 
     def _value(self, key: str, value: Any, trail: tuple[str, ...], depth: int) -> Any:
-        if key in _DATA:
+        if key in DATA:
             return value
-        if key in _MANY and isinstance(value, Mapping):
+        if key in MANY and isinstance(value, Mapping):
             return {name: self.write(one, trail, depth + 1) for name, one in value.items()}
-        if isinstance(value, list) and (key in _LISTS or key == "items"):
+        if isinstance(value, list) and (key in LISTS or key == "items"):
             return [self.write(one, trail, depth + 1) for one in value]
         if isinstance(value, Mapping):
             return self.write(value, trail, depth + 1)
@@ -310,7 +317,7 @@ def _pointing(node: Any, names: Mapping[str, str], depth: int = 0) -> Any:
     reference = out.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/properties/"):
         head, *rest = reference.removeprefix("#/properties/").split("/")
-        name = names.get(_unescaped(head), _unescaped(head))
+        name = names.get(unescaped(head), unescaped(head))
         escaped = name.replace("~", "~0").replace("/", "~1")
         out["$ref"] = "/".join(["#/properties", escaped, *rest])
     return out
@@ -383,12 +390,12 @@ def each_description(schema: Any, say: Callable[[str], str]) -> Any:
         return schema
     said: JSONSchema = {}
     for key, value in schema.items():
-        if key in _MANY and isinstance(value, Mapping):
+        if key in MANY and isinstance(value, Mapping):
             said[key] = {name: each_description(one, say) for name, one in value.items()}
         elif key == "description" and isinstance(value, str):
             said[key] = say(value)
         else:
-            said[key] = value if key in _DATA else each_description(value, say)
+            said[key] = value if key in DATA else each_description(value, say)
     return said if said != schema else schema
 
 
@@ -397,12 +404,12 @@ def words_of(schema: Any) -> Iterator[str]:
     for one in schema if isinstance(schema, list) else ():
         yield from words_of(one)
     for key, value in _mapped(schema).items():
-        if key in _MANY:
+        if key in MANY:
             yield from _mapped(value)
             yield from words_of(list(_mapped(value).values()))
         elif key in ("enum", "const"):
             yield from (one for one in [*_listed(value), value] if isinstance(one, str))
-        elif key not in _DATA:
+        elif key not in DATA:
             yield from words_of(value)
 
 

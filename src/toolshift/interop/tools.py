@@ -169,9 +169,10 @@ class Toolbox:
         Returns:
             The tool as JSON, with all that its server said of it and still holds.
         """
-        if self.dialect == "openai":
-            return self._as_openai(tool)
         source = self.source(tool)
+        keep_outputs = keep_outputs and (source is None or tool.returns is source.tool.returns)
+        if self.dialect == "openai":
+            return self._as_openai(tool, keep_outputs)
         if source is None:
             hints = {"readOnlyHint": tool.effect == "read"}
             shown = {"name": tool.name, "description": tool.description}
@@ -183,16 +184,16 @@ class Toolbox:
             for key in ("annotations", "outputSchema"):
                 if isinstance(raw.get(key), Mapping):
                     raw[key] = _untitled(raw[key])
-        if not keep_outputs or (tool.returns is not source.tool.returns):
-            raw.pop("outputSchema", None)
+        raw = raw if keep_outputs else _without_results(raw)
         return {**raw, **_said(raw, tool), "inputSchema": inputs}
 
-    def _as_openai(self, tool: Tool) -> dict[str, Any]:
+    def _as_openai(self, tool: Tool, keep_outputs: bool) -> dict[str, Any]:
         source = self.source(tool)
         spoken = source is not None and "function" in source.raw  # else MCP's, of another list
         raw = dict(source.raw) if source is not None and spoken else {"type": "function"}
         inner = raw.get("function")
         function = dict(inner) if isinstance(inner, Mapping) else {}
+        function = function if keep_outputs else _without_results(function)
         shown = {**function, **_said(function, tool)}
         if "parameters" in function or tool.params:
             shown["parameters"] = self.schema(tool)
@@ -214,6 +215,15 @@ class Toolbox:
             said["parameters"] for said in bare if _NOTHING.issuperset(said["parameters"] or ())
         )
         return {"parameters": next(plain, {"type": "object", "properties": {}})}
+
+
+_RESULTS = frozenset(("outputSchema", "output_schema", "response", "returns", "return"))
+"""Keys under which a tool declares its results: those of MCP and its clients, of Google's function
+declarations, and of the tools that chat templates of `transformers` read."""
+
+
+def _without_results(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in said.items() if key not in _RESULTS}
 
 
 _NOTHING = {"type", "properties", "required"}

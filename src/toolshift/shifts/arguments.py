@@ -74,6 +74,10 @@ class Reshaped(Layer):
         schema = self.schemas[tool][param.name]
         return replace(param, schema=schema, shapes=(*param.shapes, shape))
 
+    def changes_results(self, tool: Tool) -> bool:
+        """No: what changes is how values are given."""
+        return False
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Reads the values and calls below with what they were before."""
         shapes = self.shapes.get(name, {})
@@ -289,6 +293,10 @@ class Required(Layer):
             for tool in tools
         )
 
+    def changes_results(self, tool: Tool) -> bool:
+        """No: it fails, or calls as below."""
+        return False
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Checks what is required, and calls below without it."""
         mine = [one for one in self.requirements if one.tool == name]
@@ -453,6 +461,10 @@ class Defaults(Layer):
             else tool
             for tool in tools
         )
+
+    def changes_results(self, tool: Tool) -> bool:
+        """Those that hold less by default."""
+        return any(one.tool == tool.name and one.kind != "value" for one in self.defaults)
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls below, and leaves out what the default leaves out."""

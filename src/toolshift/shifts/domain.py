@@ -122,6 +122,10 @@ class Fatal(Layer):
     busy: str
     dead: str
 
+    def changes_results(self, tool: Tool) -> bool:
+        """No: it fails, or calls as below."""
+        return False
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         if name != self.tool:
             return below(name, arguments)
@@ -148,6 +152,10 @@ class Withdrawn(Layer):
         if not self.phase(memory):
             return tools
         return tuple(t.with_(retired=True) if t.name in self.names else t for t in tools)
+
+    def changes_results(self, tool: Tool) -> bool:
+        """No: it fails, or calls as below."""
+        return False
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         gone = self.phase(memory)

@@ -42,6 +42,10 @@ class Busy(Layer):
     code: str
     text: str
 
+    def changes_results(self, tool: Tool) -> bool:
+        """No: it fails, or calls as below."""
+        return False
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Fails as often as it is to, and then calls as below."""
         failed = memory.get(name, 0)
@@ -142,6 +146,10 @@ class Moves(Layer):
             text = f"{text.removesuffix('.')}. {self.remark}"
         authority = tool.authority + self.authority
         return [shown.with_(name=n, description=text, authority=authority) for n in move.names]
+
+    def changes_results(self, tool: Tool) -> bool:
+        """No: a successor gives what the old tool gave."""
+        return False
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Answers an old name with the next; a successor's call goes to the old tool below."""

@@ -273,43 +273,6 @@ def _rehearsed(scene: LiveScene, shown: Mapping[str, Tool]) -> list[Tool]:
     return [tool for tool in able if tool.origin in origins]
 
 
-# -- results that are still what their schema says -----------------------------------------------
-
-
-def altered(scene: LiveScene, toolbox: Toolbox) -> frozenset[str]:
-    """The true tools whose results the layers may write in another way than declared.
-
-    Found by trial on made-up results. Where any of those tried is altered, so may be the others.
-    """
-    if not scene.layers:
-        return frozenset()
-    session = scene.open()
-    tried: set[str] = set()
-    found: set[str] = set()
-    for step in scene.calls:
-        tools = {tool.name: tool for tool in session.tools()}
-        arguments = step.given
-        result = session.call(step.name, dict(arguments))
-        source = toolbox.source(tools[step.name]) if step.name in tools else None
-        if source is None or source.outputs is None or not result.ok:
-            continue
-        true = set(tools[step.name].origin)
-        tried |= true
-        data = {source.envelope: result.data} if source.envelope else result.data
-        if result.form != "json" or not _accepts(source.outputs, data):
-            found |= true
-    if found:
-        found |= set(toolbox.sources) - tried
-    return frozenset(found)
-
-
-def _accepts(schema: dict[str, Any], value: Any) -> bool:
-    try:
-        return jsonschema_rs.validator_for(schema).is_valid(value)
-    except (ValueError, jsonschema_rs.ReferencingError):
-        return True  # a schema that nobody can check forbids nothing
-
-
 # -- before the real tools -----------------------------------------------------------------------
 
 
@@ -398,6 +361,18 @@ class Live:
     def tools(self) -> tuple[Tool, ...]:
         """The tools as shown now."""
         return tuple(tool for tool in self.session.tools() if not tool.retired)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The tools as shown now, in the words of their dialect.
+
+        What declares a tool's results is left out where a layer may change them. A client checks
+        each result against it, so this must not rest on a trial with made-up results.
+        """
+        changed = self.session.changed_results()
+        return [
+            self.toolbox.speak(tool, bool(tool.origin) and changed.isdisjoint(tool.origin))
+            for tool in self.tools()
+        ]
 
     def call(self, name: str, arguments: dict[str, Any]) -> Spoken:
         """Carries a spoken call through the layers."""

@@ -264,6 +264,10 @@ class Missing(Layer):
     facts: frozenset[str]
     notice: str
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Those of the tools that lack values at first."""
+        return tool.name in dict(self.times)
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls as below, and blanks the first results of some tools."""
         result = below(name, arguments)
@@ -338,6 +342,10 @@ class Pages(Layer):
         return tuple(
             tool.with_(params=(*tool.params, self.param)) if tool.many else tool for tool in tools
         )
+
+    def changes_results(self, tool: Tool) -> bool:
+        """Those that are lists."""
+        return tool.many
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls as below, and shows the page that the cursor opens."""

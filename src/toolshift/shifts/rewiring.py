@@ -37,6 +37,10 @@ class Rewired(Layer):
         kept = [tool for tool in tools if tool.name not in self.removed]
         return (*kept[:place], *(tool for tool, _ in self.added), *kept[place:])
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Those of the new tools."""
+        return tool.name in self.programs
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         program = self.programs.get(name)
         return below(name, arguments) if program is None else program(arguments, memory, below)

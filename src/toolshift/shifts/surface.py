@@ -78,6 +78,10 @@ class Surface(Layer):
             return error("invalid_arguments", f"{name}: unexpected {', '.join(sorted(hidden))}")
         return self.outward(below(tool, said), tool)
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Only those of its distractors, which have no tool below."""
+        return tool.name in self.answers
+
     # -- in both directions, for recordings too ------------------------------------------------
 
     def inward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:

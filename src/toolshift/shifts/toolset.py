@@ -85,6 +85,10 @@ class ByAction(Layer):
         """The one stands where the first of the others stood."""
         return instead(tools, {part.name for part in self.parts.values()}, (self.tool,))
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Those of the one tool, which gives what several gave."""
+        return tool.name == self.tool.name
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls the tool that is chosen, with the arguments that are its own."""
         if name != self.tool.name:
@@ -226,6 +230,10 @@ class BehindSearch(Layer):
         new = (self.search, self.run.with_(operations=found))
         return instead(tools, {tool.name for tool in self.hidden}, new)
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Those of the search and of the call, which gives what several gave."""
+        return tool.name in (self.search.name, self.run.name)
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Searches, or calls what was found."""
         if name == self.search.name:
@@ -334,6 +342,10 @@ class StaleList(Layer):
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
         """The list as it was, or as it is."""
         return self.fresh.tools(tools, memory) if self.phase(memory) else tools
+
+    def changes_results(self, tool: Tool) -> bool:
+        """No: it fails, or calls as below."""
+        return False
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Answers the first call of a tool that has changed with the fresh list."""

@@ -81,6 +81,10 @@ class Converted(Layer):
         fields = tuple(known[f.fact].field(f) if f.fact in known else f for f in tool.returns)
         return tool.with_(description=text + self.notes[tool.name], returns=fields)
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Those of the tools with conversions."""
+        return tool.name in self.conversions
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls as below, and converts what comes back."""
         result = below(name, arguments)

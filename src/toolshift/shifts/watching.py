@@ -79,6 +79,10 @@ class Watched(Layer):
         """That of the layer."""
         return self.inner.phase(memory)
 
+    def changes_results(self, tool: Tool) -> bool:
+        """Whether the layer says so."""
+        return self.inner.changes_results(tool)
+
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
         """Calls the layer, and compares what it was given with what it passed on."""
         passed: list[tuple[str, dict[str, Any]]] = []

@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
 
-from toolshift.connect.mcp.deployment import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.mcp.shifted_server import ShiftedTools, ShiftOptions
+from toolshift.connect.tool_changes import BY_CALLS, BY_DEPLOYMENT, is_newer, labelled
 from toolshift.connect.trace import Trace
 from toolshift.interop.mcp_client import Streams, Target, Upstream, schemas_of
 
@@ -97,11 +97,12 @@ class Wire:
                 answer = await self.tools.list(params or {})
                 self.offered = schemas_of(answer["tools"])
                 self.tools.note_tools(answer, params)
-                return answer
+                return await self.tools.with_notes(answer, params)
             answer = await self.upstream.ask(method, params)
             if method == "tools/list":
                 self._pass_tools(answer)
                 self.tools.note_tools(answer, params)
+                return await self.tools.with_notes(answer, params)
         finally:
             self._callers.remove(caller)
             self._tokens.pop(token, None)

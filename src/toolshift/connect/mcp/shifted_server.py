@@ -21,8 +21,10 @@ import anyio.to_thread
 import msgspec
 from mcp.shared.exceptions import MCPError
 
+from toolshift.adapt.notes import Fact, described, facts
 from toolshift.adapt.repair import Intervention, Repairer
-from toolshift.connect.mcp.deployment import Deployment, is_newer, labelled
+from toolshift.connect.mcp.deployment import Deployment
+from toolshift.connect.tool_changes import is_newer, labelled
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.layer import LayerFault
@@ -36,7 +38,7 @@ from toolshift.interop.mcp_client import Upstream
 from toolshift.interop.mcp_results import Raw, as_mcp, as_result, is_opaque, refused
 from toolshift.interop.tools import Source, Toolbox, from_mcp
 from toolshift.runs.cell import write_stack
-from toolshift.shifts.live import Live, Spoken, altered, live_scene, shifted
+from toolshift.shifts.live import Live, Spoken, live_scene, shifted
 from toolshift.shifts.watching import Changes, unchanged
 
 INTERNAL = -32603
@@ -54,8 +56,10 @@ class ShiftOptions:
         needed: the tools that the agent needs, where the user has said so.
         skip: leave out what is not applicable to this server, with a word on stderr.
         may_write: let a trap lie over tools that write.
-        lock: the tools as the client knows them: calls by their names are made as today's tools
-            take them, where that is certain.
+        lock: the tools as the client knows them: what has changed in a tool is said at the end of
+            its description.
+        rewrite: also make calls by names of the lock as today's tools take them, where the names
+            are the same words.
         deployment: what brings about the changes of tools in mid-session; None leaves them to the
             calls.
     """
@@ -67,6 +71,7 @@ class ShiftOptions:
     skip: bool = False
     may_write: bool = False
     lock: Lock | None = None
+    rewrite: bool = False
     deployment: Deployment | None = None
 
 
@@ -126,10 +131,10 @@ class ShiftedTools:
         self.upstream, self.how, self.trace = upstream, how, trace
         self.stale = False
         self.revision = 0
-        self._repairer = Repairer(how.lock) if how.lock is not None else None
+        self._repairer = Repairer(how.lock) if how.lock is not None and how.rewrite else None
+        self._facts: tuple[Fact, ...] = ()
         self._live: Live | None = None
         self._made = 0
-        self._altered: frozenset[str] = frozenset()
         self._page: dict[str, Any] = {}
         self._building = anyio.Lock()
         self._turn = threading.Lock()
@@ -173,7 +178,6 @@ class ShiftedTools:
         for name, why in left.items():
             said = f"toolshift: {name} is not applicable and left out: {why}"
             print(visible(said), file=sys.stderr)
-        self._altered = altered(made.scene, made.toolbox)
         deployment = self.how.deployment
         live = Live(made.scene, made.toolbox, self._carry, by_calls=deployment is None)
         if deployment is not None and deployment.done:
@@ -197,8 +201,6 @@ class ShiftedTools:
         if toolbox.hash == live.toolbox.hash:
             return
         with self._turn:
-            if self._altered:
-                self._altered |= set(toolbox.sources) - set(live.toolbox.sources)
             live.toolbox = toolbox
             live.upstream.replace(toolbox.tools)
 
@@ -228,7 +230,7 @@ class ShiftedTools:
 
     def _spoken(self, live: Live) -> Sequence[dict[str, Any]]:
         with self._turn:
-            return [live.toolbox.speak(t, not self._is_altered(t.origin)) for t in live.tools()]
+            return live.documents()
 
     async def _adapted(self, params: Mapping[str, Any]) -> Intervention | None:
         """The call that the tools of today take in the place of one by names of the lock."""
@@ -238,20 +240,62 @@ class ShiftedTools:
         tools = {str(tool.get("name")): tool for tool in self._spoken(await self.shown(params))}
         return self._repairer.repair(RecordedCall(name, arguments), tools)
 
+    async def with_notes(
+        self, answer: dict[str, Any], params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """The answer to `tools/list` with what has changed since the lock, tool by tool.
+
+        What is gone has no description of its own, so the first tool tells of it.
+
+        Args:
+            answer: to `tools/list`, or a page of it.
+            params: of the request.
+
+        Returns:
+            The answer; as it came where nothing has changed.
+        """
+        listed = answer.get("tools")
+        if self.how.lock is None or not isinstance(listed, list):
+            return answer
+        first = not (params or {}).get("cursor")
+        if first:
+            self._facts = await self._changed(self.how.lock, answer, params)
+        if not self._facts:
+            return answer
+        tools = []
+        for place, tool in enumerate(listed):
+            here = [self._name_of(tool), *([""] if first and place == 0 else [])]
+            told = [fact for fact in self._facts if fact.tool in here]
+            tools.append(described(tool, told) if told else tool)
+        return {**answer, "tools": tools}
+
+    async def _changed(
+        self, lock: Lock, answer: Mapping[str, Any], params: Mapping[str, Any] | None
+    ) -> tuple[Fact, ...]:
+        """What has changed since the lock; nothing where the other pages cannot be read."""
+        whole = answer["tools"]
+        if answer.get("nextCursor"):
+            try:
+                whole, _ = await self.upstream.tools((params or {}).get("_meta"))
+            except MCPError:
+                return ()  # the client has its page all the same
+        return facts(lock, [tool for tool in whole if isinstance(tool, Mapping)])
+
+    @staticmethod
+    def _name_of(tool: Any) -> Any:
+        return tool.get("name") if isinstance(tool, Mapping) else None
+
     def note_tools(self, answer: Mapping[str, Any], params: Mapping[str, Any] | None) -> None:
         """Keeps the tools on offer in the trace; one page of several is no list of them.
 
         Args:
-            answer: to `tools/list`, as the client reads it.
+            answer: to `tools/list`, as the client reads it but for notes on what has changed.
             params: of the request.
         """
         whole = not answer.get("nextCursor") and not (params or {}).get("cursor")
         tools = answer.get("tools")
         if self.trace is not None and whole and isinstance(tools, list):
             self.trace.write_tools(tools)
-
-    def _is_altered(self, origin: tuple[str, ...]) -> bool:
-        return bool(set(origin) & self._altered)
 
     async def call(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """The answer to `tools/call`, and whether the tools on offer have changed with it.

@@ -13,23 +13,31 @@ from secrets import token_urlsafe
 from typing import Any
 
 import anyio
+import pydantic_core
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http import StreamableHTTPServerTransport, check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import RequestBodyLimitMiddleware, TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp.types import methods
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCRequest,
+    jsonrpc_message_adapter,
+    methods,
+)
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolshift.connect.mcp.proxy import METHOD_NOT_FOUND, Wire, serve
 from toolshift.connect.mcp.shifted_server import ShiftOptions
+from toolshift.connect.serve.guard import Guard
 from toolshift.connect.trace import Trace
 from toolshift.core.errors import UsageError
 from toolshift.core.loopback import LOOPBACK
@@ -44,12 +52,6 @@ Clients hold one as long as they live, so without it they have gone; each sessio
 its own behind it, which must not wait for them."""
 MAX_SESSIONS = 200
 MAX_BODY = 16 * 1024 * 1024
-_HERE = [f"[{name}]:*" if ":" in name else f"{name}:*" for name in LOOPBACK]
-SECURITY = TransportSecuritySettings(
-    enable_dns_rebinding_protection=True,
-    allowed_hosts=_HERE,
-    allowed_origins=[f"http://{name}" for name in _HERE],
-)
 
 
 class Front:
@@ -65,8 +67,7 @@ class Front:
         self._opening = anyio.Lock()
         server: Server[Any] = Server("toolshift", get_tool_input_schema=self._schema)
         server.middleware.append(self._relay)
-        self._newer = StreamableHTTPSessionManager(server, security_settings=SECURITY)
-        self._limited = RequestBodyLimitMiddleware(self._older, MAX_BODY)
+        self._newer = StreamableHTTPSessionManager(server, max_request_body_size=MAX_BODY)
 
     @asynccontextmanager
     async def running(self, app: Any = None) -> AsyncIterator[None]:
@@ -80,11 +81,14 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one HTTP request, by the era that its headers name."""
-        version = Request(scope).headers.get(MCP_PROTOCOL_VERSION_HEADER)
-        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        request = Request(scope)
+        version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if request.method == "POST" and not _is_json(request):
+            await _refuse(415, "send JSON: content-type: application/json")(scope, receive, send)
+        elif version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             await self._newer.handle_request(scope, receive, send)
         else:
-            await self._limited(scope, receive, send)
+            await self._older(scope, receive, send)
 
     # -- sessions of the older era ---------------------------------------------------------------
 
@@ -102,13 +106,21 @@ class Front:
             self._sessions.pop(name, None)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(self._sessions) >= MAX_SESSIONS:
-            await _refuse(503, "too many sessions are open")(scope, receive, send)
+        """Opens a session; what opens none is refused before the real server is started for it."""
+        request = Request(scope, receive)
+        try:
+            body = await request.body()
+        except ClientDisconnect:
             return
+        refusal = _refused(request, body)
+        if refusal is None and len(self._sessions) >= MAX_SESSIONS:
+            refusal = _refuse(503, "too many sessions are open")
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        receive = _again(body, receive)
         name = token_urlsafe(24)
-        transport = StreamableHTTPServerTransport(
-            name, security_settings=SECURITY, idle_timeout=self.idle
-        )
+        transport = StreamableHTTPServerTransport(name, idle_timeout=self.idle)
         status = 500
 
         async def watched(message: Message) -> None:
@@ -234,9 +246,54 @@ def _reason(fault: BaseException) -> str:
     return str(fault) or type(fault).__name__
 
 
-def _refuse(status: int, message: str) -> JSONResponse:
-    error = {"code": -32600, "message": message}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
+def _refused(request: Request, body: bytes) -> JSONResponse | None:
+    """The refusal of a request that names no session; None where it opens one.
+
+    The transport refuses the same, but only once there is a session with a server behind it.
+    """
+    if request.method not in ("GET", "POST", "DELETE"):
+        return _refuse(405, f"{request.method} is not a method of MCP: use GET, POST or DELETE")
+    if request.method == "POST" and not all(check_accept_headers(request)):
+        return _refuse(406, "accept both application/json and text/event-stream")
+    if request.method == "GET" and not check_accept_headers(request)[1]:
+        return _refuse(406, "accept text/event-stream")
+    if request.method != "POST":
+        return _refuse(400, "this names no session: POST an initialize request first")
+    try:
+        message = jsonrpc_message_adapter.validate_python(
+            pydantic_core.from_json(body), by_name=False
+        )
+    except ValidationError:  # which is a ValueError too
+        return _refuse(400, "the body is not one JSON-RPC message")
+    except ValueError as fault:
+        return _refuse(400, f"the body is not JSON: {fault}", PARSE_ERROR)
+    if not isinstance(message, JSONRPCRequest) or message.method != "initialize":
+        return _refuse(400, "this names no session: send an initialize request first")
+    return None
+
+
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read once more, and then what follows it."""
+    told = False
+
+    async def given() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return given
+
+
+def _refuse(status: int, message: str, code: int = INVALID_REQUEST) -> JSONResponse:
+    error = {"code": code, "message": message}
+    allowed = {"allow": "GET, POST, DELETE"} if status == 405 else None
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status, allowed)
 
 
 def application(
@@ -245,7 +302,8 @@ def application(
     trace: Trace | None = None,
     path: str = "/mcp",
     idle: float = IDLE,
-) -> Starlette:
-    """The proxy as an ASGI application."""
+) -> ASGIApp:
+    """The proxy as an ASGI application; hosts and origins are judged before all else."""
     front = Front(target, how, trace, idle)
-    return Starlette(routes=[Route(path, front)], lifespan=front.running)
+    site = Starlette(routes=[Route(path, front)], lifespan=front.running)
+    return Guard(site, LOOPBACK, largest=MAX_BODY, advice="")

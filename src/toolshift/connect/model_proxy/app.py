@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import msgspec
@@ -12,8 +13,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from toolshift.connect.model_proxy.conversation import Conversation, Message, Round, Said, Turn
+from toolshift.connect.model_proxy.scope import CHAT, functions_of, unshifted
 from toolshift.connect.model_proxy.settings import ShiftOptions, prepare
 from toolshift.connect.model_proxy.wire import (
     DONE,
@@ -30,6 +33,7 @@ from toolshift.connect.model_proxy.wire import (
 from toolshift.core.errors import ShiftFault, UsageError
 from toolshift.core.layer import LayerFault
 from toolshift.core.loopback import is_loopback
+from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.interop.tools import Toolbox
 from toolshift.shifts.live import LiveScene
@@ -37,6 +41,9 @@ from toolshift.shifts.live import LiveScene
 MAX_ROUNDS = 8
 """How often in a row a model is answered by the layers alone, before its turn is ended."""
 MAX_TOOL_LISTS = 256
+MAX_PATHS = 50
+"""Of how many paths it is kept how often they were asked for; the rest is counted together."""
+LET_THROUGH = "--pass-through"
 NO_COMPLETION = (
     "the model's answer is no chat completion: an object with `choices`, of which the first has a "
     "`message`. Does --upstream end before /chat/completions?"
@@ -61,6 +68,7 @@ class ModelProxy:
         key: sent to the model in place of what the agent sends as authorization; "" passes that on.
         write: takes one record a request, without headers and keys.
         client: for requests upstream.
+        pass_through: what is not shifted is passed on as it is, and counted, in place of refused.
     """
 
     def __init__(
@@ -70,31 +78,68 @@ class ModelProxy:
         key: str = "",
         write: Write = lambda record: None,
         client: httpx.AsyncClient | None = None,
+        pass_through: bool = False,
     ) -> None:
         self.upstream, self.how, self.write = upstream.rstrip("/"), how, write
+        self.pass_through = pass_through
         self._key = key
         self.requests = 0
         self.idle: Counter[str] = Counter()
+        self.unshifted: Counter[str] = Counter()
+        self.toolless = 0
         self._said = Said()
         self._known: OrderedDict[bytes, tuple[Toolbox, LiveScene]] = OrderedDict()
         self._client = client or httpx.AsyncClient(
             timeout=httpx.Timeout(600, connect=20), trust_env=not _is_local(upstream)
         )
-        self.app = Starlette(
-            routes=[
-                Route("/v1/chat/completions", self._chat, methods=["POST"]),
-                Route("/v1/responses", self._responses, methods=["POST"]),
-                Route("/v1/{path:path}", self._pass, methods=["GET", "POST"]),
-            ]
-        )
+        self.app = Starlette(routes=[Route("/{path:path}", _Endpoint(self))])
 
-    # -- routes --------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------
 
-    async def _chat(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
+        """Answers a request: shifted, or not at all where that is not known to be possible.
+
+        Args:
+            request: of any method, to any path.
+
+        Returns:
+            The answer of the model, or why there is none.
+        """
         raw = await request.body()
+        if not self.how.stack:
+            return await self._forward(request, raw)
+        path, encoding = _path(request), request.headers.get("content-encoding", "identity")
+        if (request.method, path) != ("POST", CHAT):
+            what = f"{request.method} {one_line(path)[:100]}"
+            return await self._leave(request, raw, what)
+        if encoding.strip().lower() not in ("", "identity"):
+            return await self._leave(request, raw, f"a body in the encoding {encoding[:20]!r}")
+        return await self._chat(request, raw)
+
+    async def _leave(self, request: Request, raw: bytes, what: str) -> Response:
+        """Refuses what is not shifted, or passes it on where that is asked for; counts both."""
+        path = one_line(_path(request))[:100]
+        if path not in self.unshifted and len(self.unshifted) >= MAX_PATHS:
+            path = "other paths"
+        self.unshifted[path] += 1
+        if self.pass_through:
+            response = await self._forward(request, raw)
+        else:
+            response = _refusal(
+                501,
+                f"toolshift shifts POST {CHAT} with tools that are functions, and not {what}: "
+                f"leave it out, or start the proxy with {LET_THROUGH}",
+            )
+            response.headers["x-should-retry"] = "false"  # which the official clients heed
+        said: dict[str, Any] = {"unshifted": f"{request.method} {path}", "why": what}
+        self.write({"status": response.status_code, **said, "spoken": [], "carried": []})
+        return response
+
+    async def _chat(self, request: Request, raw: bytes) -> Response:
         try:
-            body = msgspec.json.decode(raw, type=dict[str, Any])
-            check_request(body)
+            body = _read(raw)
+            if what := unshifted(body):
+                return await self._leave(request, raw, what)
             exchange = self._exchange(body)
         except UsageError as wrong:
             return _refusal(400, f"toolshift: {wrong}")
@@ -106,54 +151,57 @@ class ModelProxy:
             return _refusal(500, _broken(broken))
         except ShiftFault as broken:
             return _refusal(500, f"toolshift: {broken}. Leave it out, or mend it")
+        return await self._ask(request, body, exchange)
+
+    async def _ask(self, request: Request, body: Body, exchange: Exchange | None) -> Response:
+        """Asks the model, in the words of the exchange where there are tools to shift."""
         if exchange is None:
-            return await self._forward(request, raw, "chat/completions")
-        headers = self._headers(request)
+            self.toolless += 1  # written anew: of a key that is there twice, one has been read
+            return await self._forward(request, JSON.encode(body))
+        url, headers = self._url(request), self._headers(request)
         try:
             if body.get("stream"):
-                return await self._streamed(exchange, headers)
-            return await self._whole(exchange, headers)
+                return await self._streamed(exchange, url, headers)
+            return await self._whole(exchange, url, headers)
         except httpx.HTTPError as fault:
             return _refusal(502, f"the model cannot be reached: {type(fault).__name__}")
         except LayerFault as broken:
             return _refusal(500, _broken(broken))
 
-    async def _responses(self, request: Request) -> Response:
-        return _refusal(
-            501, "toolshift model-proxy speaks chat completions; /responses is not supported"
-        )
-
-    async def _pass(self, request: Request) -> Response:
-        return await self._forward(request, await request.body(), request.path_params["path"])
-
-    async def _forward(self, request: Request, raw: bytes, path: str) -> Response:
+    async def _forward(self, request: Request, raw: bytes) -> Response:
         """Passes a request on as it is, and its answer back as it comes."""
-        query = f"?{request.url.query}" if request.url.query else ""
-        url = f"{self.upstream}/{path}{query}"
-        sent = self._client.build_request(
-            request.method, url, content=raw, headers=self._headers(request)
-        )
+        steps = _path(request).split("/")
+        if steps[:2] != ["", "v1"] or any(unquote(step) in (".", "..") for step in steps):
+            return _refusal(404, "the addresses of this server begin with /v1/")
+        encoding = request.headers.get("content-encoding")
+        headers = self._headers(request) | ({"content-encoding": encoding} if encoding else {})
         try:
+            sent = self._client.build_request(
+                request.method, self._url(request), content=raw, headers=headers
+            )
             got = await self._client.send(sent, stream=True)
+        except httpx.InvalidURL as fault:
+            return _refusal(400, f"the address cannot be read: {fault}")
         except httpx.HTTPError as fault:
             return _refusal(502, f"the model cannot be reached: {type(fault).__name__}")
         return StreamingResponse(_all_of(got), got.status_code, _back(got))
 
+    def _url(self, request: Request) -> str:
+        """The model's address for a path under `/v1`, with its query."""
+        query = f"?{request.url.query}" if request.url.query else ""
+        return f"{self.upstream}{_path(request).removeprefix('/v1')}{query}"
+
     # -- one exchange --------------------------------------------------------------------------
 
     def _exchange(self, body: Body) -> Exchange | None:
-        """What is to be done about a request; None where it passes as it is.
+        """What is to be done about a request; None where it offers no tools.
 
         Raises:
             UsageError: where a shift is not applicable to the tools of the request.
         """
-        listed = [tool for tool in body.get("tools") or () if _is_function(tool)]
-        if body.get("functions") and self.how.stack:
-            raise UsageError("`functions` is the old way to offer tools: use `tools`")
-        if not listed or not self.how.stack:
+        listed = functions_of(body)
+        if not listed:
             return None
-        if (body.get("n") or 1) != 1:
-            raise UsageError("one reply a request (n=1) can be carried back, not several")
         toolbox, scene = self._prepared(listed)
         return Exchange(Conversation(scene, toolbox, self._said), body, self._said)
 
@@ -165,8 +213,7 @@ class ModelProxy:
                 self._known.popitem(last=False)
         return self._known[name]
 
-    async def _whole(self, exchange: Exchange, headers: dict[str, str]) -> Response:
-        url = f"{self.upstream}/chat/completions"
+    async def _whole(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
         while True:
             got = await self._client.post(url, content=exchange.request, headers=headers)
             if got.status_code != 200:
@@ -193,24 +240,23 @@ class ModelProxy:
             answer["usage"] = exchange.usage
         return Response(JSON.encode(answer), media_type="application/json")
 
-    async def _streamed(self, exchange: Exchange, headers: dict[str, str]) -> Response:
-        first = await self._open(exchange, headers)
+    async def _streamed(self, exchange: Exchange, url: str, headers: dict[str, str]) -> Response:
+        first = await self._open(exchange, url, headers)
         if first.status_code != 200:
             self._note(exchange, first.status_code)
             content = await first.aread()
             await first.aclose()
             return Response(content, first.status_code, _back(first))
         return StreamingResponse(
-            self._pieces(exchange, headers, first), media_type="text/event-stream"
+            self._pieces(exchange, url, headers, first), media_type="text/event-stream"
         )
 
-    async def _open(self, exchange: Exchange, headers: dict[str, str]) -> httpx.Response:
-        url = f"{self.upstream}/chat/completions"
+    async def _open(self, exchange: Exchange, url: str, headers: dict[str, str]) -> httpx.Response:
         sent = self._client.build_request("POST", url, content=exchange.request, headers=headers)
         return await self._client.send(sent, stream=True)
 
     async def _pieces(
-        self, exchange: Exchange, headers: dict[str, str], got: httpx.Response
+        self, exchange: Exchange, url: str, headers: dict[str, str], got: httpx.Response
     ) -> AsyncIterator[bytes]:
         """The stream that the agent reads: text at once, calls once they are whole."""
         head: dict[str, Any] = {}
@@ -225,7 +271,7 @@ class ModelProxy:
                 exchange.usage = added(exchange.usage, assembly.usage)
                 if exchange.hears(assembly.message):
                     break
-                got = await self._open(exchange, headers)
+                got = await self._open(exchange, url, headers)
                 got.raise_for_status()
         except ToldError as told:
             self._note(exchange, 502)
@@ -252,11 +298,20 @@ class ModelProxy:
 
     @property
     def ending(self) -> list[str]:
-        """What is to be said at the end: shifts that changed nothing, and in how many requests."""
-        return [
+        """What is to be said at the end: shifts that changed nothing, and what was not shifted."""
+        said = [
             f"{name} changed nothing in {count} of {self.requests} requests"
             for name, count in self.idle.items()
         ]
+        if self.toolless:
+            said.append(f"requests without tools, in which nothing was shifted: {self.toolless}")
+        if self.unshifted or self.pass_through:
+            done = (
+                "passed on unshifted" if self.pass_through else "refused, for they are not shifted"
+            )
+            paths = ", ".join(f"{path} {count}" for path, count in self.unshifted.most_common())
+            said.append(f"requests {done}: {self.unshifted.total()}{paths and f' ({paths})'}")
+        return said
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -271,6 +326,35 @@ class ModelProxy:
         self.write({"shifts": shifts, "seed": self.how.seed, "status": status, **exchange.record()})
 
 
+class _Endpoint:
+    """The endpoint of all requests; a class, so that Starlette passes every method on."""
+
+    def __init__(self, proxy: ModelProxy) -> None:
+        self.proxy = proxy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self.proxy.answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+
+def _path(request: Request) -> str:
+    """The path as it was sent: one that is escaped is another one to some servers."""
+    sent = request.scope.get("raw_path") or request.scope["path"].encode()
+    return str(sent.decode("latin-1"))
+
+
+def _read(raw: bytes) -> Body:
+    """The body of a request.
+
+    Raises:
+        ValueError: where it is no JSON object, or what is read of it has another form.
+        RecursionError: where it is nested too deeply.
+    """
+    body = msgspec.json.decode(raw, type=dict[str, Any])
+    check_request(body)
+    return body
+
+
 def _broken(fault: LayerFault) -> str:
     return f"toolshift: a shift is broken: {fault}. Leave it out, or mend it"
 
@@ -282,7 +366,7 @@ class Exchange:
         self.conversation, self._said = conversation, said
         self.history: list[Message] = list(body.get("messages") or ())
         self._shown = conversation.show(self.history)
-        self._body = {**body, "tools": _tools(body, conversation)}
+        self._body = {**body, "tools": _tools(conversation)}
         if isinstance(body.get("tool_choice"), dict):
             self._body["tool_choice"] = _choice(body["tool_choice"], conversation)
         self.rounds: list[Round] = []
@@ -305,7 +389,7 @@ class Exchange:
         if not found.hidden or len(self.rounds) == MAX_ROUNDS:
             return True
         self._shown += [message, *found.heard]
-        self._body["tools"] = _tools(self._body, self.conversation)
+        self._body["tools"] = _tools(self.conversation)
         return False
 
     def given(self, streamed: bool = False) -> Message:
@@ -336,15 +420,8 @@ class Exchange:
         }
 
 
-def _tools(body: Body, conversation: Conversation) -> list[dict[str, Any]]:
-    """The tools as shown, and those of other kinds as they are."""
-    others = [tool for tool in body["tools"] if not _is_function(tool)]
-    return [*map(_lenient, conversation.tools), *others]
-
-
-def _is_function(tool: dict[str, Any]) -> bool:
-    """Whether it is a function; some agents leave the type out, and some servers take that."""
-    return (tool.get("type") or "function") == "function"
+def _tools(conversation: Conversation) -> list[dict[str, Any]]:
+    return [_lenient(tool) for tool in conversation.tools]
 
 
 def _lenient(tool: dict[str, Any]) -> dict[str, Any]:
@@ -400,8 +477,10 @@ def _back(got: httpx.Response) -> dict[str, str]:
 
 
 def _refusal(status: int, why: str) -> Response:
+    """An answer in the form in which clients of OpenAI read an error, and those of Anthropic."""
     error = {"message": why, "type": "toolshift", "code": status}
-    return Response(JSON.encode({"error": error}), status, media_type="application/json")
+    content = JSON.encode({"type": "error", "error": error})
+    return Response(content, status, media_type="application/json")
 
 
 def _is_local(url: str) -> bool:

@@ -167,7 +167,7 @@ class Conversation:
     @property
     def tools(self) -> list[dict[str, Any]]:
         """The tools that the model is shown now."""
-        return [self._live.toolbox.speak(tool) for tool in self._live.tools()]
+        return self._live.documents()
 
     def show(self, messages: Sequence[Message]) -> list[Message]:
         """The history as the model is shown it."""
@@ -177,6 +177,8 @@ class Conversation:
             if message.get("role") == "tool":
                 call = spoken.get(str(message.get("tool_call_id")))
                 shown.append(self._reported(message, call) if call else message)
+                if call and "name" in message:  # some clients repeat there whose result it is
+                    shown[-1] = {**shown[-1], "name": (call.get("function") or {}).get("name")}
             elif message.get("tool_calls") or message.get("role") == "assistant":
                 shown += self._spoken(messages[:place], message, spoken)
             else:
@@ -238,10 +240,11 @@ class Conversation:
 
     def _call_outward(self, call: Call) -> Call:
         function = call.get("function")
-        if not isinstance(function, dict) or (arguments := arguments_of(function)) is None:
+        if not isinstance(function, dict):
             return call
-        name, said = self._outward(str(function.get("name") or ""), arguments)
-        if said == arguments:
+        arguments = arguments_of(function)
+        name, said = self._outward(str(function.get("name") or ""), arguments or {})
+        if said == arguments or arguments is None:  # what cannot be read stays as it came
             return {**call, "function": {**function, "name": name}}
         text = JSON.encode(said).decode()
         return {**call, "function": {**function, "name": name, "arguments": text}}

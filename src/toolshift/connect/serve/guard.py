@@ -32,6 +32,7 @@ class Guard:
         token: the bearer token that clients must send; "" asks for none.
         largest: bytes that a request may have.
         further: another token that is as good.
+        advice: ends the sentence that refuses a Host; "" where no option admits further ones.
     """
 
     def __init__(
@@ -41,10 +42,12 @@ class Guard:
         token: str = "",
         largest: int = LARGEST,
         further: str = "",
+        advice: str = "; see --allow-host",
     ) -> None:
         self.app = RequestBodyLimitMiddleware(app, largest)
         self.hosts, self.largest = frozenset(hosts), largest
         self._tokens = (token, further) if token else ()
+        self._advice = advice
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, or answers it with the reason why not."""
@@ -59,11 +62,11 @@ class Guard:
 
     def _wrong(self, headers: Headers) -> tuple[int, str]:
         """The status and the reason of a refusal; 0 where there is none."""
-        called = f"//{headers.get('host', '')}"
+        named = headers.getlist("host")
+        called = f"//{named[0]}" if len(named) == 1 else ""
         if _host(called) not in self.hosts:
-            return 421, "this server does not answer to that Host; see --allow-host"
-        origin = headers.get("origin")
-        if origin is not None and not self._admits(origin, called):
+            return 421, f"this server does not answer to that Host{self._advice}"
+        if not all(self._admits(origin, called) for origin in headers.getlist("origin")):
             return 403, "requests from that Origin are refused"
         if self._tokens and not any(bears(headers, token) for token in self._tokens):
             return 401, "this server asks for its token: Authorization: Bearer TOKEN"

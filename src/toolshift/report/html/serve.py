@@ -2,7 +2,7 @@
 
 No path of the file system is ever made from a request: there are three addresses, and episodes are
 looked up by their names. Requests by another host's name are refused, so that no page of the web
-can reach a run by way of a name that it has pointed here.
+can reach a run by way of a name that it has pointed here; so are those of pages of other origins.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ class Server(ThreadingHTTPServer):
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server, and not a site that points here."""
-        name = (urlsplit(f"//{host}").hostname or "") if "@" not in host else ""
+        try:
+            name = (urlsplit(f"//{host}").hostname or "") if "@" not in host else ""
+        except ValueError:
+            return False
         if is_loopback(self.host) or is_loopback(name):
             return is_loopback(name)
         return name == self.host or _is_address(name)
@@ -139,7 +142,10 @@ class _Request(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answers by the page, by new rows, or by a trace."""
-        if not self.server.knows(self.headers.get("Host", "")):
+        host = self.headers.get("Host", "")
+        origins = self.headers.get_all("Origin", [])
+        foreign = any(origin.partition("://")[2] != host for origin in origins)
+        if foreign or not self.server.knows(host):
             self._say(HTTPStatus.FORBIDDEN, "This server answers to its own address only.")
             return
         address = urlsplit(self.path)

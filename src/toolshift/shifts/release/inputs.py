@@ -25,6 +25,7 @@ from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
 from toolshift.core.tool import JSON
 from toolshift.interop.openapi import read_openapi
+from toolshift.interop.references import with_definitions
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
 
 COMMAND = "mcp:"
@@ -44,19 +45,21 @@ class Side(msgspec.Struct, frozen=True):
         return from_mcp(self.tools)
 
 
-def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]]) -> Side:
+def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]], path: Path | None = None) -> Side:
     """A side of these tools.
 
     Args:
         kind: where the tools come from.
         origin: how messages name it.
         tools: as an MCP server lists them.
+        path: the file that they were read from, from which their references to other files lead.
 
     Returns:
-        The side.
+        The side, with what these references lead to.
 
     Raises:
-        UsageError: where there are none, one has no name, or two have the same.
+        UsageError: where there are none, one has no name, two have the same, or a reference to
+            another file cannot be followed.
     """
     if not tools:
         raise UsageError(f"{origin}: the list has no tool")
@@ -64,7 +67,20 @@ def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]]) -> Side:
         from_mcp(tools)
     except UsageError as wrong:
         raise UsageError(f"{origin}: {wrong}") from None
+    tools = [_whole(tool, origin, path) for tool in tools]
     return Side(kind, origin, blake2b(JSON.encode(tools), digest_size=8).hexdigest(), tools)
+
+
+def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, Any]:
+    """A tool whose schemas lead to no other file."""
+    found = dict(tool)
+    for key in ("inputSchema", "outputSchema"):
+        try:
+            if key in tool:
+                found[key] = with_definitions(tool[key], path)
+        except UsageError as wrong:
+            raise UsageError(f"{origin}: {tool['name']}, {key}: {wrong}") from None
+    return found
 
 
 def read_side(text: str) -> Side:
@@ -180,8 +196,8 @@ def _from_file(path: Path) -> Side:
             f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI 3 document'
         )
     if listed and all("function" in one for one in listed):
-        return side_of("openai", path.name, list(map(_from_openai, _functions(listed))))
-    return side_of("mcp", path.name, list(map(_with_inputs, listed)))
+        return side_of("openai", path.name, list(map(_from_openai, _functions(listed))), path)
+    return side_of("mcp", path.name, list(map(_with_inputs, listed)), path)
 
 
 def _with_inputs(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,7 +231,7 @@ def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_openapi(document: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
     try:
-        return [operation.shown for operation in read_openapi(document)]
+        return [operation.shown for operation in read_openapi(document, path)]
     except UsageError as wrong:
         raise UsageError(f"{path}: {wrong}") from None
 

@@ -104,6 +104,17 @@ class Release:
             return False
         return self.before.sources[name].raw == self.after.sources[name].raw
 
+    def keeps_results(self, name: str) -> bool:
+        """Whether the results of a new tool are those of the old one, and declared as they were."""
+        if self.unchanged(name):
+            return True
+        outputs = self.after.sources[name].outputs
+        return name not in self.finders and all(
+            not (route.fields or route.dropped)
+            and self.before.sources[route.old].outputs == outputs
+            for route in self.routes[name]
+        )
+
     def only_results(self, name: str) -> bool:
         """Whether nothing of a new tool differs from the old one but its results."""
         if name not in self.before.sources:
@@ -203,6 +214,11 @@ class Released(Rewired):
         if name in self.removed and name not in self.programs:
             return error("unknown_tool", f"There is no tool named {name}.")
         return super().call(name, arguments, memory, below)
+
+    def changes_results(self, tool: Tool) -> bool:
+        """Those whose results have moved, or are declared otherwise than the old tool's were."""
+        program = self.programs.get(tool.name)
+        return isinstance(program, Carried) and not program.release.keeps_results(tool.name)
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,7 @@ class OpenAPISource:
         place = ("tools", "openapi")
         try:
             document = read_yaml(path.read_bytes(), path.name)
-            self.operations = {each.shown["name"]: each for each in read_openapi(document)}
+            self.operations = {each.shown["name"]: each for each in read_openapi(document, path)}
         except OSError as fault:
             raise file.near(place, f"cannot read {path.name} ({fault.strerror})") from None
         except UsageError as wrong:

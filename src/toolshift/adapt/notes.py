@@ -1,0 +1,212 @@
+"""What has changed in the tools since the lock, said as facts where agents read.
+
+    for fact in facts(lock, tools):
+        print(fact.tool, fact.sentence)
+    text_of(facts(lock, tools))        # "" where nothing has changed
+
+Only what two lists show is said: a tool is gone or new, a parameter is gone, new, required, or of
+another type or other choices. That one is the other today is said only where the two names are the
+same words (`same_words`). Texts of a server are not quoted, for what is said here stands in a
+system message: names and choices are, where they are single words and do not instruct the model.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolshift.adapt.moves import declared_to_read, renamed, respelled
+from toolshift.adapt.same_words import spoken
+from toolshift.core.canonical import same
+from toolshift.core.errors import UsageError
+from toolshift.drift.instructions import instructions_in
+from toolshift.drift.lock import Lock
+from toolshift.drift.schemas import Difference, members
+from toolshift.interop.schema import flattened
+from toolshift.interop.tools import Source, Toolbox, from_mcp
+
+TITLE = "The tools have changed since they were recorded:"
+MAX_FACTS = 40
+"""How many facts are said; of the others, how many there are."""
+_LONGEST = 64
+_MAX_CHOICES = 8
+_IN_NAMES = frozenset("_-./:$#@+[]")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that has changed.
+
+    Attributes:
+        tool: the tool of today that it is about; "" where a tool is gone.
+        sentence: what has changed, without the name of that tool.
+        named: the tool as it is spoken of; "" where its name is not repeated.
+    """
+
+    tool: str
+    sentence: str
+    named: str
+
+
+def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
+    """What has changed in the tools.
+
+    Args:
+        lock: the tools as they were.
+        tools: the tools as they are, as an MCP server lists them.
+
+    Returns:
+        The facts, tools that are gone first; none where nothing of this kind has changed, or where
+        the list cannot be read.
+    """
+    try:
+        before, after = (
+            from_mcp(lock.documents),
+            from_mcp(lock.seen(tools) if lock.recorded else tools),
+        )
+    except UsageError:
+        return ()
+    return tuple(_facts(before, after))
+
+
+def text_of(found: Sequence[Fact]) -> str:
+    """Facts as one text for an agent.
+
+    Args:
+        found: the facts.
+
+    Returns:
+        A line for each, below a title; "" where there is none.
+    """
+    return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in found if one.named], found)
+
+
+def described(tool: Mapping[str, Any], found: Iterable[Fact]) -> dict[str, Any]:
+    """A tool with what has changed in it at the end of its description.
+
+    Args:
+        tool: as an MCP server lists it.
+        found: the facts that are said there.
+
+    Returns:
+        The tool; as it came where there is no fact.
+    """
+    found = list(found)
+    name = tool.get("name")
+    lines = [
+        one.sentence if one.tool == name else f"{one.named}: {one.sentence}"
+        for one in found
+        if one.tool == name or one.named
+    ]
+    note = _listed(TITLE, lines, found)
+    if not note:
+        return dict(tool)
+    said = tool.get("description")
+    return {**tool, "description": f"{said}\n\n{note}" if said else note}
+
+
+def _listed(title: str, lines: Sequence[str], found: Sequence[Fact]) -> str:
+    if not found:
+        return ""
+    said = [f"- {line}" for line in lines[:MAX_FACTS]]
+    more = len(found) - len(said)
+    if more:
+        said.append(f"- and {more} more change{'s' if more > 1 else ''}")
+    return "\n".join([title, *said])
+
+
+def _facts(before: Toolbox, after: Toolbox) -> Iterator[Fact]:
+    pairs = {name: name for name in before.sources if name in after.sources}
+    for old in before.sources:
+        if old not in pairs:
+            new = respelled(old, before, after)
+            if new:
+                pairs[old] = new
+            else:
+                yield Fact("", "this tool is gone", _quoted(old))
+    for old, new in pairs.items():
+        if old != new and _quoted(old):
+            yield Fact(new, f"this tool was {old} before", _quoted(new))
+    for new in after.sources:
+        if new not in pairs.values():
+            yield Fact(new, "this tool is new", _quoted(new))
+    for old, new in pairs.items():
+        for sentence in _changed(before.sources[old], after.sources[new]):
+            yield Fact(new, sentence, _quoted(new))
+
+
+def _changed(was: Source, now: Source) -> Iterator[str]:
+    """What has changed in one tool, in words."""
+    hints = now.raw.get("annotations")
+    if declared_to_read(was) and isinstance(hints, Mapping) and not declared_to_read(now):
+        yield "it was declared to only read, and is not any more"
+    if same(was.inputs, now.inputs):
+        return
+    olds, news = ({param.name: param for param in each.tool.params} for each in (was, now))
+    closed = flattened(now.inputs).get("additionalProperties") is False
+    for one in members("", olds, news, renamed(olds, news), closed):
+        yield from _said(one, one.where in olds)
+
+
+def _said(one: Difference, outermost: bool) -> Iterator[str]:
+    """A difference in words; none where it is one of texts, defaults or limits."""
+    place = _place(one.where)
+    if one.kind == "parameter_renamed" and not outermost:  # inside, that is told by likeness
+        lead = one.where.removesuffix(str(one.before))
+        yield f"{place} is gone"
+        yield f"{_place(f'{lead}{one.after}')} is new"
+    elif one.kind == "parameter_renamed":
+        yield f"{place} is {_quoted(str(one.after)) or 'spelled otherwise'} now"
+    elif one.kind in _PLAIN:
+        yield f"{place} {_PLAIN[one.kind]}"
+    elif one.kind in _OF_TYPES:
+        before, after = (str(each).split() for each in (one.before, one.after))
+        known = _TYPES.issuperset((*before, *after))
+        types = f": {' '.join(before)} before, {' '.join(after)} now" if known else ""
+        yield f"{place} is of another type{types}"
+    elif one.kind in _OF_CHOICES:
+        gone, come = _choices(one.before), _choices(one.after)
+        listed = [f"gone: {gone}"] if gone else []
+        listed += [f"new: {come}"] if come else []
+        yield f"{place} {_OF_CHOICES[one.kind]}" + (f" ({'; '.join(listed)})" if listed else "")
+
+
+_PLAIN: Mapping[str, str] = {
+    "parameter_added": "is new, and optional",
+    "required_parameter_added": "is new, and required",
+    "parameter_removed": "is gone",
+    "parameter_required": "is required now",
+    "parameter_optional": "is optional now",
+}
+_OF_TYPES = ("type_changed", "type_narrowed", "type_widened")
+_TYPES = frozenset(
+    ("string", "number", "integer", "boolean", "object", "array", "null", "any", "or", "of")
+)
+_OF_CHOICES: Mapping[str, str] = {
+    "choice_added": "takes more choices",
+    "choice_removed": "takes fewer choices",
+    "choice_replaced": "takes other choices",
+    "choices_introduced": "takes only certain choices now",
+    "choices_lifted": "takes more than certain choices now",
+}
+
+
+def _place(where: str) -> str:
+    name = _quoted(where)
+    return f"the parameter {name}" if name else "a parameter"
+
+
+def _choices(values: Any) -> str:
+    """Choices as a list, where each of them is a word that may be quoted."""
+    said = [_quoted(str(value)) for value in values] if isinstance(values, list) else []
+    return ", ".join(said) if all(said) and len(said) <= _MAX_CHOICES else ""
+
+
+def _quoted(name: str) -> str:
+    """A name that may stand in a system message; "" for another text, or one that instructs."""
+    plain = 0 < len(name) <= _LONGEST and all(
+        one in _IN_NAMES or unicodedata.category(one)[0] in "LMN" for one in name
+    )
+    return name if plain and not instructions_in([spoken(name)]) else ""

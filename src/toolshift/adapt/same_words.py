@@ -1,0 +1,135 @@
+"""Are two names the same words? The one judgement on which the layer may move a call.
+
+    same_words("getOrder", "orders.get")       # True
+    same_words("pause_job", "kill_job")        # False: a word is another one
+    same_spelling("orderRef", "order_ref")     # True
+
+No list of words is behind it: a name is split into its words in any script, and every word has to
+be there on both sides. What is not a letter, a digit or a separator is a word too, so `price_$` is
+not `price_€`. What is not plainly the same is another name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_SEPARATORS = frozenset("_-./: \u2010\u2011")
+_VERSION = re.compile(r"v\d+")
+_SHORTEST = 3
+"""Letters of a word that may have a plural: `ms` is none of `m`."""
+_SHORT = 2
+"""Letters up to which the case of a word may be its meaning: `MB` and `Mb`, `mg` and `Mg`."""
+
+
+def same_words(one: str, other: str, versions: bool = True) -> bool:
+    """Whether two names are the same words, whatever their case, separators and plurals.
+
+    The first word may also stand at the end (`get_order`, `orders.get`); any other order may say
+    something else (`eur_to_usd`, `usd_to_eur`).
+
+    Args:
+        one: a name.
+        other: another.
+        versions: whether one of the names may have a version where the other has none: a word of
+            `v` and digits, or a number at its end. Where both have a number it has to be the same
+            (`account_1` and `account_2`, `ip_v4` and `ip_v6` are not).
+
+    Returns:
+        False as well where a name has no word.
+    """
+    mine, theirs = ([word.casefold() for word in _words(name)] for name in (one, other))
+    if versions:
+        mine, theirs = _without_version(mine, theirs), _without_version(theirs, mine)
+    if not mine or len(mine) != len(theirs):
+        return False
+    turned = (mine, [*mine[1:], mine[0]], [mine[-1], *mine[:-1]])
+    return any(all(map(_same_word, each, theirs)) for each in turned)
+
+
+def same_spelling(one: str, other: str) -> bool:
+    """Whether two names differ in nothing but case and separators.
+
+    Args:
+        one: a name.
+        other: another.
+
+    Returns:
+        False where a short word has another case that no separator explains: `size_Mb`, `size_MB`.
+    """
+    mine, theirs = _words(one), _words(other)
+    return len(mine) == len(theirs) > 0 and all(
+        word == said if len(word) <= _SHORT else word.casefold() == said.casefold()
+        for word, said in zip(mine, theirs, strict=True)
+    )
+
+
+def spoken(name: str) -> str:
+    """A name as its words, with spaces between them.
+
+    Args:
+        name: of a tool or a parameter.
+
+    Returns:
+        The words in their order.
+    """
+    return " ".join(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name; a capital that only begins a word inside of one is written small."""
+    found: list[str] = []
+    word = ""
+    text = unicodedata.normalize("NFC", name)
+    for place, sign in enumerate(text):
+        before, after = text[place - 1 : place], text[place + 1 : place + 2]
+        if _is_letter(sign):
+            begins = bool(word) and _begins(before, sign, after)
+            if begins:
+                found.append(word)
+                word = ""
+            small = begins and not after.isupper()
+            word += sign.lower() if small else sign
+            continue
+        found += [word] if word else []
+        word = ""
+        if sign not in _SEPARATORS or (sign == "-" and not _is_letter(before) and after.isdigit()):
+            found.append(sign)  # a symbol says something, and so does the sign of a number
+    return [*found, word] if word else found
+
+
+def _is_letter(sign: str) -> bool:
+    """Whether a sign is a part of a word: letters, their marks, and digits of any script."""
+    return bool(sign) and unicodedata.category(sign)[0] in "LMN"
+
+
+def _begins(before: str, sign: str, after: str) -> bool:
+    """Whether a capital begins a word: `getOrder`, `HTTPServer`."""
+    if not sign.isupper():
+        return False
+    return not before.isupper() or after.islower()
+
+
+def _same_word(one: str, other: str) -> bool:
+    """Whether two words are the same but for an English plural."""
+    return one == other or one in _plurals(other) or other in _plurals(one)
+
+
+def _plurals(word: str) -> tuple[str, ...]:
+    """What the plural of a word may be; none for words of other scripts and very short ones."""
+    if len(word) < _SHORTEST or not (word.isascii() and word.isalpha()):
+        return ()
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return (f"{word}es",)
+    return (f"{word}s", f"{word[:-1]}ies") if word.endswith("y") else (f"{word}s",)
+
+
+def _without_version(words: list[str], others: Sequence[str]) -> list[str]:
+    """A name without the word that only says its version, where the other name has no number."""
+    if any(sign.isdigit() for word in others for sign in word):
+        return words
+    kept = [word for word in words if not _VERSION.fullmatch(word)]
+    if len(kept) > 1 and kept[-1].isdecimal():
+        kept.pop()
+    return kept
