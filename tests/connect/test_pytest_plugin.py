@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolshift.agents.catalog import contestants
-from toolshift.api import report_of
+from toolshift.api import report_of, run_spec
 from toolshift.connect import pytest_plugin
 from toolshift.connect.pytest_runs import Asked, Played, ShiftResult
 from toolshift.core.errors import UsageError

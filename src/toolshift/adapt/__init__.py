@@ -1,6 +1,6 @@
 """Noticing that the tools moved, and telling the agent: `toolshift.adapt(agent, lock=...)`.
 
-layer.py          `adapt`: a layer around any agent that tells it of drift, and undoes it where asked
+layer.py          `adapt`: a layer around any agent, which tells it of drift and undoes it if asked
 notes.py          what has changed, as facts for an agent
 moves.py          where a call of a locked tool may go today
 same_words.py     whether two names are the same words, on which alone a call may be moved

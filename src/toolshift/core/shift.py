@@ -126,6 +126,8 @@ class Shift:
         return split_version(self.name)[0]
 
 
+_LEVEL_OF: dict[str, Literal[1, 2]] = {"interaction": 2, "reasoning": 2, "internalization": 2}
+
 declared: dict[str, Shift] = {}
 """What `shift` has registered in this process; `toolshift.shifts.registry` finds shifts."""
 
@@ -134,9 +136,9 @@ def shift(
     *,
     tier: Tier,
     dimension: Dimension,
-    level: Literal[1, 2, 3],
+    level: Literal[1, 2, 3] | None = None,
     preserves: Preserves = "end_state",
-    imitates: str,
+    imitates: str = "",
     order: int | None = None,
     version: int = 1,
     name: str = "",
@@ -149,7 +151,8 @@ def shift(
     Args:
         tier: at which an agent has to adapt.
         dimension: what is changed.
-        level: as of `Shift`.
+        level: as of `Shift`; where None, 3 for what does not preserve the end state, else by the
+            tier: 1 for perception and none, 2 for the others.
         preserves: as of `Shift`.
         imitates: as of `Shift`.
         order: as of `Shift`; by the level where None.
@@ -165,6 +168,8 @@ def shift(
             or `preserves` that there is not.
     """
     own = name
+    if level is None:
+        level = 3 if preserves != "end_state" else _LEVEL_OF.get(tier, 1)
     for what, value, known in (
         ("tier", tier, get_args(Tier)),
         ("dimension", dimension, get_args(Dimension)),
