@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
 
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -39,6 +40,7 @@ def read_openapi(document: object) -> list[Operation]:
         In the order of the document.
 
     Raises:
+        NotRead: where it has no operation.
         UsageError: where it is none or nested too deeply, and where two operations would be tools
             of one name.
     """
@@ -54,7 +56,9 @@ def read_openapi(document: object) -> list[Operation]:
             raise UsageError("the OpenAPI document is nested too deeply") from None
     found = list(_operations(whole))
     if not found:
-        raise UsageError("the OpenAPI document has no operation")
+        intake = paths_read(document)
+        why = f": {intake.first}" if intake.first else ""
+        raise NotRead(f"the OpenAPI document has no operation{why}", intake)
     known: dict[str, str] = {}
     for each in found:
         name, place = each.shown["name"], f"{each.method.upper()} {each.path}"
@@ -64,6 +68,41 @@ def read_openapi(document: object) -> list[Operation]:
                 "`operationId` of its own"
             )
     return found
+
+
+def paths_read(document: Mapping[str, Any]) -> Intake:
+    """Which paths of an OpenAPI document could be read.
+
+    Args:
+        document: that `read_openapi` takes.
+
+    Returns:
+        Paths that have operations; those that have none; and those that could not be read, such as
+        one that is in another file.
+    """
+    intake = Intake("the OpenAPI document", "path")
+    for path, item in document["paths"].items():
+        if str(path).startswith("x-"):  # an extension
+            continue
+        methods = _resolved(item, document)
+        wrong = _why_unread(item, methods)
+        if wrong:
+            intake = intake.missed(f"path {path}", wrong)
+        elif any(method in methods for method in METHODS):
+            intake = intake.took()
+        else:
+            intake = intake.passed()
+    return intake
+
+
+def _why_unread(item: Any, methods: Mapping[str, Any]) -> str:
+    """Why a path, or an operation of it, cannot be read; "" where it can."""
+    if not isinstance(item, Mapping):
+        return "it is no object"
+    if "$ref" in item and (not methods or "$ref" in methods):
+        return f"its `$ref` {item['$ref']!r} leads to nothing in this document"
+    wrong = [method for method in METHODS if not isinstance(methods.get(method, {}), Mapping)]
+    return f"its operation `{wrong[0]}` is no object" if wrong else ""
 
 
 def _as_json_schema(node: Any, known: dict[int, Any]) -> Any:
