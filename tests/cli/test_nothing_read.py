@@ -220,6 +220,8 @@ def test_a_lock_without_tools_compares_with_nothing(toolshift: Run, folder: Path
         for now in ("good.json", "none.lock"):
             code, out, _ = toolshift("verify", "none.lock", now)
             assert (code, out) == (2, "")
+        code, _, said = toolshift("watch", "good.jsonl", "--lock", "none.lock")
+        assert (code, "none.lock holds no tool" in said) == (2, True)
 
 
 def _lock_of_none(folder: Path) -> dict[str, Any]:

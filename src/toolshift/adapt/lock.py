@@ -259,23 +259,7 @@ def read_any_lock(path: Path) -> Lock | HashLock:
         The lock.
 
     Raises:
-        NotRead: where it holds no tool.
         UsageError: as `read_lock`, but for a lock that holds only hashes.
-    """
-    lock = _read_lock(path)
-    if not (lock.hashes if isinstance(lock, HashLock) else lock.tools):
-        raise NotRead(
-            f"{path} holds no tool, so there is nothing to compare with: lock the tools again",
-            Intake(str(path), "tool"),
-        )
-    return lock
-
-
-def _read_lock(path: Path) -> Lock | HashLock:
-    """A lock of ours, or of another tool.
-
-    Raises:
-        UsageError: where it cannot be read, or is none.
     """
     try:
         raw = path.read_bytes().removeprefix(BOM_UTF8)
@@ -291,6 +275,23 @@ def _read_lock(path: Path) -> Lock | HashLock:
         made = lock_tools(foreign.documents, f"{path.name} ({foreign.tool})")
         return msgspec.structs.replace(made, recorded=foreign.recorded)
     return _checked(path, raw)
+
+
+def check_holds_tools(lock: Lock | HashLock, path: Path) -> None:
+    """Checks that there is something to compare with.
+
+    Args:
+        lock: as it was read.
+        path: of its file.
+
+    Raises:
+        NotRead: where it holds no tool.
+    """
+    if not (lock.hashes if isinstance(lock, HashLock) else lock.tools):
+        raise NotRead(
+            f"{path} holds no tool, so there is nothing to compare with: lock the tools again",
+            Intake(str(path), "tool"),
+        )
 
 
 def _checked(path: Path, raw: bytes) -> Lock:

@@ -22,7 +22,7 @@ from toolshift.adapt.events import (
     drift_report,
     hash_report,
 )
-from toolshift.adapt.lock import Lock, read_any_lock
+from toolshift.adapt.lock import Lock, check_holds_tools, read_any_lock
 from toolshift.adapt.other_locks import HashLock
 from toolshift.adapt.sarif import sarif
 from toolshift.adapt.schemas import SEVERITIES
@@ -136,6 +136,7 @@ def verify(options: VerifyOptions) -> None:
     """
     _check(options)
     known = read_any_lock(options.lock)
+    check_holds_tools(known, options.lock)
     if isinstance(known, HashLock) and (options.calls or options.agents):
         raise UsageError(
             f"{known.origin} holds only hashes: with --calls or --agent, make a lock with "

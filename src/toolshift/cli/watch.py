@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.adapt.lock import read_lock
+from toolshift.adapt.lock import check_holds_tools, read_lock
 from toolshift.adapt.metrics import Metrics
 from toolshift.adapt.sources import read_lines
 from toolshift.adapt.stream import Event, Reader
@@ -111,6 +111,8 @@ def watch(options: WatchOptions) -> None:
     if options.headers and not options.webhook:
         raise UsageError("--webhook-header goes with --webhook")
     lock = read_lock(options.lock) if options.lock else None
+    if lock is not None and options.lock is not None:
+        check_holds_tools(lock, options.lock)
     watcher = Watcher(options.every, options.learn, lock)
     if options.baseline:
         _learn(watcher, options.baseline)
