@@ -215,13 +215,13 @@ def test_a_document_without_tools_ends_the_command(
 
 
 def test_a_lock_without_tools_compares_with_nothing(toolshift: Run, folder: Path) -> None:
-    for document in ({"server": "x", "tools": []}, _lock_of_none(folder)):
-        (folder / "none.lock").write_text(json.dumps(document))
-        for now in ("good.json", "none.lock"):
-            code, out, _ = toolshift("verify", "none.lock", now)
-            assert (code, out) == (2, "")
-        code, _, said = toolshift("watch", "good.jsonl", "--lock", "none.lock")
-        assert (code, "none.lock holds no tool" in said) == (2, True)
+    (folder / "none.lock").write_text(json.dumps(_lock_of_none(folder)))
+    for words in (
+        ("verify", "none.lock", "good.json"),
+        ("watch", "good.jsonl", "--lock", "none.lock"),
+    ):
+        code, out, said = toolshift(*words)
+        assert (code, out, "none.lock holds no tool" in said) == (2, "", True)
 
 
 def _lock_of_none(folder: Path) -> dict[str, Any]:
