@@ -10,6 +10,7 @@ import click
 from toolshift.cli.options import PATH, as_json, taking
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead
 from toolshift.core.names import nearest
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import print_json, print_table, say
@@ -108,6 +109,12 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
         }
         for record in folder.records()
     ]
+    if not found:
+        raise NotRead(
+            f"{folder.path}: no episode has been run, so there is none to show. The command that "
+            "made the folder goes on with it",
+            Intake(str(folder.path), "episode"),
+        )
     found.sort(key=lambda row: places.index(str(row["outcome"])))
     if as_json:
         print_json(found)
