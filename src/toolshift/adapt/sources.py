@@ -23,7 +23,7 @@ from toolshift.core.files import PACKED, opened, sound
 from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
 
@@ -178,14 +178,15 @@ def _of_stream(path: Path) -> Side:
 def _of_run(path: Path) -> Side:
     """The tools of the clean scenes of a run, as their agents read them."""
     clean: dict[str, Cell] = {}
-    for cell in RunFolder.read(path).plan.cells:
+    folder = RunFolder.read(path)
+    for cell in folder.plan.cells:
         if not cell.shifts:
             clean.setdefault(cell.world, cell)
     if not clean:
         raise UsageError(f"{path} has no clean scene, so it does not show the tools as they were")
     tools: dict[str, dict[str, Any]] = {}
     for cell in clean.values():
-        for tool in build(cell).tools:
+        for tool in folder.own.shown(cell).tools:
             function = as_openai(tool)["function"]
             kept = {key: value for key, value in function.items() if key != "parameters"}
             document = {**kept, "inputSchema": function["parameters"]}
