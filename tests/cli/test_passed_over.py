@@ -44,7 +44,7 @@ WRONG = [
     ("report", ".", "name one of those in it, such as runs"),
     ("data", "--out", "x.jsonl", "--workers", "0", "'--workers': 0 is not in the range"),
     ("augment", "x.jsonl", "--out", "y.jsonl", "--workers", "-1", "'--workers': -1 is not in"),
-    ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: there is no call"),
+    ("watch", "empty.jsonl", "--baseline", "mine.py", "--baseline mine.py: nothing was read"),
     ("schedule", "cron", "--at", "99 4 * * 1", "--", *ONE, "five fields are needed"),
     ("schedule", "cron", "--at", "17 4 0 * 1", "--", *ONE, "five fields are needed"),
     ("schedule", "cron", "--at", "*/0 4 * * 1", "--", *ONE, "five fields are needed"),

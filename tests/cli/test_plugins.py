@@ -60,15 +60,21 @@ def test_a_run_knows_its_plugins(here: Path) -> None:
     assert manifest["selection"]["worlds"] == ["library"]
 
 
+def test_to_look_at_a_run_its_plugins_need_not_be_loaded(here: Path) -> None:
+    code, out, err = toolshift(here, "trace", "r")
+    assert code == 0, err
+    assert "6 episodes" in out
+
+
 def test_a_run_whose_plugins_are_not_loaded_says_the_command_that_loads_them(here: Path) -> None:
-    code, _, err = toolshift(here, "trace", "r")
+    code, _, err = toolshift(here, "recheck", "r")
     assert code == 2
     assert "the shift 'envelope', world 'library' of the plugin envelope.py, library" in err
     said = err.strip().rpartition("Name it: ")[2]
-    assert said == "toolshift --plugin envelope.py --plugin library trace r"
+    assert said == "toolshift --plugin envelope.py --plugin library recheck r"
     code, out, err = toolshift(here, *shlex.split(said)[1:])
     assert code == 0, err
-    assert "6 episodes" in out
+    assert "all verdicts hold" in out
 
 
 def test_the_command_that_shows_an_episode_can_be_pasted(here: Path) -> None:

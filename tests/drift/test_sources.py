@@ -25,7 +25,7 @@ def test_a_trace_shows_tools_and_calls(tmp_path: Path) -> None:
     call = {"n": 2, "tool": "find_page", "arguments": {"query": "q"}, "ok": True, "ms": 1.0}
     trace = write(tmp_path / "t.jsonl", {"n": 1, "listed": [FIND, SAVE]}, call)
     assert read_source(trace).tools == [FIND, SAVE]
-    assert calls_of(trace) == [RecordedCall("find_page", {"query": "q"})]
+    assert calls_of(trace).made == [RecordedCall("find_page", {"query": "q"})]
     with pytest.raises(UsageError, match="shows no list of tools"):
         read_source(write(tmp_path / "calls.jsonl", call))
     with pytest.raises(UsageError, match="line 1"):
@@ -58,7 +58,7 @@ def test_a_run_shows_its_tools_and_calls(tmp_path: Path) -> None:
     toolshift.evaluate("oracle", worlds=["poi"], shifts=["tool_name_noise:2"], tasks=2, out=run)
     names = [as_openai(tool)["function"]["name"] for tool in find_world("poi").tools]
     assert [tool["name"] for tool in read_source(str(run)).tools] == names
-    calls = calls_of(str(run))
+    calls = calls_of(str(run)).made
     assert calls
     assert {call.tool for call in calls} <= set(names)
 
@@ -87,4 +87,4 @@ def test_a_mark_of_byte_order_is_no_part_of_a_file(tmp_path: Path) -> None:
     for name, row in (("t.jsonl", call), ("t.json", [call])):
         path = Path(write(tmp_path / name, row))
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-        assert calls_of(str(path)) == [RecordedCall("find_page", {"query": "q"})]
+        assert calls_of(str(path)).made == [RecordedCall("find_page", {"query": "q"})]

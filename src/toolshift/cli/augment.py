@@ -13,11 +13,12 @@ import msgspec
 from toolshift.cli.options import PATH, as_json, in_processes, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import counted
 from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import one_line
 from toolshift.data.augment import DEFAULT, Recipe
 from toolshift.data.card import write_card
-from toolshift.data.files import Job, Tally, augment_file, place_word, previews, sameness
+from toolshift.data.files import Job, Tally, augment_file, intake_of, place_word, previews, sameness
 from toolshift.runs.pool import Executor
 
 MAX_SHOWN = 12
@@ -73,6 +74,7 @@ def augment(options: AugmentOptions) -> None:
     IN is a .jsonl, .json or .parquet file (also .gz) of OpenAI or TRL messages, ShareGPT, Hermes,
     xLAM, ToolACE or Agent Data Protocol rows. Rows that are not shifted stay the same bytes. A card
     beside the output says what was changed. An interrupted run goes on where it stopped.
+    Where no row is shifted nothing is written: exit code 2, with the reasons.
 
     toolshift augment mine.jsonl --alpha 0.3 --out mine-augmented.jsonl
     """
@@ -103,18 +105,16 @@ def augment(options: AugmentOptions) -> None:
 
 def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     if as_json:
-        print_json({**msgspec.to_builtins(tally), "out": str(job.out), "card": str(card)})
+        unread = [intake_of(job.source, tally)] if tally.wrong else []
+        said = {**msgspec.to_builtins(tally), "out": str(job.out), "card": str(card)}
+        print_json({**said, "unread": unread})
         return
     shifted = sum(tally.shifted.values())
     rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
-    print_table("", ("shift", "conversations"), rows[:MAX_SHOWN])
-    if len(rows) > MAX_SHOWN:
-        say(f"... and {len(rows) - MAX_SHOWN} more; the card has them all.")
-    word = place_word(job.source)
-    for place, why in tally.faults[:MAX_SHOWN]:
-        say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
-    if tally.wrong > MAX_SHOWN:
-        say(f"... and {tally.wrong - MAX_SHOWN:,} more rows like that", err=True)
+    print_table("", ("shift", "conversations"), rows[:MOST_SHOWN])
+    if len(rows) > MOST_SHOWN:
+        say(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
+    _say_left(job, tally)
     say(
         f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} {sameness(job)}. "
         f"Rows that could not be read, and are left out: {tally.wrong:,}."
@@ -125,12 +125,22 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
     say(f"Written: {job.out} ({tally.written:,} rows) and {card}")
 
 
+def _say_left(job: Job, tally: Tally) -> None:
+    """Says which rows could not be read, and in which there was nothing to shift."""
+    word = place_word(job.source)
+    for place, why in tally.faults[:MOST_SHOWN]:
+        say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
+    if tally.wrong > MOST_SHOWN:
+        say(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
+    for why, count in tally.untried.items():
+        drawn = counted(tally.drawn, "conversation")
+        say(f"Not shifted: {count:,} of the {drawn} that alpha asks for: {why}", err=True)
+
+
 def _preview(job: Job) -> None:
     """Prints some conversations before and after, side by side."""
-    shown = 0
-    for line, name, before, after in islice(previews(job), 10):
-        shown += 1
+    tally = Tally()
+    for line, name, before, after in islice(previews(job, tally), 10):
         print_table(f"line {line}: {name}", ("before", "after"), [(before, after)], whole=0)
         say()
-    if not shown:
-        say("None of the first rows was shifted: raise --alpha, or name other shifts.")
+    _say_left(job, tally)

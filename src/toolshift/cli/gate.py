@@ -348,6 +348,7 @@ def _candidate(
     if not options.agent:
         raise UsageError("name the candidate: a run folder, or the agent to run with --agent")
     check_at_once(options.workers, options.concurrency)
+    before.require_code()
     shifts_as_they_were(before)
     path = options.out or new_folder("gate")
     if path.exists() and path.resolve() == before.path.resolve():

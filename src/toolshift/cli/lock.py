@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
-from toolshift.cli.options import PATH, as_json, options_struct
+from toolshift.adapt.lock import lock_side, write_lock
+from toolshift.adapt.sources import read_sources
+from toolshift.cli.options import PATH, as_json, say_unread, taking
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
 from toolshift.drift.lock import write_lock
@@ -40,14 +42,17 @@ def lock(options: LockOptions) -> None:
     \b
     toolshift lock 'mcp:npx -y my-server@1'
     toolshift lock tools.json openapi.yaml --out tools.lock
+
+    Exit codes: 0 locked, 2 could not lock: a source cannot be read, or no tool was found in it.
     """
-    made = lock_sources(options.sources)
+    side = read_sources(options.sources)
+    made = lock_side(side)
     write_lock(options.out, made)
+    say_unread(side.unread)
     if options.as_json:
         tools = {str(tool.document["name"]): tool.hash for tool in made.tools}
-        print_json(
-            {"out": str(options.out), "origin": made.origin, "hash": made.hash, "tools": tools}
-        )
+        said = {"out": str(options.out), "origin": made.origin, "hash": made.hash, "tools": tools}
+        print_json({**said, "unread": side.unread})
         return
     count = len(made.tools)
     say(f"{count} tool{'s' if count != 1 else ''} of {made.origin} locked in {options.out}.")

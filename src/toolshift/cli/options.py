@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -14,6 +14,10 @@ import click
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead, some_unread
+from toolshift.core.terminal import say
+from toolshift.core.text import escaped
+from toolshift.core.tool import JSON
 from toolshift.lm.bases import WHEELS
 from toolshift.lm.device import DEVICE, DEVICES
 from toolshift.runs.location import check_address, check_local, is_address
@@ -78,7 +82,8 @@ def options_struct(
 ) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Pass a command its options as one frozen struct, whose fields have the names of the options.
 
-    A field that is such a struct itself is made of the options that its own fields name.
+    A field that is such a struct itself is made of the options that its own fields name. Where the
+    command asks for JSON and its input was not read, that is said as JSON too.
     """
 
     def decorate(action: Callable[[Options], None]) -> Callable[..., None]:
@@ -86,7 +91,13 @@ def options_struct(
         def command(**given: object) -> None:
             options = _made(kind, given)
             assert not given, f"{kind.__name__} has no field for {', '.join(given)}"
-            action(options)
+            try:
+                action(options)
+            except NotRead as fault:
+                if getattr(options, "as_json", False):
+                    said = {"error": str(fault), "unread": [fault.intake]}
+                    say(escaped(JSON.encode(said).decode()))  # one line, as `watch` prints
+                raise
 
         return command
 
@@ -106,6 +117,12 @@ def _made(kind: type[Options], given: dict[str, object]) -> Options:
 
 def _is_struct(kind: object) -> bool:
     return is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
+
+
+def say_unread(intakes: Iterable[Intake]) -> None:
+    """Says on standard error what could not be read of inputs, where that is anything."""
+    for each in some_unread(intakes):
+        say(f"Warning: {each.source}: {each.missing()}", err=True)
 
 
 # -- help under headings ---------------------------------------------------------------------------

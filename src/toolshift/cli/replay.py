@@ -89,6 +89,7 @@ def replay(options: ReplayOptions) -> None:
             "--agent, or leave it out"
         )
     with opened_bundle(options.bundle, options.trust) as folder:
+        folder.require_code()
         shifts_as_they_were(folder)
         those = _chosen(folder, options)
         found = _with_agent(folder, those, options) if options.agent else _again(folder, those)
@@ -159,8 +160,7 @@ def _row(folder: RunFolder, record: Record, outcome: Outcome, said: str) -> Repl
 def _print(folder: RunFolder, those: list[Record], found: list[Replayed], whole: bool) -> None:
     if whole:
         for record in those:
-            cell = folder.cell(record)
-            print_episode(record, cell, folder.task_id(cell))
+            print_episode(folder, record)
             say()
     rows = [
         (each.episode, each.outcome, each.said, each.shifts or "clean", each.scene)

@@ -13,6 +13,7 @@ from toolshift.api import report_of
 from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.core.intake import Intake, NotRead
 from toolshift.core.names import unknown
 from toolshift.core.terminal import console, print_json, progress, save_svg, say
 from toolshift.measure.report import Report
@@ -130,6 +131,7 @@ def report(wanted: ReportOptions) -> None:
     if wanted.join:
         folders = [joined(folders)]
     reports = [report_of(folder) for folder in folders]
+    _check_episodes(folders, reports)
     if wanted.as_json:
         data = [_as_data(report, wanted) for report in reports]
         print_json(data if len(data) > 1 else data[0])
@@ -142,6 +144,21 @@ def report(wanted: ReportOptions) -> None:
             say(f"Written: {file}", err=True)
     if wanted.html is not None or not (wanted.no_html or wanted.as_json or wanted.join):
         _write_page(folders, reports, wanted.html or wanted.runs[0] / "report.html", wanted)
+
+
+def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> None:
+    """Checks that an episode has been run in one of the folders.
+
+    Raises:
+        NotRead: where none has, so that there is no result.
+    """
+    if not any(report.agents for report in reports):
+        names = ", ".join(str(folder.path) for folder in folders)
+        raise NotRead(
+            f"{names}: no episode has been run, so there is no result. The command that made the "
+            "folder goes on with it",
+            Intake(names, "episode"),
+        )
 
 
 def _check_together(wanted: ReportOptions) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, Sectioned, as_json, options_struct
+from toolshift.adapt.lock import read_lock
+from toolshift.adapt.sources import read_sources
+from toolshift.cli.options import PATH, Sectioned, as_json, say_unread, taking
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say
@@ -204,6 +206,7 @@ def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
         return read_shift_file(drift)
     lock = read_lock(drift)
     now = read_sources(sources)
+    say_unread(now.unread)
     before = side_of(lock.kind, lock.origin or "the lock", lock.documents)
     if before.tools == now.tools:
         raise UsageError(f"nothing to learn: {now.origin} is as {drift} has it")

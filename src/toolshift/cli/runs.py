@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,24 +79,27 @@ def regrade(options: RegradeOptions) -> None:
     With a judge, what ended an episode in prose is read again; questions stay as they were read.
     """
     folder, write = RunFolder.read(options.run), options.write
+    left: Counter[str] = Counter()
     judge = judge_of(options.judge, options.judge_url)
     if judge is not None:
         judge.remember(folder.path / VERDICTS, write)
     with folder.held() if write else nullcontext():
-        records, changed = regrade_run(folder, judge)
+        records, changed = regrade_run(folder, judge, lambda why: left.update([why]))
         if write:
             if changed or judge:
                 folder.rewrite(records)
             noted = folder.note_grading(own_version(), judge.settings if judge else None)
             save_report(noted, report_of(noted))
     if options.as_json:
-        print_json({"episodes": len(records), "changed": changed})
+        print_json({"episodes": len(records), "changed": changed, "left": left})
         return
     passes = sum(each.before.passed != each.after.passed for each in changed)
     say(
-        f"{len(records)} episodes graded again: {len(changed)} verdicts changed, "
+        f"{len(records) - left.total()} episodes graded again: {len(changed)} verdicts changed, "
         f"{passes} of them between pass and failure" + ("; written." if write and changed else ".")
     )
+    for why, number in left.items():
+        say(f"{number} keep the stored verdict: {why}.")
     for each in changed[:20]:
         say(f"  {each.episode}: {verdict(each.before)} -> {verdict(each.after)}")
 

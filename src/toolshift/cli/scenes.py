@@ -84,6 +84,7 @@ class MinimiseOptions:
 def minimise(options: MinimiseOptions) -> None:
     """Find the smallest scene in which an episode still fails, and write it as a pytest case."""
     folder = RunFolder.read(options.run)
+    folder.require_code()
     record, cell = find_episode(folder, options.episode)
     if record.grade.passed or record.grade.void:
         state = "is void" if record.grade.void else "passed"

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import PATH, as_json, options_struct
+from toolshift.cli.options import PATH, as_json, say_unread, taking
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say
@@ -155,7 +155,9 @@ def show(options: ShowOptions) -> None:
 def _read(side: str) -> Side:
     if side.startswith(("mcp:", "http")):
         say(f"Asking {side.partition('?')[0].split(' ')[0]} for its tools ...", err=True)
-    return read_side(side)
+    found = read_side(side)
+    say_unread(found.unread)
+    return found
 
 
 def _write(path: Path, content: bytes) -> None:

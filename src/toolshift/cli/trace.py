@@ -10,7 +10,9 @@ import click
 from toolshift.cli.options import PATH, as_json, options_struct
 from toolshift.core.command_line import command
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead
 from toolshift.core.names import nearest
+from toolshift.core.scene import Scene
 from toolshift.core.shift import NotApplicable
 from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
@@ -18,7 +20,7 @@ from toolshift.episode.causes import guilty_step
 from toolshift.episode.grading_rules import calls_not_made
 from toolshift.report.scene import as_call, transcript
 from toolshift.report.words import cause_in_words, outcome_of, right_refusal, verdict
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder
 
 MAX_OFFERED = 8
@@ -52,30 +54,33 @@ def trace(options: TraceOptions) -> None:
         return
     record, cell = find_episode(folder, options.episode)
     if options.as_json:
-        print_json({"cell": cell, "record": record, "guilty_step": _guilty(record, cell)})
+        print_json({"cell": cell, "record": record, "guilty_step": _guilty(folder, record)})
         return
-    print_episode(record, cell, folder.task_id(cell))
+    print_episode(folder, record)
 
 
-def print_episode(record: Record, cell: Cell, task_id: str = "") -> None:
+def print_episode(folder: RunFolder, record: Record) -> None:
     """Prints an episode step by step, and marks where it went wrong.
 
     Args:
+        folder: of its run; what it does not hold of the scene is said, and the rest is printed.
         record: the episode.
-        cell: its cell.
-        task_id: what the user's own file calls the task; "" for none.
     """
-    scene = build(cell)
+    cell = folder.cell(record)
+    task_id = folder.task_id(cell)
     task = f"task {visible(task_id)}, {cell.lineage}" if task_id else cell.lineage
     say(f"{record.agent} in {task}  {cell.stack or 'clean'}  trial {cell.trial}")
-    say(visible(f"< system: {scene.system}\n< user: {scene.asks[0].text}"))
-    guilty = guilty_step(scene, record.steps, record.grade.cause)
+    scene, why = _scene(folder, cell)
+    _print_beginning(folder, cell)
+    guilty = guilty_step(scene, record.steps, record.grade.cause) if scene else None
     for number, step in enumerate(record.steps):
         if number == guilty:
             say(f"* Here it goes wrong: {cause_in_words(record.grade.cause)}")
         say(visible("\n".join(transcript([step]))))
     say(f"= {verdict(record.grade)}")
-    if not scene.solvable:
+    if scene is None:
+        say(visible(f"Neither the step at fault nor what was expected can be told: {why}"))
+    elif not scene.solvable:
         say(f"Expected: {right_refusal(scene.outcome)}")
     elif not record.grade.passed:
         wanted = ", then ".join(ask.expected or "(any)" for ask in scene.asks)
@@ -84,12 +89,27 @@ def print_episode(record: Record, cell: Cell, task_id: str = "") -> None:
             say(visible(f"Expected and not called: {as_call(call)}"))
 
 
-def _guilty(record: Record, cell: Cell) -> int | None:
-    """The guilty step; None where the scene can no longer be made, which spoils nothing else."""
+def _scene(folder: RunFolder, cell: Cell) -> tuple[Scene | None, str]:
+    """The scene; None and the reason where it cannot be made, which spoils nothing else."""
     try:
-        return guilty_step(build(cell), record.steps, record.grade.cause)
-    except (UsageError, NotApplicable):
-        return None
+        return folder.scene(cell), ""
+    except (UsageError, NotApplicable) as why:
+        return None, str(why)
+
+
+def _print_beginning(folder: RunFolder, cell: Cell) -> None:
+    """Prints what the episode began with, as far as that is there."""
+    try:
+        shown = folder.own.shown(cell)
+    except (UsageError, NotApplicable):  # the end of the page says why
+        return
+    say(visible(f"< system: {shown.system}\n< user: {shown.asks[0][0]}"))
+
+
+def _guilty(folder: RunFolder, record: Record) -> int | None:
+    """The guilty step; None where the scene cannot be made."""
+    scene, _ = _scene(folder, folder.cell(record))
+    return guilty_step(scene, record.steps, record.grade.cause) if scene else None
 
 
 def _list_episodes(folder: RunFolder, as_json: bool) -> None:
@@ -108,6 +128,12 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
         }
         for record in folder.records()
     ]
+    if not found:
+        raise NotRead(
+            f"{folder.path}: no episode has been run, so there is none to show. The command that "
+            "made the folder goes on with it",
+            Intake(str(folder.path), "episode"),
+        )
     found.sort(key=lambda row: places.index(str(row["outcome"])))
     if as_json:
         print_json(found)

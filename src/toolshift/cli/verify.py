@@ -13,6 +13,20 @@ from typing import Literal
 import click
 import msgspec
 
+from toolshift.adapt.calls import BrokenCall
+from toolshift.adapt.cost import Cost, cost_in_words, costs_of, write_shifts
+from toolshift.adapt.events import (
+    INSTRUCTIONS,
+    DriftEvent,
+    DriftReport,
+    drift_report,
+    hash_report,
+)
+from toolshift.adapt.lock import Lock, check_holds_tools, read_any_lock
+from toolshift.adapt.other_locks import HashLock
+from toolshift.adapt.sarif import sarif
+from toolshift.adapt.schemas import SEVERITIES
+from toolshift.adapt.sources import Calls, calls_of, read_sources
 from toolshift.agents.catalog import check_settings, contestants
 from toolshift.cli.options import (
     PATH,
@@ -21,13 +35,14 @@ from toolshift.cli.options import (
     as_json,
     at_once,
     model,
-    options_struct,
+    say_unread,
     selection,
 )
 from toolshift.cli.running import new_folder, run_shown
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
-from toolshift.core.terminal import print_json, print_table, say
+from toolshift.core.intake import Intake
+from toolshift.core.terminal import print_json, print_table, progress, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.drift.calls import BrokenCall
@@ -81,13 +96,14 @@ class VerifyOptions:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What is printed as JSON."""
+    """What is printed as JSON; `unread` has what could not be read of the inputs."""
 
     drift: bool
     worst: str | None
     report: DriftReport
     costs: list[Cost]
     sentences: list[str]
+    unread: list[Intake]
 
 
 @click.command(cls=Sectioned)
@@ -127,10 +143,12 @@ def verify(options: VerifyOptions) -> None:
     toolshift verify toolshift.lock 'mcp:npx -y my-server@2' --calls trace.jsonl
     toolshift verify toolshift.lock tools.json --agent mymodule:my_agent --world tasks.yaml
 
-    Exit codes: 0 no drift, 1 drift, 2 could not check.
+    Exit codes: 0 no drift, 1 drift, 2 could not check: also where no tool was read of LOCK or
+    SOURCE, or nothing of TRACE.
     """
     _check(options)
     known = read_any_lock(options.lock)
+    check_holds_tools(known, options.lock)
     if isinstance(known, HashLock) and (options.calls or options.agents):
         raise UsageError(
             f"{known.origin} holds only hashes: with --calls or --agent, make a lock with "
@@ -139,7 +157,10 @@ def verify(options: VerifyOptions) -> None:
     now = read_sources(options.sources or [_origin(known, options.lock)])
     if isinstance(known, Lock):
         known = known.beside(now.tools, now.kind)
-    report = _compared(known, now, options)
+    calls = calls_of(options.calls) if options.calls else None
+    report = _compared(known, now, calls, options)
+    unread = [*now.unread, *(calls.unread if calls else ())]
+    say_unread(unread)
     if options.sarif:
         _write_sarif(report, options)
     costs = []
@@ -148,7 +169,7 @@ def verify(options: VerifyOptions) -> None:
     drifted = counts(report, options.fail_on)
     sentences = [cost_in_words(cost, report.changes) for cost in costs]
     if options.as_json:
-        print_json(Verdict(drifted, report.worst, report, costs, sentences))
+        print_json(Verdict(drifted, report.worst, report, costs, sentences, unread))
     else:
         _print(report)
         for cost, sentence in zip(costs, sentences, strict=True):
@@ -191,7 +212,9 @@ def _check_agents(options: VerifyOptions) -> None:
         )
 
 
-def _compared(known: Lock | HashLock, now: Side, options: VerifyOptions) -> DriftReport:
+def _compared(
+    known: Lock | HashLock, now: Side, calls: Calls | None, options: VerifyOptions
+) -> DriftReport:
     """What drifted.
 
     Raises:
@@ -199,8 +222,7 @@ def _compared(known: Lock | HashLock, now: Side, options: VerifyOptions) -> Drif
     """
     if isinstance(known, HashLock):
         return hash_report(known, now.tools, now.origin)
-    calls = calls_of(options.calls) if options.calls else None
-    report = drift_report(known, now.tools, now.origin, calls)
+    report = drift_report(known, now.tools, now.origin, calls.made if calls else None)
     if options.fail_on == "calls" and report.elsewhere == report.calls:
         raise UsageError(f"--fail-on calls: {_elsewhere(report)}")
     return report

@@ -12,9 +12,16 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.cli.options import PATH, as_json, header_of, options_struct, with_variables
+from toolshift.adapt.lock import check_holds_tools, read_lock
+from toolshift.adapt.metrics import Metrics
+from toolshift.adapt.sources import read_lines
+from toolshift.adapt.stream import Event, Reader
+from toolshift.adapt.watch import EVERY, LEARN, Alarm, Watcher
+from toolshift.adapt.webhook import Webhook
+from toolshift.cli.options import PATH, as_json, header_of, say_unread, taking, with_variables
 from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake
 from toolshift.core.terminal import say
 from toolshift.core.text import escaped, visible
 from toolshift.core.tool import JSON
@@ -25,6 +32,9 @@ from toolshift.drift.stream import Reader
 from toolshift.watch.metrics import Metrics
 from toolshift.watch.watch import EVERY, LEARN, Alarm, Watcher
 from toolshift.watch.webhook import Webhook
+
+BLIND = 20
+"""After so many lines or spans, none of which was understood, that is said at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,19 +104,21 @@ def watch(options: WatchOptions) -> None:
     """Follow a stream of calls and say what drifts: tools, errors, times, results, queries.
 
     FILE is a trace of the proxy, conversations, or OpenTelemetry spans, as JSON lines; - is
-    standard input. One line is printed for each alarm, as JSON with --json.
+    standard input. One line is printed for each alarm, as JSON with --json. How much could not be
+    read is said at the end.
 
     \b
     tail -f trace.jsonl | toolshift watch - --lock toolshift.lock
     toolshift watch spans.jsonl --every 10000 --metrics 9464 --webhook '$HOOK_URL'
 
-    Exit codes: 0 no drift, 1 drift, 2 could not watch.
+    Exit codes: 0 no drift, 1 drift, 2 could not watch: also where nothing was read of the stream.
     """
-    if options.stream != "-" and not Path(options.stream).is_file():
-        raise UsageError(f"{options.stream}: there is no such file; - is standard input")
+    _check_stream(options.stream)
     if options.headers and not options.webhook:
         raise UsageError("--webhook-header goes with --webhook")
     lock = read_lock(options.lock) if options.lock else None
+    if lock is not None and options.lock is not None:
+        check_holds_tools(lock, options.lock)
     watcher = Watcher(options.every, options.learn, lock)
     if options.baseline:
         _learn(watcher, options.baseline)
@@ -115,55 +127,66 @@ def watch(options: WatchOptions) -> None:
     with ExitStack() as open_:
         metrics = _serve_metrics(options, open_)
         hook = _webhook(options, open_)
-        found, counts = _follow(watcher, options, metrics, hook)
-    read, wrong = counts
-    if wrong and wrong == read:
-        raise UsageError(
-            f"{options.stream}: none of its {read} lines is of a trace, a conversation or a span"
-        )
-    _say_end(watcher, found, wrong)
+        found, reader = _follow(watcher, options, metrics, hook)
+    if not found:
+        reader.check()
+    _say_end(watcher, found, reader.intake, options.as_json)
     if hook is not None and hook.lost:
         said = f"{hook.lost} of {hook.sent + hook.lost} messages did not reach {hook.name}"
         say(f"{said} ({hook.fault or 'too many at once'}).", err=True)
     sys.exit(int(found > 0))
 
 
+def _check_stream(stream: str) -> None:
+    """Checks that there is something to follow; a pipe is as good as a file.
+
+    Raises:
+        UsageError: where there is not.
+    """
+    if stream == "-":
+        return
+    path = Path(stream)
+    if path.is_dir():
+        raise UsageError(f"{stream} is a folder: name a file of JSON lines in it")
+    if not path.exists():
+        raise UsageError(f"{stream}: there is no such file; - is standard input")
+
+
 def _learn(watcher: Watcher, baseline: Path) -> None:
     """Learns from a stream of when all was well.
 
     Raises:
-        UsageError: where nothing is in it: the rates would be learned from what is watched.
+        NotRead: where nothing is in it: the rates would be learned from what is watched.
     """
-    counts = [0, 0]
-    for _ in _alarms(watcher, read_lines(baseline), counts, None):
+    reader = Reader(f"--baseline {baseline}")
+    for _ in _alarms(watcher, read_lines(baseline), reader, None):
         pass
-    if not watcher.events:
-        raise UsageError(
-            f"--baseline {baseline}: there is no call and no conversation in its {counts[0]} "
-            "lines, so there is nothing to learn from"
-        )
+    reader.check()
+    say_unread([reader.intake])
 
 
 def _follow(
     watcher: Watcher, options: WatchOptions, metrics: Metrics | None, hook: Webhook | None
-) -> tuple[int, list[int]]:
+) -> tuple[int, Reader]:
     """Follows the stream to its end, or to Ctrl-C.
 
     Returns:
-        How many alarms there were, and how many lines were read, and how many of them could not be.
+        How many alarms there were, and what has read the stream.
     """
-    counts, found = [0, 0], 0
+    standard = options.stream == "-"
+    piped = standard or not Path(options.stream).is_file()
+    reader, found = Reader("standard input" if standard else options.stream), 0
     redactor = Redactor(tuple(dict(_headers(options)).values()))
-    lines = sys.stdin.buffer if options.stream == "-" else read_lines(Path(options.stream))
+    lines = sys.stdin.buffer if standard else read_lines(Path(options.stream))
     with suppress(KeyboardInterrupt):
-        for alarm in _alarms(watcher, iter(lines), counts, metrics):
+        for alarm in _alarms(watcher, iter(lines), reader, metrics, piped):
             found += 1
             _print(alarm, options.as_json)
             if metrics is not None:
                 metrics.alarm(alarm)
             if hook is not None:
                 hook.send(redactor.clean(_message(alarm, options)))
-    return found, counts
+    return found, reader
 
 
 def _headers(options: WatchOptions) -> list[tuple[str, str]]:
@@ -194,17 +217,23 @@ def _serve_metrics(options: WatchOptions, open_: ExitStack) -> Metrics | None:
 
 
 def _alarms(
-    watcher: Watcher, lines: Iterator[bytes], counts: list[int], metrics: Metrics | None
+    watcher: Watcher,
+    lines: Iterator[bytes],
+    reader: Reader,
+    metrics: Metrics | None,
+    piped: bool = False,
 ) -> Iterator[Alarm]:
-    """What drifts; `counts` are the lines that were read, and those that could not be."""
-    reader = Reader()
+    """What drifts; where the stream is piped and nothing of it is read, that is said early."""
     for line in lines:
-        counts[0] += 1
-        try:
+        before = reader.intake.unread
+        events: list[Event] = []
+        with suppress(RowFault):  # the reader counts it
             events = reader.read(line)
-        except RowFault:
-            counts[1] += 1
-            continue
+        missed = reader.intake.unread - before
+        if missed and metrics is not None:
+            metrics.missed(missed)
+        if missed and piped:
+            _say_blind(reader.intake, missed)
         for event in events:
             if metrics is not None:
                 metrics.observe(event)
@@ -218,7 +247,13 @@ def _print(alarm: Alarm, as_json: bool) -> None:
         say(visible(f"event {alarm.at}  {alarm.kind}  {alarm.dimension}  {alarm.sentence}"))
 
 
-def _say_end(watcher: Watcher, found: int, wrong: int) -> None:
+def _say_blind(intake: Intake, missed: int) -> None:
+    """Says once that none of the first lines or spans was understood."""
+    if not intake.read and intake.unread - missed < BLIND <= intake.unread:
+        say(f"Warning: nothing was read so far: {intake.missing()}", err=True)
+
+
+def _say_end(watcher: Watcher, found: int, intake: Intake, as_json: bool) -> None:
     said = (
         f"{watcher.events} events, {watcher.calls} calls of {watcher.tools} tools, "
         f"{watcher.endings} endings: {found} alarm{'s' if found != 1 else ''}."
@@ -229,5 +264,6 @@ def _say_end(watcher: Watcher, found: int, wrong: int) -> None:
         say(f"Of {learning} tools there were too few calls to learn from.", err=True)
     if watcher.unwatched:
         say(f"{watcher.unwatched} calls of further tools were not watched.", err=True)
-    if wrong:
-        say(f"{wrong} lines could not be read.", err=True)
+    say_unread([intake])
+    if intake.unread and as_json:
+        say(escaped(JSON.encode({"unread": [intake]}).decode()))

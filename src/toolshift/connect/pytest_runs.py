@@ -359,6 +359,7 @@ def _play(asked: Asked, config: pytest.Config) -> Played:
             plan = make_plan(selection)
         else:
             before = RunFolder.read(asked.baseline)
+            before.require_code()
             shifts_as_they_were(before)
             plan = before.plan
         with _progress(config) as watch:

@@ -8,12 +8,14 @@ most `DEEPEST` levels, so that whoever walks it may recurse.
 from __future__ import annotations
 
 import tomllib
+from codecs import BOM_UTF8
 from typing import Any
 
 import msgspec
 import yaml
 
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import no_text
 
 DEEPEST = 100
 """How deep a document may nest; those of real servers need some twenty levels."""
@@ -36,9 +38,9 @@ def read_json(raw: bytes, where: str) -> Any:
         UsageError: where it is none, or nests too deeply.
     """
     try:
-        found = msgspec.json.decode(raw)
+        found = msgspec.json.decode(raw.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{where} is not JSON: {fault}") from None
+        raise UsageError(f"{where} is not JSON: {no_text(raw) or fault}") from None
     except RecursionError:
         raise UsageError(_too_deep(where)) from None
     check_depth(found, where)
@@ -87,7 +89,7 @@ def read_yaml(raw: bytes, where: str) -> Any:
         return yaml.load(raw, _LOADER)  # noqa: S506 - a safe loader, written in C where it is there
     except (yaml.YAMLError, UnicodeDecodeError) as fault:
         said = " ".join(str(fault).split())
-        raise UsageError(f"{where} is not YAML: {said}") from None
+        raise UsageError(f"{where} is not YAML: {no_text(raw) or said}") from None
     except (ValueError, TypeError, OverflowError) as fault:  # such as a date of 31 February
         raise UsageError(f"{where} is not YAML: {fault}") from None
     except RecursionError:

@@ -39,6 +39,7 @@ from toolshift.data.formats.adp import ADP_ROWS, without_tools
 from toolshift.data.prepared import called, prepared
 from toolshift.data.replay import check, replay
 from toolshift.data.tools import apart, check_gone, distractors
+from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.interop.tools import from_openai
 from toolshift.runs.cell import Stack, write_stack
 from toolshift.runs.families import TRAINING_FAMILIES, stacks_of
@@ -91,11 +92,13 @@ class Made(msgspec.Struct, frozen=True):
         rows: to train on in its place; () where it stays as it is, to the byte.
         shifts: that were applied, as `name:severity`.
         reasons: why what was tried before was not applicable, by shift.
+        untried: why no shift was tried, though the row was drawn; "" where one was.
     """
 
     rows: tuple[Row, ...] = ()
     shifts: str = ""
     reasons: dict[str, str] = {}
+    untried: str = ""
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -182,8 +185,10 @@ def augmented(
 
     as_it_is = () if target is form else (written(conversation),)
     digest = digest_of(content)
-    if not is_selected(digest, recipe) or not called(conversation):
+    if not due(digest, recipe):
         return Made(as_it_is)
+    if not called(conversation):
+        return Made(as_it_is, untried=_untold(conversation))
     reasons: dict[str, str] = {}
     for draw in draws(recipe, digest):
         try:
@@ -194,6 +199,13 @@ def augmented(
             name = draw.name
             reasons[name] = re.sub(rf"^{re.escape(name)}:\d: ", "", str(reason))
     return Made(as_it_is, "", reasons)
+
+
+def _untold(conversation: Conversation) -> str:
+    """Why there is nothing to shift in a conversation that has no calls."""
+    if calls_in_text(conversation):
+        return CALLS_IN_TEXT
+    return "no tool is called in it" if conversation.tools else "it lists no tools"
 
 
 def _check_column(row: Row) -> None:

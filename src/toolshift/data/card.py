@@ -59,9 +59,10 @@ def card(job: Job, tally: Tally, command: str) -> str:
         "tools change midway, each list of tools gives a row of its own.",
         "",
     ]
-    if tally.skipped:
+    unmoved = tally.skipped | tally.untried
+    if unmoved:
         lines += ["## What was not applicable", "", "| shift and reason | times |", "|---|---:|"]
-        lines += [f"| {_cell(why)} | {count:,} |" for why, count in _sorted(tally.skipped)[:20]]
+        lines += [f"| {_cell(why)} | {count:,} |" for why, count in _sorted(unmoved)[:20]]
         lines.append("")
     for number, (line, name, after) in enumerate(tally.examples, 1):
         before = line_of(job.source, line).decode(errors="replace")

@@ -25,6 +25,8 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.files import naming, opened, sound, write
+from toolshift.core.intake import Intake, NotRead, Unread, counted, no_text
+from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.data.augment import DISTRACTORS, Made, Recipe, augmented, check_recipe, format_of
 from toolshift.data.conversation import Row, RowFault
@@ -47,7 +49,9 @@ class Tally(msgspec.Struct):
         shifted: of these, by what they went through.
         written: rows of the output.
         same: rows that stay as they are, to the byte where both files are JSON lines.
+        drawn: of these, those that alpha asks to be shifted.
         skipped: why shifts were not applicable, by shift and reason.
+        untried: of the drawn rows, those that have nothing to shift, by reason.
         faults: rows that could not be read: line and reason, the first of them.
         wrong: how many could not be read.
         examples: numbers of lines of the first rows that were shifted.
@@ -65,6 +69,8 @@ class Tally(msgspec.Struct):
     examples: list[tuple[int, str, str]] = []
     formats: dict[str, int] = {}
     as_text: list[str] = []
+    drawn: int = 0
+    untried: dict[str, int] = {}
 
 
 class _Note(msgspec.Struct):
@@ -150,6 +156,7 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
         What became of its rows.
 
     Raises:
+        NotRead: where no row can be read, and where none is shifted though alpha says so.
         UsageError: where a file cannot be read or written, and, if strict, at the first row that
             cannot be read.
     """
@@ -175,7 +182,13 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
     if not tally.rows:
         note.unlink(missing_ok=True)
         draft.unlink()
-        raise UsageError(none_left(job.source, tally.faults, "could be read"))
+        raise NotRead(
+            none_left(job.source, tally.faults, "could be read"), intake_of(job.source, tally)
+        )
+    if nothing := nothing_shifted(job.source, job.recipe, tally):
+        for path in (note, draft):
+            path.unlink(missing_ok=True)
+        raise NotRead(f"{job.source}: {nothing} Nothing was written", intake_of(job.source, tally))
     with naming(job.out):
         tally.as_text = _finish(job, draft)
     note.unlink(missing_ok=True)
@@ -196,6 +209,57 @@ def none_left(source: Path, faults: Iterable[tuple[int, str]], what: str) -> str
     word = place_word(source)
     first = "".join(f"; {word} {place}: {why}" for place, why in islice(faults, 3))
     return f"{source}: none of its rows {what}{first}" if first else f"{source} holds no rows"
+
+
+MOST_REASONS = 5
+
+
+def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
+    """Says why a file stays as it is though it was to be shifted.
+
+    Args:
+        source: the file.
+        recipe: what was asked for.
+        tally: what became of the rows.
+
+    Returns:
+        Sentences with the reasons and how often each was met; "" where something was shifted, or
+        nothing was to be.
+    """
+    if tally.shifted or not recipe.alpha:
+        return ""
+    if not tally.drawn:
+        return (
+            f"--alpha {recipe.alpha:g} of {counted(tally.rows, 'conversation')} is none: raise "
+            "--alpha, or give more data."
+        )
+    shifts = ", ".join(recipe.shifts)
+    said = f"none of its {counted(tally.rows, 'conversation')} was shifted by {shifts}."
+    for reasons, what in (
+        (tally.untried, "Rows with nothing to shift"),
+        (tally.skipped, "Shifts that do not apply"),
+    ):
+        most = Counter(reasons).most_common(MOST_REASONS)
+        listed = "; ".join(f"{why} ({count:,})" for why, count in most)
+        said += f" {what}: {listed}." if listed else ""
+    unread = intake_of(source, tally)
+    return said + (f" {unread.missing()}." if unread.unread else "")
+
+
+def intake_of(source: Path, tally: Tally) -> Intake:
+    """What was read of a file; rows in which nothing can be shifted count as not understood.
+
+    Args:
+        source: the file.
+        tally: what became of its rows.
+
+    Returns:
+        How much was read, and the first row that was not.
+    """
+    place, why = tally.faults[0] if tally.faults else (0, "")
+    first = Unread(f"{place_word(source)} {place}", one_line(why)) if place else None
+    untried = sum(tally.untried.values())
+    return Intake(str(source), "row", tally.rows - untried, untried, tally.wrong, first)
 
 
 def _begun(job: Job, draft: Path, note: Path) -> _Note:
@@ -342,8 +406,8 @@ def _decoded(line: bytes) -> Row | None:
 
 def _hint(line: bytes) -> str:
     """What may help with a line that is not JSON."""
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return ": the file is UTF-16; write it as UTF-8"
+    if what := no_text(line):
+        return f": {what}"
     if re.search(rb"\b(NaN|Infinity)\b", line):
         return ": NaN and Infinity are no JSON; write null"
     return "; write one object on each line" if line.strip() in (b"[", b"{") else ""
@@ -362,7 +426,7 @@ class _Done(msgspec.Struct):
 
     lines: int
     out: list[bytes]
-    made: list[tuple[str, dict[str, str]]]
+    made: list[Made]
     faults: list[tuple[int, str]]
     same: int
     formats: list[str] = []
@@ -423,7 +487,7 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
     done.same += not rows
     done.out += [row + b"\n" for row in rows] or [line if line.endswith(b"\n") else line + b"\n"]
     done.numbered += [draft_line(number, row) for row in rows or [b""]]
-    done.made.append((made.shifts, made.reasons))
+    done.made.append(Made((), made.shifts, made.reasons, made.untried))
     if made.shifts and len(done.examples) < EXAMPLES:
         done.examples.append((number, made.shifts, rows[0].decode()))
 
@@ -451,11 +515,16 @@ def _gather(tally: Tally, chunk: _Done) -> None:
     shifted, skipped, formats = map(Counter, (tally.shifted, tally.skipped, tally.formats))
     formats.update(chunk.formats)
     formats["openai"] += len(chunk.made) - len(chunk.formats)
-    for shifts, reasons in chunk.made:
-        for entry, why in reasons.items():
+    untried = Counter(tally.untried)
+    for made in chunk.made:
+        tally.drawn += bool(made.shifts or made.reasons or made.untried)
+        for entry, why in made.reasons.items():
             skipped[f"{entry}: {_plain(why)}"] += 1
-        if shifts:
-            shifted[shifts] += 1
+        if made.untried:
+            untried[made.untried] += 1
+        if made.shifts:
+            shifted[made.shifts] += 1
+    tally.untried = dict(untried)
     tally.examples += chunk.examples[: EXAMPLES - len(tally.examples)]
     tally.shifted, tally.skipped, tally.formats = map(dict, (shifted, skipped, +formats))
 
@@ -510,12 +579,33 @@ def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
             yield RowMade(number, {}, fault=str(wrong))
 
 
-def previews(job: Job) -> Iterator[tuple[int, str, str, str]]:
-    """Changed rows: line, shifts, and the two as indented texts; every row is tried."""
-    for each in each_made(job.source, msgspec.structs.replace(job.recipe, alpha=1.0)):
+def previews(job: Job, tally: Tally) -> Iterator[tuple[int, str, str, str]]:
+    """Changed rows, each of them tried.
+
+    Args:
+        job: the file and the recipe; its output is not written.
+        tally: to which is added what becomes of the rows.
+
+    Yields:
+        Line, shifts, and the two rows as indented texts.
+
+    Raises:
+        NotRead: where no row can be read, or none is changed.
+    """
+    recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
+    for each in each_made(job.source, recipe):
+        if each.fault:
+            _gather(tally, _Done(1, [], [], [(each.line, each.fault)], 0))
+            continue
+        _gather(tally, _Done(1, [], [each.made], [], 0))
         if each.made.shifts:
             after = _lines_of(each.made.rows[0])
             yield each.line, each.made.shifts, _lines_of(each.row), after
+    if not tally.rows:
+        why = none_left(job.source, tally.faults, "could be read")
+        raise NotRead(why, intake_of(job.source, tally))
+    if nothing := nothing_shifted(job.source, recipe, tally):
+        raise NotRead(f"{job.source}: {nothing}", intake_of(job.source, tally))
 
 
 def _lines_of(row: Row) -> str:

@@ -319,7 +319,7 @@ class Quick:
             raise _NotPlain
         messages = _messages(said, _RAWS.decode(raw), shown)
         if messages is None:
-            return content, ""
+            raise _NotPlain  # why nothing of it can be shifted is said where rows are read whole
         top["messages"] = messages
         top["tools"] = shown.raw
         top[COLUMN] = told(shown.label, self.recipe, digest)

@@ -14,6 +14,7 @@ hashes, whatever the order of the tools. A lock is JSON and no TOML, for a schem
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ import msgspec
 from toolshift.core.canonical import canonical_hash, same
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
+from toolshift.core.intake import Intake, NotRead, no_text
 from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
 from toolshift.drift.changes import ToolChange, changes_between, worst
@@ -260,12 +262,12 @@ def read_any_lock(path: Path) -> Lock | HashLock:
         UsageError: as `read_lock`, but for a lock that holds only hashes.
     """
     try:
-        raw = path.read_bytes()
+        raw = path.read_bytes().removeprefix(BOM_UTF8)
         document = msgspec.json.decode(raw)
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise UsageError(f"{path} is no lock ({fault})") from None
+        raise UsageError(f"{path} is no lock ({no_text(raw) or fault})") from None
     foreign = read_foreign(document, path.name)
     if isinstance(foreign, HashLock):
         return foreign
@@ -273,6 +275,23 @@ def read_any_lock(path: Path) -> Lock | HashLock:
         made = lock_tools(foreign.documents, f"{path.name} ({foreign.tool})")
         return msgspec.structs.replace(made, recorded=foreign.recorded)
     return _checked(path, raw)
+
+
+def check_holds_tools(lock: Lock | HashLock, path: Path) -> None:
+    """Checks that there is something to compare with.
+
+    Args:
+        lock: as it was read.
+        path: of its file.
+
+    Raises:
+        NotRead: where it holds no tool.
+    """
+    if not (lock.hashes if isinstance(lock, HashLock) else lock.tools):
+        raise NotRead(
+            f"{path} holds no tool, so there is nothing to compare with: lock the tools again",
+            Intake(str(path), "tool"),
+        )
 
 
 def _checked(path: Path, raw: bytes) -> Lock:

@@ -11,18 +11,19 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from toolshift.adapt.calls import RecordedCall, as_calls
+from toolshift.adapt.lock import Lock, lock_side
+from toolshift.adapt.stream import Called, Event, Reader, Shown, understood
 from toolshift.core.errors import UsageError
 from toolshift.core.files import PACKED, opened, sound
+from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
-from toolshift.drift.calls import RecordedCall, as_calls
-from toolshift.drift.lock import Lock, lock_tools
-from toolshift.drift.stream import Called, Event, Reader, Shown
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of
 
@@ -67,8 +68,7 @@ def lock_sources(texts: Iterable[str]) -> Lock:
     Raises:
         UsageError: where one cannot be read, and where two list different tools of one name.
     """
-    side = read_sources(texts)
-    return lock_tools(side.tools, side.origin, side.kind)
+    return lock_side(read_sources(texts))
 
 
 def read_sources(texts: Iterable[str]) -> Side:
@@ -97,7 +97,9 @@ def read_sources(texts: Iterable[str]) -> Side:
                 )
     kinds = {side.kind for side in sides}
     kind = kinds.pop() if len(kinds) == 1 else "mcp"
-    return side_of(kind, ", ".join(side.origin for side in sides), [t for t, _ in found.values()])
+    origin = ", ".join(side.origin for side in sides)
+    unread = [intake for side in sides for intake in side.unread]
+    return side_of(kind, origin, [t for t, _ in found.values()], unread)
 
 
 # -- traces and conversations ----------------------------------------------------------------------
@@ -109,24 +111,27 @@ def read_lines(path: Path) -> Iterator[bytes]:
         yield from file
 
 
-def events_in(path: Path) -> Iterator[Event]:
+def events_in(path: Path, reader: Reader | None = None) -> Iterator[Event]:
     """What a file of traces, conversations or spans says.
 
     Args:
         path: of JSON lines.
+        reader: that reads them and counts what it understands; a new one where None.
 
     Yields:
         The events, in their order.
 
     Raises:
-        UsageError: where it cannot be read, with the line.
+        UsageError: where a line cannot be read.
     """
-    reader = Reader()
+    reader = reader or Reader(str(path))
     for number, line in enumerate(read_lines(path), 1):
         try:
             yield from reader.read(line)
         except RowFault as fault:
-            raise UsageError(f"{path}, line {number}: {fault}") from None
+            raise NotRead(
+                f"{path}, line {number}: {fault}. {understood()}", reader.intake
+            ) from None
 
 
 def _of_stream(path: Path) -> Side:
@@ -137,7 +142,8 @@ def _of_stream(path: Path) -> Side:
     found: dict[str, dict[str, Any]] = {}
     kind: Kind = "mcp"
     twice: set[str] = set()
-    for event in events_in(path):
+    reader = Reader(str(path))
+    for event in events_in(path, reader):
         if isinstance(event, Shown):
             kind = event.kind
             if kind == "mcp":
@@ -150,17 +156,20 @@ def _of_stream(path: Path) -> Side:
                     twice.add(name)
             found.update(shown)
     if not found:
-        raise UsageError(
-            f"{path} shows no list of tools: lock the server itself, or a trace that has one "
-            "(`toolshift proxy --trace`, conversations with `tools`, spans with "
-            "gen_ai.tool.definitions)"
+        met = f" {reader.intake.missing()}" if reader.intake.unread else ""
+        empty = ": it is empty" if not reader.intake.total else ""
+        raise NotRead(
+            f"{path} shows no list of tools{empty}. Lock the server itself, or a trace that has "
+            "one (`toolshift proxy --trace`, conversations with `tools`, spans with "
+            f"gen_ai.tool.definitions).{met}",
+            reader.intake,
         )
     if twice:
         raise UsageError(
             f"{path}: a list in it has different tools named {min(twice)}, so nothing says which "
             "of them a call was made of. Record each server in its own trace"
         )
-    return side_of(kind, path.name, list(found.values()))
+    return side_of(kind, path.name, list(found.values()), [reader.intake])
 
 
 # -- run folders -----------------------------------------------------------------------------------
@@ -169,14 +178,15 @@ def _of_stream(path: Path) -> Side:
 def _of_run(path: Path) -> Side:
     """The tools of the clean scenes of a run, as their agents read them."""
     clean: dict[str, Cell] = {}
-    for cell in RunFolder.read(path).plan.cells:
+    folder = RunFolder.read(path)
+    for cell in folder.plan.cells:
         if not cell.shifts:
             clean.setdefault(cell.world, cell)
     if not clean:
         raise UsageError(f"{path} has no clean scene, so it does not show the tools as they were")
     tools: dict[str, dict[str, Any]] = {}
     for cell in clean.values():
-        for tool in build(cell).tools:
+        for tool in folder.own.shown(cell).tools:
             function = as_openai(tool)["function"]
             kept = {key: value for key, value in function.items() if key != "parameters"}
             document = {**kept, "inputSchema": function["parameters"]}
@@ -187,7 +197,14 @@ def _of_run(path: Path) -> Side:
     return side_of("openai", path.name, list(tools.values()))
 
 
-def calls_of(text: str) -> list[RecordedCall]:
+class Calls(NamedTuple):
+    """The calls that an agent has made, and what could not be read of their source."""
+
+    made: list[RecordedCall]
+    unread: tuple[Intake, ...] = ()
+
+
+def calls_of(text: str) -> Calls:
     """The calls that an agent has made.
 
     Args:
@@ -195,30 +212,48 @@ def calls_of(text: str) -> list[RecordedCall]:
             or of a JSON list of calls.
 
     Returns:
-        The calls, in their order; those of which the arguments are not known are left out.
+        The calls, in their order; those of which the arguments are not known are left out, and
+        count as not read.
 
     Raises:
+        NotRead: where nothing of it was understood.
         UsageError: where it cannot be read.
     """
     path = Path(text)
     if path.is_dir():
-        return list(_calls_of_run(path))
+        return Calls(list(_calls_of_run(path)))  # an agent may have made none
     if is_stream(path):
-        return [
-            RecordedCall(event.tool, event.arguments)
-            for event in events_in(path)
-            if isinstance(event, Called) and event.arguments is not None
-        ]
+        return _calls_of_stream(path)
     try:
         raw = path.read_bytes().removeprefix(BOM_UTF8)
-        listed = msgspec.json.decode(raw, type=list[dict[str, Any]])
-        return as_calls(listed)
+        return Calls(as_calls(msgspec.json.decode(raw, type=list[dict[str, Any]])))
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read ({fault.strerror})") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
         raise UsageError(
-            f"{path} is neither JSON lines (.jsonl) nor a list of calls: {fault}"
+            f"{path} is neither JSON lines (.jsonl) nor a list of calls: {no_text(raw) or fault}"
         ) from None
+
+
+def _calls_of_stream(path: Path) -> Calls:
+    """The calls in a stream.
+
+    Raises:
+        NotRead: where nothing of it was understood, and where the arguments of no call are
+            known.
+        UsageError: where a line cannot be read.
+    """
+    reader = Reader(str(path))
+    called = [event for event in events_in(path, reader) if isinstance(event, Called)]
+    reader.check()
+    made = [RecordedCall(c.tool, c.arguments) for c in called if c.arguments is not None]
+    intake = Intake(str(path), "call", len(made))
+    for event in called:
+        if event.arguments is None:
+            intake = intake.missed(f"a call of {event.tool}", "its arguments are not recorded")
+    if called:  # an agent may have made none
+        check_read(intake, "a call with its arguments", understood())
+    return Calls(made, tuple(some_unread([reader.intake, intake])))
 
 
 def _calls_of_run(path: Path) -> Iterator[RecordedCall]:

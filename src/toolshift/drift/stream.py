@@ -17,7 +17,7 @@ OpenTelemetry spans                     {"resourceSpans": [...]}, or one span wi
 Of spans these are read: `gen_ai.tool.definitions`, `gen_ai.tool.name`, `mcp.method.name`,
 `gen_ai.tool.call.arguments`, `gen_ai.tool.call.result`, `gen_ai.response.finish_reasons`,
 `gen_ai.input.messages`, `error.type`, the status and the times. From line to line only this is
-kept: whether client spans were seen.
+kept: whether client spans were seen, and what was read (`Reader.intake`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from typing import Any
 
 import msgspec
 
+from toolshift.core.intake import Intake, check_read, no_text
 from toolshift.data.conversation import Conversation, RowFault
-from toolshift.data.formats import read_as, recognised
+from toolshift.data.formats import FORMATS, read_as, recognised
+from toolshift.data.written_calls import CALLS_IN_TEXT, calls_in_text
 from toolshift.shifts.release.inputs import Kind
 
 REFUSE = "refuse"
@@ -86,11 +88,29 @@ class Ended(msgspec.Struct, frozen=True):
 Event = Shown | Called | Ended
 
 
-class Reader:
-    """Reads the lines of a stream."""
+WANTED = "a call, a list of tools or the end of a conversation"
+"""What a line of a stream should hold."""
 
-    def __init__(self) -> None:
+
+def understood() -> str:
+    """Names the forms that are read, for a message."""
+    return (
+        "These are read: traces of `toolshift proxy` and of the model proxy; conversations "
+        f"({', '.join(FORMATS.names())}); OpenTelemetry spans with attributes gen_ai.* or mcp.*"
+    )
+
+
+class Reader:
+    """Reads the lines of a stream, and keeps how much of it was understood.
+
+    Args:
+        source: how messages name the stream.
+    """
+
+    def __init__(self, source: str = "the stream") -> None:
+        self.intake = Intake(source, "line")
         self._clients = False
+        self._line = 0
 
     def read(self, line: bytes) -> list[Event]:
         """What a line says.
@@ -104,31 +124,52 @@ class Reader:
         Raises:
             RowFault: where it is no JSON object, or of no form that is known.
         """
+        self._line += 1
         line = line.removeprefix(BOM_UTF8)
         if not line.strip():
             return []
         try:
-            row = msgspec.json.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-            raise RowFault(f"not JSON ({fault})") from None
-        if not isinstance(row, dict):
-            raise RowFault("no JSON object")
-        return list(self._events(row))
+            return self._read(_object(line), line)
+        except RowFault as fault:
+            self._missed(str(fault), line)
+            raise
 
-    def _events(self, row: Mapping[str, Any]) -> Iterator[Event]:
-        if isinstance(row.get("tool"), str):
-            yield _proxied(row)
-        elif "resourceSpans" in row:
-            for span in _spans(row):
-                yield from self._span(span)
-        elif isinstance(row.get("attributes"), Mapping | list):
-            yield from self._span(row)
-        elif isinstance(row.get("listed"), list):
-            yield Shown([one for one in row["listed"] if isinstance(one, dict)])
-        elif isinstance(row.get("carried"), list):
-            yield from (Called(*_spoken(one)) for one in row["carried"])
-        elif not (row.get("end") is True or "lost" in row):
-            yield from conversed(read_as(recognised(row), dict(row)), row)
+    def check(self) -> None:
+        """Checks that something was read.
+
+        Raises:
+            NotRead: where nothing was.
+        """
+        check_read(self.intake, WANTED, understood())
+
+    def _missed(self, why: str, raw: bytes | str) -> None:
+        self.intake = self.intake.missed(f"line {self._line}", why, raw)
+
+    def _read(self, row: Mapping[str, Any], line: bytes) -> list[Event]:
+        """What a row says; spans are counted one by one, everything else as a line."""
+        spans = _spans_of(row)
+        if spans is not None:
+            self.intake = msgspec.structs.replace(self.intake, unit="span")
+            return [event for span in spans for event in self._counted_span(span)]
+        said = _conversation(row)
+        events = list(_events(row) if said is None else conversed(said, row))
+        if said is not None and calls_in_text(said):
+            self._missed(CALLS_IN_TEXT, line)
+        else:
+            self.intake = self.intake.took() if events else self.intake.passed()
+        return events
+
+    def _counted_span(self, span: Mapping[str, Any]) -> list[Event]:
+        """What a span says, once it is counted."""
+        events = list(self._span(span))
+        said = _attributes(span.get("attributes"))
+        if events:
+            self.intake = self.intake.took()
+        elif any(key.startswith(_READ_OF_SPANS) for key in said):
+            self.intake = self.intake.passed()  # such as a turn of a model that goes on to call
+        else:
+            self._missed(_foreign(said), str(span.get("name", "")))
+        return events
 
     def _span(self, span: Mapping[str, Any]) -> Iterator[Event]:
         said = _attributes(span.get("attributes"))
@@ -150,7 +191,45 @@ class Reader:
             yield Ended(any(one in _REFUSED for one in reasons), asked)
 
 
+def _object(line: bytes) -> Mapping[str, Any]:
+    """The JSON object of a line.
+
+    Raises:
+        RowFault: where it is none.
+    """
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
+        raise RowFault(no_text(line) or f"not JSON ({fault})") from None
+    if not isinstance(row, dict):
+        raise RowFault("no JSON object")
+    return row
+
+
+def _conversation(row: Mapping[str, Any]) -> Conversation | None:
+    """The conversation that a row is; None for a line of our own traces.
+
+    Raises:
+        RowFault: where it is neither.
+    """
+    ours = isinstance(row.get("tool"), str)
+    ours = ours or any(isinstance(row.get(key), list) for key in ("listed", "carried"))
+    if ours or row.get("end") is True or "lost" in row:
+        return None
+    return read_as(recognised(row), dict(row))
+
+
 # -- our own traces --------------------------------------------------------------------------------
+
+
+def _events(row: Mapping[str, Any]) -> Iterator[Event]:
+    """What a line of our own traces says; its end says nothing."""
+    if isinstance(row.get("tool"), str):
+        yield _proxied(row)
+    elif isinstance(row.get("listed"), list):
+        yield Shown([one for one in row["listed"] if isinstance(one, dict)])
+    elif isinstance(row.get("carried"), list):
+        yield from (Called(*_spoken(one)) for one in row["carried"])
 
 
 def _proxied(row: Mapping[str, Any]) -> Called:
@@ -259,6 +338,30 @@ def _as_listed(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # -- spans -----------------------------------------------------------------------------------------
+
+
+_READ_OF_SPANS = ("gen_ai.", "mcp.")
+"""How the attributes begin that are read."""
+_DIALECTS = {"openinference.": "OpenInference", "ai.": "the Vercel AI SDK"}
+"""Whose conventions other attributes are, by how they begin."""
+_MOST_NAMED = 4
+
+
+def _foreign(said: Mapping[str, Any]) -> str:
+    """Says of what convention a span is, none of whose attributes is read."""
+    whose = next((n for key in said for sign, n in _DIALECTS.items() if key.startswith(sign)), "")
+    spaces = list(dict.fromkeys(f"{key.partition('.')[0]}.*" for key in said))[:_MOST_NAMED]
+    has = f"its attributes are {', '.join(spaces)}" if spaces else "it has no attributes"
+    return f"a span {f'of {whose}' if whose else 'of another convention'}; {has}"
+
+
+def _spans_of(row: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """The spans of a row; None where it is of something else."""
+    if isinstance(row.get("tool"), str):
+        return None
+    if "resourceSpans" in row:
+        return list(_spans(row))
+    return [row] if isinstance(row.get("attributes"), Mapping | list) else None
 
 
 def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from toolshift.core.errors import UsageError
+from toolshift.core.intake import Intake, NotRead
 from toolshift.interop.references import with_files
 from toolshift.interop.schema import flattened, inlined, look_up, properties_of
 
@@ -42,6 +43,7 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
         In the order of the document.
 
     Raises:
+        NotRead: where it has no operation.
         UsageError: where it is none or nested too deeply, where a reference cannot be followed,
             and where two operations would be tools of one name.
     """
@@ -59,7 +61,9 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
             raise UsageError("the OpenAPI document is nested too deeply") from None
     found = list(_operations(whole))
     if not found:
-        raise UsageError("the OpenAPI document has no operation")
+        intake = paths_read(document, path)
+        why = f": {intake.first}" if intake.first else ""
+        raise NotRead(f"the OpenAPI document has no operation{why}", intake)
     known: dict[str, str] = {}
     for each in found:
         name, place = each.shown["name"], f"{each.method.upper()} {each.path}"
@@ -69,6 +73,43 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
                 "`operationId` of its own"
             )
     return found
+
+
+def paths_read(document: Mapping[str, Any], path: Path | None = None) -> Intake:
+    """Which paths of an OpenAPI document could be read.
+
+    Args:
+        document: that `read_openapi` takes.
+        path: the like.
+
+    Returns:
+        Paths that have operations; those that have none; and those that could not be read, such as
+        one that is in another file.
+    """
+    intake = Intake("the OpenAPI document", "path")
+    whole = with_files(document, path)
+    for address, item in whole["paths"].items():
+        if str(address).startswith("x-"):  # an extension
+            continue
+        methods = _resolved(item, whole)
+        wrong = _why_unread(item, methods)
+        if wrong:
+            intake = intake.missed(f"path {address}", wrong)
+        elif any(method in methods for method in METHODS):
+            intake = intake.took()
+        else:
+            intake = intake.passed()
+    return intake
+
+
+def _why_unread(item: Any, methods: Mapping[str, Any]) -> str:
+    """Why a path, or an operation of it, cannot be read; "" where it can."""
+    if not isinstance(item, Mapping):
+        return "it is no object"
+    if "$ref" in item and (not methods or "$ref" in methods):
+        return f"its `$ref` {item['$ref']!r} leads to nothing in this document"
+    wrong = [method for method in METHODS if not isinstance(methods.get(method, {}), Mapping)]
+    return f"its operation `{wrong[0]}` is no object" if wrong else ""
 
 
 def _as_json_schema(node: Any, known: dict[int, Any]) -> Any:

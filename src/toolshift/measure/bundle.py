@@ -27,13 +27,13 @@ from toolshift.core.files import PACKED, decode, write
 from toolshift.core.text import one_line
 from toolshift.core.tool import JSON
 from toolshift.measure.compare import by_cell
+from toolshift.runs import own
 from toolshift.runs.cell import Cell
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.shifts.registry import file_contents
 from toolshift.worlds.names import BFCL, OWN, TAU2, is_file
-from toolshift.worlds.own import OwnWorld
-from toolshift.worlds.registry import find_world
+from toolshift.worlds.own import file_of
 
 FORMAT = 1
 INDEX, PAGE, FILES = "failures.json", "FAILURES.md", "files/"
@@ -158,7 +158,7 @@ def _contents(
         plan_hash=plan.hash,
         agents=[each for each in run.manifest.agents if each["name"] == agent],
     )
-    worlds, named = _world_files({cell.world for cell in cells}), _plugin_files()
+    worlds, named = _world_files(run, {cell.world for cell in cells}), _plugin_files()
     code = _with_siblings(named)
     index = Index(
         format=FORMAT,
@@ -184,22 +184,34 @@ def _contents(
         "manifest.json": msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n",
         "plan.jsonl": b"".join(JSON.encode(row) + b"\n" for row in plan.rows),
         "episodes.jsonl": b"".join(JSON.encode(record) + b"\n" for record in failed),
+        **_own_of(run),
         **{f"{shift}.json": raw for shift, raw in file_contents(versions).items()},
         **worlds,
         **code,
     }
 
 
-def _world_files(worlds: set[str]) -> dict[str, bytes]:
-    """The files of own worlds, and what these name."""
+def _world_files(run: RunFolder, worlds: set[str]) -> dict[str, bytes]:
+    """The files of own worlds, and what these name; none of them is opened as a world."""
     found: dict[str, bytes] = {}
-    for name in sorted(worlds):
-        world = find_world(name)
-        if isinstance(world, OwnWorld):
-            folder = f"{FILES}{world.file.name}/"
-            own = world.file.path
-            found |= {f"{folder}{path.name}": path.read_bytes() for path in (own, *_named_in(own))}
+    for name in sorted(world for world in worlds if "@" in world):
+        kept = run.own.find(name)
+        file = file_of(kept.called, kept.file) if kept else None
+        if kept is None or file is None:
+            raise UsageError(
+                f"--bundle: the file of world {name} is neither known nor in this folder, and a "
+                f"replay needs it: go where it is, or say which, as in {OWN}=my_tasks.yaml "
+                "toolshift gate ..."
+            )
+        folder = f"{FILES}{kept.called}/"
+        found |= {f"{folder}{path.name}": path.read_bytes() for path in (file, *_named_in(file))}
     return found
+
+
+def _own_of(run: RunFolder) -> dict[str, bytes]:
+    """What the run keeps of the user's own, so that the bundle can be looked at."""
+    kept = run.own.kept
+    return {own.FILE: JSON.encode(kept[0][1]) + b"\n"} if kept else {}
 
 
 def _plugin_files() -> dict[str, Path]:

@@ -17,8 +17,8 @@ from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
-from toolshift.reading.prose import ProseReader
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell
+from toolshift.runs.own import NotStored
 from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
@@ -127,13 +127,18 @@ def compare(
 
 
 def regrade_run(
-    folder: RunFolder, judge: ProseReader | None = None
+    folder: RunFolder,
+    judge: ProseReader | None = None,
+    leave: Callable[[str], None] = lambda why: None,
 ) -> tuple[list[Record], list[Regraded]]:
-    """Grades the traces of a run again.
+    """Grades the traces of a run again, from what its folder holds.
+
+    Where that is not enough to make a scene, the verdict stays as it is stored.
 
     Args:
         folder: the run, which stays as it is.
         judge: reads again what ended an episode in prose; None leaves every ending as it was read.
+        leave: told for each verdict that stays as it is stored why that is so.
 
     Returns:
         The records with the new verdicts, and the verdicts that are not as they were.
@@ -144,7 +149,12 @@ def regrade_run(
     shifts_as_they_were(folder)
     records, changed = [], []
     for record in folder.records():
-        scene = build(folder.cell(record))
+        try:
+            scene = folder.scene(folder.cell(record))
+        except NotStored as why:
+            leave(str(why))
+            records.append(record)
+            continue
         read = reread(scene, record, judge) if judge else record
         verdict = regrade(scene, read.steps, read.end)
         if verdict != record.grade:

@@ -89,6 +89,7 @@ def recheck(
     """
     if sample < 1:
         raise UsageError(f"--sample must be at least 1, not {sample}")
+    folder.require_code()
     shifts_as_they_were(folder)
     reasons: Counter[str] = Counter()
     names = []

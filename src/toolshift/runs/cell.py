@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -9,11 +10,13 @@ import msgspec
 
 from toolshift.core.errors import UsageError
 from toolshift.core.scene import Applied, Scene
+from toolshift.core.world import World
 from toolshift.episode.draw import make_scene
 from toolshift.shifts.registry import apply, find_shift
 from toolshift.worlds.registry import find_world
 
 Stack = tuple[Applied, ...]
+Worlds = Callable[[str], World]
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,25 +68,31 @@ def write_stack(stack: Stack) -> str:
 
 
 @lru_cache(maxsize=2048)
-def _clean(world: str, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
-    return make_scene(find_world(world), kind, index, seed, pool, size)
+def _clean(
+    find: Worlds, world: str, kind: str, index: int, seed: int, pool: str, size: int
+) -> Scene:
+    return make_scene(find(world), kind, index, seed, pool, size)
 
 
 @lru_cache(maxsize=8192)
 def _shifted(
-    world: str, kind: str, index: int, seed: int, pool: str, size: int, stack: Stack
+    find: Worlds, world: str, kind: str, index: int, seed: int, pool: str, size: int, stack: Stack
 ) -> Scene:
     if not stack:
-        return _clean(world, kind, index, seed, pool, size)
-    below = _shifted(world, kind, index, seed, pool, size, stack[:-1])
+        return _clean(find, world, kind, index, seed, pool, size)
+    below = _shifted(find, world, kind, index, seed, pool, size, stack[:-1])
     return apply(below, stack[-1].shift, stack[-1].severity)
 
 
-def build(cell: Cell) -> Scene:
+def build(cell: Cell, find: Worlds = find_world) -> Scene:
     """The scene of a cell; scenes are values, so the last few thousand are kept.
+
+    It may start the tools of the user's own world, and import code of the user's. Who only looks
+    at a run asks its folder for a scene (`RunFolder.scene`), which does not.
 
     Args:
         cell: the world, the task, the shifts.
+        find: gives the world of a name.
 
     Returns:
         The same scene for the same cell.
@@ -93,7 +102,7 @@ def build(cell: Cell) -> Scene:
         UsageError: where the world makes another task than the one planned.
     """
     scene = _shifted(
-        cell.world, cell.kind, cell.index, cell.seed, cell.pool, cell.size, cell.shifts
+        find, cell.world, cell.kind, cell.index, cell.seed, cell.pool, cell.size, cell.shifts
     )
     if cell.task and scene.task.id != cell.task:
         raise UsageError(

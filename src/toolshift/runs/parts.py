@@ -13,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.runs.own import OwnParts
 from toolshift.runs.plan import Plan
 from toolshift.runs.run_folder import Manifest, Record, RunFolder
-from toolshift.worlds.registry import find_world
+from toolshift.worlds.registry import find_world, is_loaded
 
 
 class JoinedRun(RunFolder):
@@ -31,6 +32,7 @@ class JoinedRun(RunFolder):
         names = "+".join(part.path.resolve().name for part in parts)
         super().__init__(Path(names), manifest, plan)
         self.parts = parts
+        self.own = OwnParts(*(part.path for part in parts))
 
     def records(self) -> Iterator[Record]:
         """The finished episodes, part by part."""
@@ -77,7 +79,7 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
                 f"(--seed {mine[-1] + 1} --seeds {theirs[0] - mine[-1] - 1})"
             )
     for name in first.manifest.selection.worlds if len(parts) > 1 else ():
-        if find_world(name).counts:
+        if _is_given(first, name):
             raise UsageError(
                 f"the tasks of {name} are given, so parts with other seeds have the same ones"
             )
@@ -102,6 +104,13 @@ def joined(folders: Sequence[RunFolder]) -> RunFolder:
         started=min(part.manifest.started for part in parts),
     )
     return JoinedRun(parts, manifest, plan)
+
+
+def _is_given(run: RunFolder, name: str) -> bool:
+    """Whether the tasks of a world are given, so that each seed has the same."""
+    if name in run.manifest.task_ids or "@" in name:
+        return True
+    return is_loaded(name) and bool(find_world(name).counts)
 
 
 def _each(values: Iterable[str]) -> str:

@@ -9,6 +9,8 @@
     judge.jsonl      verdicts of a judge of prose; only where there was one
     sealed.json      the sealed plan of a gate that it was made under; only where there was one
     report.json      the report, and report.txt, the same for reading
+    own.json         what is kept of worlds and shifts of the user's own (`runs.own`); only where
+                     there are such
     NAME@HASH.json   a copy of a shift that was made from a file; only where there is one
     .ahead.jsonl     what scripted agents have played before the plan is complete (`ahead`)
 
@@ -43,16 +45,17 @@ from toolshift.core.files import (
     write,
 )
 from toolshift.core.message import Usage
-from toolshift.core.scene import Applied
-from toolshift.core.shift import split_version
+from toolshift.core.scene import Applied, Scene
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
 from toolshift.episode.grade import Grade
+from toolshift.runs import own
 from toolshift.runs.cell import Cell, Stack
 from toolshift.runs.plan import Plan, Planned
 from toolshift.runs.suite import SUITES, ResolvedSelection
-from toolshift.runs.used_plugins import check_plugins
+from toolshift.runs.used_plugins import check_plugins, check_shifts
+from toolshift.shifts.facts import know_facts
 from toolshift.shifts.files import know_files
 from toolshift.shifts.registry import as_stored, file_contents
 
@@ -64,7 +67,15 @@ SYNC_SECONDS = 1.0
 AHEAD = ".ahead.jsonl"
 BEGINNINGS = frozenset((".lock", AHEAD, "plan.jsonl", ".plan.jsonl.new", ".manifest.json.new"))
 """All that a run killed before its manifest was written can leave; nothing of worth."""
-EMPTY = ("episodes.jsonl", "timings.jsonl", "manifest.json", "plan.jsonl", ".lock", SEALED)
+EMPTY = (
+    "episodes.jsonl",
+    "timings.jsonl",
+    "manifest.json",
+    "plan.jsonl",
+    ".lock",
+    SEALED,
+    own.FILE,
+)
 """All that is in the folder of a run before its first episode."""
 
 
@@ -168,6 +179,8 @@ class RunFolder:
             if (path / "manifest.json").exists():
                 folder = cls.read(path)
                 _same(folder, manifest)
+                if not stored(path / own.FILE).exists():  # an older version has made it
+                    folder._keep_own()
             else:
                 folder = cls._make(path, manifest, plan)
             folder._open()
@@ -177,7 +190,7 @@ class RunFolder:
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
-        """Opens a folder for reading.
+        """Opens a folder for reading; nothing of the user's is started, asked or imported.
 
         Args:
             path: of the folder.
@@ -187,7 +200,7 @@ class RunFolder:
 
         Raises:
             UsageError: where there is no run, or it is damaged or of a newer format.
-            MissingPlugin: where it has a shift or a world of a file that is not loaded.
+            MissingPlugin: where nothing is known of one of its shifts.
         """
         path = Path(path)
         if not (path / "manifest.json").is_file():
@@ -201,7 +214,8 @@ class RunFolder:
             )
         manifest = decode(raw, Manifest, f"{path}/manifest.json")
         know_files(path / f"{name}.json" for name in manifest.shifts)
-        check_plugins(path, manifest.plugins, manifest.shifts, manifest.selection.worlds)
+        know_facts(own.OwnParts(path).shifts())
+        check_shifts(path, manifest.plugins, manifest.shifts)
         rows = tuple(lines(stored(path / "plan.jsonl"), Planned))
         plan = Plan(manifest.selection, manifest.shifts, rows)
         if plan.hash != manifest.plan_hash:
@@ -222,8 +236,15 @@ class RunFolder:
         write(path / "manifest.json", msgspec.json.format(JSON.encode(manifest), indent=2) + b"\n")
         for name, content in file_contents(manifest.shifts).items():
             write(path / f"{name}.json", content)
+        folder._keep_own()
         folder._made = True
         return folder
+
+    def _keep_own(self) -> None:
+        """Keeps what is needed to look at worlds and shifts of the user's own."""
+        content = own.own_file(self.plan)
+        if content:
+            write(self.path / own.FILE, content)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -460,6 +481,36 @@ class RunFolder:
                 f"in plan.jsonl ({record.cell}): restore the line, or delete it"
             )
         return self.cells[record.cell]
+
+    @cached_property
+    def own(self) -> own.OwnParts:
+        """What is kept of worlds and shifts of the user's own."""
+        return own.OwnParts(self.path)
+
+    def scene(self, cell: Cell) -> Scene:
+        """The scene of a cell, to look at.
+
+        Args:
+            cell: of this run.
+
+        Returns:
+            The scene as it was; nothing of the user's is started, asked or imported for it.
+
+        Raises:
+            NotStored: where it cannot be made so.
+            NotApplicable: where a shift cannot be applied any more.
+            UsageError: where it is another task now.
+        """
+        return self.own.scene(cell)
+
+    def require_code(self) -> None:
+        """Checks that what is needed to play scenes of this run again is loaded.
+
+        Raises:
+            MissingPlugin: where a shift or a world is of a plugin that is not.
+        """
+        manifest = self.manifest
+        check_plugins(self.path, manifest.plugins, manifest.shifts, manifest.selection.worlds)
 
     def spent(self, cost_limit: str) -> float:
         """Dollars that a cost_limit has paid for this run so far."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolshift.core import plugins
 from toolshift.core.errors import MissingPlugin, UsageError
-from toolshift.shifts.registry import SHIFTS, find_shift
+from toolshift.shifts.registry import SHIFTS, find_shift, has_code
 from toolshift.worlds.registry import WORLDS, find_world, world_names
 
 
@@ -46,7 +46,7 @@ def _plugin(module: str) -> str:
 def check_plugins(
     run: Path, plugins: tuple[str, ...], shifts: Iterable[str], worlds: Iterable[str]
 ) -> None:
-    """Checks that what a run needs is loaded.
+    """Checks that what a run needs to be played again is loaded.
 
     Args:
         run: its folder.
@@ -57,10 +57,33 @@ def check_plugins(
     Raises:
         MissingPlugin: where one is not known.
     """
-    lacking = [f"shift {name!r}" for name in shifts if not _known(name)]
+    lacking = [f"shift {name!r}" for name in shifts if not (has_code(name) and _known(name))]
     if plugins:
         there = world_names()
         lacking += [f"world {name!r}" for name in worlds if "@" not in name and name not in there]
+    _refuse(run, plugins, lacking)
+
+
+def check_shifts(run: Path, plugins: tuple[str, ...], shifts: Iterable[str]) -> None:
+    """Checks that it is known what the shifts of a run declare, which its report needs.
+
+    Args:
+        run: its folder.
+        plugins: that it was run with.
+        shifts: their names.
+
+    Raises:
+        MissingPlugin: where one is not known.
+    """
+    _refuse(run, plugins, [f"shift {name!r}" for name in shifts if not _known(name)])
+
+
+def _refuse(run: Path, plugins: tuple[str, ...], lacking: list[str]) -> None:
+    """Says what is not loaded, if anything, and how to load it.
+
+    Raises:
+        MissingPlugin: where something is lacking.
+    """
     if not lacking:
         return
     what = ", ".join(lacking)

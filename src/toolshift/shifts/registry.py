@@ -30,6 +30,7 @@ from toolshift.core.shift import (
 )
 from toolshift.episode.episode import End
 from toolshift.episode.grade import regrade
+from toolshift.shifts import facts
 
 UNPROVEN = "together with the shifts before it, it makes a scene that the oracle cannot solve"
 _ENDS: dict[str, End] = {"answer": "answered", "refuse": "refused"}
@@ -148,6 +149,8 @@ def find_shift(name: str) -> Shift:
     Raises:
         UsageError: where there is none; offers the nearest names.
     """
+    if name in facts.known and not has_code(name):
+        return facts.known[name]
     base, version = split_version(name)
     if not version or name in SHIFTS.names():
         return SHIFTS.find(name)
@@ -160,12 +163,17 @@ def find_shift(name: str) -> Shift:
     return today
 
 
+def has_code(name: str) -> bool:
+    """Whether a shift can be applied here; of one that a run keeps only the facts it is not so."""
+    return name not in facts.known or name in SHIFTS.names()
+
+
 def as_stored(name: str, version: int) -> str:
     """The name today of a shift that was stored by its name and version.
 
     Where the version is not kept, it is the name as stored.
     """
-    if version and f"{name}@{version}" in SHIFTS.names():
+    if version and (f"{name}@{version}" in {*SHIFTS.names(), *facts.known}):
         return f"{name}@{version}"
     return name
 

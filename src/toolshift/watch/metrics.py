@@ -7,6 +7,7 @@ toolshift_call_duration_seconds{tool}         a histogram of how long calls took
 toolshift_conversations_total                 endings
 toolshift_refusals_total                      endings that were a refusal
 toolshift_alarms_total{kind,tool,dimension}   alarms
+toolshift_unread_total                        lines or spans that were not understood
 
 Labels are bounded: of more than `MAX_LABELS` tools the further ones are counted as "(other)".
 """
@@ -50,6 +51,7 @@ class Metrics:
         self._endings = made(counter, "conversations", "Conversations that ended")
         self._refusals = made(counter, "refusals", "Conversations that ended in a refusal")
         self._alarms = made(counter, "alarms", "Alarms", "kind", "tool", "dimension")
+        self._unread = made(counter, "unread", "Lines or spans that were not understood")
         self._tools: set[str] = set()
 
     def observe(self, event: Event) -> None:
@@ -70,6 +72,14 @@ class Metrics:
             self._endings.inc()
             if event.refused:
                 self._refusals.inc()
+
+    def missed(self, count: int) -> None:
+        """Counts lines or spans that were not understood.
+
+        Args:
+            count: of them.
+        """
+        self._unread.inc(count)
 
     def alarm(self, alarm: Alarm) -> None:
         """Counts an alarm.

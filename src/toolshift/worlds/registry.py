@@ -19,7 +19,7 @@ from toolshift.core.plugins import load_all, worlds_in
 from toolshift.core.registry import Registry
 from toolshift.core.world import World
 from toolshift.worlds.declared import check_declared
-from toolshift.worlds.names import is_file
+from toolshift.worlds.names import BFCL, TAU2, is_file
 
 OURS = ("poi", "medical", "retail")
 _added: dict[str, World] = {}
@@ -69,6 +69,21 @@ def stored_name(name: str) -> str:
 def world_names() -> tuple[str, ...]:
     """The names of every world: ours, and those of plugins."""
     return WORLDS.names()
+
+
+def is_loaded(name: str) -> bool:
+    """Whether a world is ToolShift's, an installed package's, or known in this process already.
+
+    Any other name is one of a file or a module, which `find_world` would import or start.
+
+    Args:
+        name: as results know it.
+
+    Returns:
+        False where the tools or the code of a user would have to be opened.
+    """
+    named = name.startswith((BFCL, TAU2))
+    return named or name in WORLDS.installed() or name in world_names()
 
 
 @cache

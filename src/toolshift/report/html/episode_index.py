@@ -143,7 +143,7 @@ class Book:
             partner = self._by_scene.get((row.run, row.head.agent, cell.id)) if cell else None
             beside = self._places[partner] if partner else None
             record, clean = self._read(place), self._read(beside) if beside else None
-        pack = Pack(LONGEST)
+        pack = Pack(self.catalog.scene, LONGEST)
         pack.add(row, record, (beside.row, clean) if beside and clean else None)
         return pack.to_dict()
 

@@ -24,7 +24,7 @@ class Kept(RunFolder):
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path, folder.manifest, folder.plan)
-        self.folder, self.cells = folder, folder.cells
+        self.folder, self.cells, self.own = folder, folder.cells, folder.own
         self.kept = [_without_steps(record) for record in folder.records()]
 
     def records(self) -> Iterator[Record]:

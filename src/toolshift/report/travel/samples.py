@@ -13,7 +13,7 @@ from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import messages
 from toolshift.measure.metrics import dimension_of, shift_of, tier_of
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import Record, RunFolder
 
 Sample = dict[str, Any]
@@ -44,7 +44,7 @@ def samples(folder: RunFolder, agent: str, common: Sample, prefix: str) -> Itera
         cell = folder.cell(record)
         result = f"{prefix}.{shift_of(cell) or CLEAN}.accuracy"
         head = {**common, "evaluation_name": result, "evaluation_result_id": result}
-        yield {**head, **_sample(record, cell, build(cell), took.get(record.episode))}
+        yield {**head, **_sample(record, cell, folder.scene(cell), took.get(record.episode))}
 
 
 def _sample(record: Record, cell: Cell, scene: Scene, seconds: float | None) -> Sample:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -23,8 +23,9 @@ from toolshift.core.command_line import command
 from toolshift.core.documents import read_json, read_yaml
 from toolshift.core.errors import UsageError
 from toolshift.core.importing import load
+from toolshift.core.intake import Intake, NotRead, some_unread
 from toolshift.core.tool import JSON
-from toolshift.interop.openapi import read_openapi
+from toolshift.interop.openapi import paths_read, read_openapi
 from toolshift.interop.references import with_definitions
 from toolshift.interop.tools import Toolbox, from_mcp, from_openai
 
@@ -32,43 +33,57 @@ COMMAND = "mcp:"
 Kind = Literal["mcp", "openai", "openapi"]
 
 
-class Side(msgspec.Struct, frozen=True):
-    """A tool list and what it was read from; `hash` is of the tools alone."""
+class Side(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool list and what it was read from; `hash` is of the tools alone.
+
+    `unread` has the inputs of which a part was not understood, so that tools may be missing. It is
+    said where the side is read, and is not kept.
+    """
 
     kind: Kind
     origin: str
     hash: str
     tools: list[dict[str, Any]]
+    unread: tuple[Intake, ...] = ()
 
     def toolbox(self) -> Toolbox:
         """The tools as ours."""
         return from_mcp(self.tools)
 
 
-def side_of(kind: Kind, origin: str, tools: list[dict[str, Any]], path: Path | None = None) -> Side:
+def side_of(
+    kind: Kind,
+    origin: str,
+    tools: list[dict[str, Any]],
+    intakes: Iterable[Intake] = (),
+    path: Path | None = None,
+) -> Side:
     """A side of these tools.
 
     Args:
         kind: where the tools come from.
         origin: how messages name it.
         tools: as an MCP server lists them.
+        intakes: what was read of the inputs, where parts of them may not have been understood.
         path: the file that they were read from, from which their references to other files lead.
 
     Returns:
         The side, with what these references lead to.
 
     Raises:
-        UsageError: where there are none, one has no name, two have the same, or a reference to
-            another file cannot be followed.
+        NotRead: where there are none.
+        UsageError: where one has no name, two have the same, or a reference to another file cannot
+            be followed.
     """
     if not tools:
-        raise UsageError(f"{origin}: the list has no tool")
+        raise NotRead(f"{origin}: the list has no tool", Intake(origin, "tool"))
     try:
         from_mcp(tools)
     except UsageError as wrong:
         raise UsageError(f"{origin}: {wrong}") from None
     tools = [_whole(tool, origin, path) for tool in tools]
-    return Side(kind, origin, blake2b(JSON.encode(tools), digest_size=8).hexdigest(), tools)
+    hashed = blake2b(JSON.encode(tools), digest_size=8).hexdigest()
+    return Side(kind, origin, hashed, tools, tuple(some_unread(intakes)))
 
 
 def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, Any]:
@@ -184,7 +199,8 @@ def _from_file(path: Path) -> Side:
         ) from None
     document = _parsed(raw, path)
     if isinstance(document, Mapping) and ("openapi" in document or "swagger" in document):
-        return side_of("openapi", path.name, _from_openapi(document, path))
+        tools, intake = _from_openapi(document, path)
+        return side_of("openapi", path.name, tools, [intake])
     listed = document.get("tools") if isinstance(document, Mapping) else document
     if _is_lock(document):
         raise UsageError(
@@ -196,8 +212,8 @@ def _from_file(path: Path) -> Side:
             f'{path}: neither a list of tools, nor {{"tools": [...]}}, nor an OpenAPI 3 document'
         )
     if listed and all("function" in one for one in listed):
-        return side_of("openai", path.name, list(map(_from_openai, _functions(listed))), path)
-    return side_of("mcp", path.name, list(map(_with_inputs, listed)), path)
+        return side_of("openai", path.name, list(map(_from_openai, _functions(listed))), path=path)
+    return side_of("mcp", path.name, list(map(_with_inputs, listed)), path=path)
 
 
 def _with_inputs(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,11 +245,20 @@ def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "inputSchema": function.get("parameters") or {"type": "object"}}
 
 
-def _from_openapi(document: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+def _from_openapi(document: Mapping[str, Any], path: Path) -> tuple[list[dict[str, Any]], Intake]:
+    """The operations of a document, and how many of its paths could be read.
+
+    Raises:
+        NotRead: where there is no operation in it.
+        UsageError: where it is no OpenAPI 3 document.
+    """
     try:
-        return [operation.shown for operation in read_openapi(document, path)]
+        tools = [operation.shown for operation in read_openapi(document, path)]
+    except NotRead as wrong:
+        raise NotRead(f"{path}: {wrong}", wrong.intake) from None
     except UsageError as wrong:
         raise UsageError(f"{path}: {wrong}") from None
+    return tools, msgspec.structs.replace(paths_read(document, path), source=path.name)
 
 
 def _parsed(raw: bytes, path: Path) -> Any:

@@ -15,7 +15,7 @@ from toolshift.worlds.names import OWN, is_file
 from toolshift.worlds.own.file import read_file
 from toolshift.worlds.own.world import OwnWorld
 
-__all__ = ["OwnWorld", "find_own", "load"]
+__all__ = ["OwnWorld", "file_of", "find_own", "load"]
 
 
 @cache
@@ -44,6 +44,33 @@ def load(path: str | Path) -> OwnWorld:
     return world
 
 
+def file_of(called: str, digest: str) -> Path | None:
+    """The file of a world, among those known and those in the working directory.
+
+    The tools that it names are not opened for it.
+
+    Args:
+        called: the name in the file.
+        digest: of its content.
+
+    Returns:
+        The path; None where there is none.
+    """
+    for path in map(Path, (*_known(), *_nearby())):
+        try:
+            found = read_file(path)
+        except UsageError:
+            continue
+        if (found.name, found.digest) == (called, digest):
+            return path
+    return None
+
+
+def _known() -> list[str]:
+    """The files that were named in this process, or in one that has started it."""
+    return [path for path in os.environ.get(OWN, "").split(os.pathsep) if path]
+
+
 def _called(path: str) -> str:
     """The name in a file, without opening its tools; "" where it has gone since."""
     try:
@@ -70,7 +97,7 @@ def find_own(name: str) -> OwnWorld:
         return load(name)
     called = name.partition("@")[0]
     why = ""
-    for path in (*filter(None, os.environ.get(OWN, "").split(os.pathsep)), *_nearby()):
+    for path in (*_known(), *_nearby()):
         if _called(path) != called:
             continue
         try:

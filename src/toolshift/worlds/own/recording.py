@@ -79,6 +79,14 @@ class Recording:
         """Keeps what a state check said."""
         self.verdicts.setdefault((task, after), holds)
 
+    def take(self, line: Line) -> None:
+        """Takes up a line of an earlier recording."""
+        if line.holds is not None:
+            self.judge(line.task, line.after, line.holds)
+        else:
+            call = as_write(line.name, line.arguments)
+            self.answers.setdefault((line.task, line.after, call), line)
+
     def answer(
         self, task: str, after: tuple[Write, ...], name: str, arguments: dict[str, Any]
     ) -> Result:
@@ -114,6 +122,14 @@ class Recording:
         except OSError as fault:
             raise UsageError(f"{path}: cannot write ({fault.strerror})") from None
         return len(self.answers)
+
+
+def kept_lines(lines: Iterable[Line]) -> Recording:
+    """A recording of lines that were kept in this form already."""
+    recording = Recording()
+    for line in lines:
+        recording.take(line)
+    return recording
 
 
 def _plain(line: Line, tools: Mapping[str, Tool]) -> Line:
@@ -153,11 +169,7 @@ def read_recording(file: WorldFile) -> tuple[Head, Recording]:
         for text in raw[1:]:
             number += 1
             line = _plain(msgspec.json.decode(text, type=Line), tools)
-            if line.holds is not None:
-                recording.judge(line.task, line.after, line.holds)
-            else:
-                call = as_write(line.name, line.arguments)
-                recording.answers.setdefault((line.task, line.after, call), line)
+            recording.take(line)
     except (ValueError, RecursionError) as fault:
         raise file.near(place, f"{path.name}:{number}: not a recording: {fault}") from None
     if head.format > FORMAT:

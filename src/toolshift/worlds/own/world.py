@@ -111,10 +111,14 @@ class OwnWorld(World):
 
     Args:
         file: as it was read.
+        kept: the tools and answers that a run folder keeps of it, which then stand for the real
+            ones: nothing is started or read; None for the tools that the file names.
 
     Attributes:
         file: as it was read.
         toolbox: the tools with the documents that they were read from.
+        listed_writes: the tools that the file or the recording names as writing; None where neither
+            says so.
         shared: what episodes share, "" where each has its own tools.
         recording: what the real tools answered so far.
         keeping: further calls, of agents too, are kept in `recording`.
@@ -124,14 +128,16 @@ class OwnWorld(World):
     names_from = ("synonyms", "description")
     actions: Mapping[str, Any] = {}
 
-    def __init__(self, file: WorldFile) -> None:
+    def __init__(self, file: WorldFile, kept: tuple[Head, Recording] | None = None) -> None:
         self.file = file
         self.keeping = False
         self.source: Source | None = None
         self.recording = Recording()
         written: list[str] | None = None
-        if file.source == "recording":
-            head, self.recording = read_recording(file)
+        if kept is None and file.source == "recording":
+            kept = read_recording(file)
+        if kept is not None:
+            head, self.recording = kept
             listed, written = head.tools, head.writes
         else:
             self.source = find_source(file)
@@ -145,8 +151,9 @@ class OwnWorld(World):
         for place, name in enumerate(file.writes or ()):
             if name not in known:
                 raise file.near(("writes", place), unknown("tool", name, known))
-        self.writes = _writes(file.writes if file.writes is not None else written, listed)
-        self._known = file.writes is not None or written is not None
+        self.listed_writes = written if file.writes is None else list(file.writes)
+        self.writes = _writes(self.listed_writes, listed)
+        self._known = self.listed_writes is not None
         self.name = f"{file.name}@{self._digest()}"
         self.system = file.system
         self._prepare()

@@ -76,7 +76,7 @@ def _pack(catalog: Catalog, rows: Sequence[Row], chosen: Sequence[Row]) -> Pack:
     partners = {row.key: clean_of(row) for row in chosen}
     wanted = {row.key for row in (*chosen, *filter(None, partners.values()))}
     records = _records(catalog, wanted)
-    pack = Pack(LONGEST, MAX_BYTES)
+    pack = Pack(catalog.scene, LONGEST, MAX_BYTES)
     for row in chosen:
         partner = partners[row.key]
         clean = (partner, records[partner.key]) if partner else None

@@ -11,11 +11,14 @@ from typing import Any
 import msgspec
 
 from toolshift.core.errors import UsageError
+from toolshift.core.scene import Scene
+from toolshift.core.shift import NotApplicable
 from toolshift.episode.causes import CAUSES
 from toolshift.episode.grade import Grade
 from toolshift.measure.metrics import tier_of
 from toolshift.report.words import cause_in_words, outcome_of
 from toolshift.runs.cell import Cell
+from toolshift.runs.own import Shown, shown_in
 from toolshift.runs.run_folder import Record, RunFolder
 from toolshift.shifts.registry import find_shift
 
@@ -88,6 +91,19 @@ class Catalog:
         runs = range(len(self.folders))
         found = (self.row(run, record) for run in runs for record in self.folders[run].records())
         return [row for row in found if row is not None]
+
+    def scene(self, row: Row) -> tuple[Scene | None, Shown | None, str]:
+        """The scene of a row, what was shown at its start, and why that is not all there is."""
+        folder = self.folders[row.run]
+        try:
+            scene = folder.scene(row.cell)
+            return scene, shown_in(scene), ""
+        except (UsageError, NotApplicable) as why:
+            said = str(why)
+        try:
+            return None, folder.own.shown(row.cell), said
+        except (UsageError, NotApplicable):
+            return None, None, said
 
     def clean_cell(self, run: int, cell: Cell) -> Cell | None:
         """The clean scene of the same task and trial; None for a clean one, or where none is."""

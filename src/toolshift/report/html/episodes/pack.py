@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from toolshift.core.errors import UsageError
 from toolshift.core.scene import Scene
-from toolshift.core.shift import NotApplicable
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON, Tool
 from toolshift.episode.causes import guilty_step
@@ -17,13 +15,16 @@ from toolshift.report.align import align, first_divergence, matched_tools
 from toolshift.report.html.episodes.catalog import Row
 from toolshift.report.scene import as_call
 from toolshift.report.words import cause_in_words, right_refusal, verdict
-from toolshift.runs.cell import Cell, build
+from toolshift.runs.cell import Cell
+from toolshift.runs.own import Shown
 from toolshift.runs.run_folder import Record
 
 Text = str | list[Any]
 """A text; one that was cut is its beginning and its full length in characters."""
 
 
+Found = tuple[Scene | None, Shown | None, str]
+SceneOf = Callable[[Row], Found]
 MAX_STEPS = 300
 """Steps of a trace that are shown; budgets end an episode long before."""
 
@@ -32,11 +33,13 @@ class Pack:
     """Traces, and the scenes and tools that they share.
 
     Args:
+        scene_of: gives the scene of a row, what was shown, and why something of it is missing.
         limit: most characters of one text, and of the arguments of one call together.
         most: bytes that all of it may take; a trace for which there is no room is left out.
     """
 
-    def __init__(self, limit: int, most: float = inf) -> None:
+    def __init__(self, scene_of: SceneOf, limit: int, most: float = inf) -> None:
+        self._scene_of = scene_of
         self.limit = limit
         self.most = most
         self.traces: dict[str, dict[str, Any]] = {}
@@ -52,29 +55,30 @@ class Pack:
 
     def add(self, row: Row, record: Record, clean: tuple[Row, Record] | None) -> None:
         """Adds an episode, beside the clean one of its task where there is one."""
-        scene, why = _build(row.cell)
-        trace = self._trace(row, record, scene, why)
+        found = self._scene_of(row)
+        trace = self._trace(row, record, found)
         added = {row.key: trace}
         if clean is not None:
             partner, before = clean
-            base, reason = _build(partner.cell)
+            base = self._scene_of(partner)
             if partner.key not in self.traces:
-                added = {partner.key: self._trace(partner, before, base, reason), **added}
-            pairs = align(base, before.steps[:MAX_STEPS], scene, record.steps[:MAX_STEPS])
+                added = {partner.key: self._trace(partner, before, base), **added}
+            steps = (before.steps[:MAX_STEPS], record.steps[:MAX_STEPS])
+            pairs = align(base[0], steps[0], found[0], steps[1])
             trace["clean"] = partner.key
             trace["pairs"] = [[p.clean, p.shifted, p.same, p.note] for p in pairs]
             trace["diverges"] = first_divergence(pairs)
-            trace["toolPairs"] = matched_tools(_shown(base), _shown(scene))
+            trace["toolPairs"] = matched_tools(_tools(base[1]), _tools(found[1]))
         size = _weight(JSON.encode(added))
         if self.size + size <= self.most:
             self.size += size
             self.traces.update(added)
 
-    def _trace(self, row: Row, record: Record, scene: Scene | None, why: str) -> dict[str, Any]:
-        grade = record.grade
+    def _trace(self, row: Row, record: Record, found: Found) -> dict[str, Any]:
+        grade, scene = record.grade, found[0]
         guilty = guilty_step(scene, record.steps, grade.cause) if scene else None
         return {
-            "scene": self._scene(row.cell, scene, why),
+            "scene": self._scene(row.cell, found[1], found[2]),
             "verdict": verdict(grade),
             "cause": cause_in_words(grade.cause),
             "guilty": guilty,
@@ -83,15 +87,15 @@ class Pack:
             "more": max(0, len(record.steps) - MAX_STEPS),
         }
 
-    def _scene(self, cell: Cell, scene: Scene | None, why: str) -> int:
+    def _scene(self, cell: Cell, shown: Shown | None, why: str) -> int:
         name = f"{cell.lineage} {cell.stack}"
         if name not in self._scenes:
             self._scenes[name] = len(self.scenes)
             made: dict[str, Any] = {"missing": why}
-            if scene is not None:
-                asks = [[self.cut(ask.text), self.cut(ask.notice)] for ask in scene.asks]
-                made = {"system": self.cut(scene.system), "asks": asks}
-            made["tools"] = [self._tool(tool) for tool in _shown(scene)]
+            if shown is not None:
+                asks = [[self.cut(text), self.cut(notice)] for text, notice in shown.asks]
+                made = {"system": self.cut(shown.system), "asks": asks}
+            made["tools"] = [self._tool(tool) for tool in _tools(shown)]
             self.scenes.append(made)
             self.size += _weight(JSON.encode(made))
         return self._scenes[name]
@@ -157,16 +161,8 @@ def _weight(raw: bytes) -> int:
     return len(raw) + 5 * sum(map(raw.count, (b"<", b">", b"&")))
 
 
-def _build(cell: Cell) -> tuple[Scene | None, str]:
-    """The scene of a cell; None and the reason where it can no longer be made."""
-    try:
-        return build(cell), ""
-    except (UsageError, NotApplicable) as why:
-        return None, str(why)
-
-
-def _shown(scene: Scene | None) -> Sequence[Tool]:
-    return scene.tools if scene else ()
+def _tools(shown: Shown | None) -> Sequence[Tool]:
+    return shown.tools if shown else ()
 
 
 def _right(scene: Scene, steps: Sequence[Step]) -> str:
