@@ -111,9 +111,9 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
         return
     shifted = sum(tally.shifted.values())
     rows = sorted(tally.shifted.items(), key=lambda one: -one[1])
-    print_table("", ("shift", "conversations"), rows[:MOST_SHOWN])
-    if len(rows) > MOST_SHOWN:
-        say(f"... and {len(rows) - MOST_SHOWN} more; the card has them all.")
+    print_table("", ("shift", "conversations"), rows[:MAX_SHOWN])
+    if len(rows) > MAX_SHOWN:
+        say(f"... and {len(rows) - MAX_SHOWN} more; the card has them all.")
     _say_left(job, tally)
     say(
         f"{tally.rows:,} conversations, {shifted:,} shifted, {tally.same:,} {sameness(job)}. "
@@ -128,10 +128,10 @@ def _print(job: Job, tally: Tally, card: Path, as_json: bool) -> None:
 def _say_left(job: Job, tally: Tally) -> None:
     """Says which rows could not be read, and in which there was nothing to shift."""
     word = place_word(job.source)
-    for place, why in tally.faults[:MOST_SHOWN]:
+    for place, why in tally.faults[:MAX_SHOWN]:
         say(f"{job.source}, {word} {place}: {one_line(why)}", err=True)
-    if tally.wrong > MOST_SHOWN:
-        say(f"... and {tally.wrong - MOST_SHOWN:,} more rows like that", err=True)
+    if tally.wrong > MAX_SHOWN:
+        say(f"... and {tally.wrong - MAX_SHOWN:,} more rows like that", err=True)
     for why, count in tally.untried.items():
         drawn = counted(tally.drawn, "conversation")
         say(f"Not shifted: {count:,} of the {drawn} that alpha asks for: {why}", err=True)

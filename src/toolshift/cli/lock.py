@@ -7,13 +7,11 @@ from pathlib import Path
 
 import click
 
-from toolshift.adapt.lock import lock_side, write_lock
-from toolshift.adapt.sources import read_sources
-from toolshift.cli.options import PATH, as_json, say_unread, taking
+from toolshift.cli.options import PATH, as_json, options_struct, say_unread
 from toolshift.core.command_line import command
 from toolshift.core.terminal import print_json, say
-from toolshift.drift.lock import write_lock
-from toolshift.drift.sources import lock_sources
+from toolshift.drift.lock import lock_side, write_lock
+from toolshift.drift.sources import read_sources
 
 LOCK_FILE = Path("toolshift").with_suffix(".lock")  # written whole it would look like a module
 

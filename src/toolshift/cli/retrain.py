@@ -10,9 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolshift.adapt.lock import read_lock
-from toolshift.adapt.sources import read_sources
-from toolshift.cli.options import PATH, Sectioned, as_json, say_unread, taking
+from toolshift.cli.options import PATH, Sectioned, as_json, options_struct, say_unread
 from toolshift.cli.training import RunOptions, warn_of_evidence
 from toolshift.core.errors import UsageError
 from toolshift.core.terminal import print_json, print_table, say

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from toolshift.cli.group import Group
-from toolshift.cli.options import PATH, as_json, say_unread, taking
+from toolshift.cli.options import PATH, as_json, options_struct, say_unread
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.terminal import print_json, print_table, say

@@ -13,20 +13,6 @@ from typing import Literal
 import click
 import msgspec
 
-from toolshift.adapt.calls import BrokenCall
-from toolshift.adapt.cost import Cost, cost_in_words, costs_of, write_shifts
-from toolshift.adapt.events import (
-    INSTRUCTIONS,
-    DriftEvent,
-    DriftReport,
-    drift_report,
-    hash_report,
-)
-from toolshift.adapt.lock import Lock, check_holds_tools, read_any_lock
-from toolshift.adapt.other_locks import HashLock
-from toolshift.adapt.sarif import sarif
-from toolshift.adapt.schemas import SEVERITIES
-from toolshift.adapt.sources import Calls, calls_of, read_sources
 from toolshift.agents.catalog import check_settings, contestants
 from toolshift.cli.options import (
     PATH,
@@ -35,6 +21,7 @@ from toolshift.cli.options import (
     as_json,
     at_once,
     model,
+    options_struct,
     say_unread,
     selection,
 )
@@ -42,7 +29,7 @@ from toolshift.cli.running import new_folder, run_shown
 from toolshift.core.errors import UsageError
 from toolshift.core.files import write
 from toolshift.core.intake import Intake
-from toolshift.core.terminal import print_json, print_table, progress, say
+from toolshift.core.terminal import print_json, print_table, say
 from toolshift.core.text import visible
 from toolshift.core.tool import JSON
 from toolshift.drift.calls import BrokenCall
@@ -54,11 +41,11 @@ from toolshift.drift.events import (
     drift_report,
     hash_report,
 )
-from toolshift.drift.lock import Lock, read_any_lock
+from toolshift.drift.lock import Lock, check_holds_tools, read_any_lock
 from toolshift.drift.other_locks import HashLock
 from toolshift.drift.sarif import sarif
 from toolshift.drift.schemas import SEVERITIES
-from toolshift.drift.sources import calls_of, read_sources
+from toolshift.drift.sources import Calls, calls_of, read_sources
 from toolshift.runs.execute import RunSpec, check_at_once
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.suite import Selection, select

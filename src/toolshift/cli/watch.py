@@ -12,13 +12,14 @@ from typing import Any
 import click
 import msgspec
 
-from toolshift.adapt.lock import check_holds_tools, read_lock
-from toolshift.adapt.metrics import Metrics
-from toolshift.adapt.sources import read_lines
-from toolshift.adapt.stream import Event, Reader
-from toolshift.adapt.watch import EVERY, LEARN, Alarm, Watcher
-from toolshift.adapt.webhook import Webhook
-from toolshift.cli.options import PATH, as_json, header_of, say_unread, taking, with_variables
+from toolshift.cli.options import (
+    PATH,
+    as_json,
+    header_of,
+    options_struct,
+    say_unread,
+    with_variables,
+)
 from toolshift.connect.trace import Redactor
 from toolshift.core.errors import UsageError
 from toolshift.core.intake import Intake
@@ -26,9 +27,9 @@ from toolshift.core.terminal import say
 from toolshift.core.text import escaped, visible
 from toolshift.core.tool import JSON
 from toolshift.data.conversation import RowFault
-from toolshift.drift.lock import read_lock
+from toolshift.drift.lock import check_holds_tools, read_lock
 from toolshift.drift.sources import read_lines
-from toolshift.drift.stream import Reader
+from toolshift.drift.stream import Event, Reader
 from toolshift.watch.metrics import Metrics
 from toolshift.watch.watch import EVERY, LEARN, Alarm, Watcher
 from toolshift.watch.webhook import Webhook

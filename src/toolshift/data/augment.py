@@ -185,7 +185,7 @@ def augmented(
 
     as_it_is = () if target is form else (written(conversation),)
     digest = digest_of(content)
-    if not due(digest, recipe):
+    if not is_selected(digest, recipe):
         return Made(as_it_is)
     if not called(conversation):
         return Made(as_it_is, untried=_untold(conversation))

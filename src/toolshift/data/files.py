@@ -211,7 +211,7 @@ def none_left(source: Path, faults: Iterable[tuple[int, str]], what: str) -> str
     return f"{source}: none of its rows {what}{first}" if first else f"{source} holds no rows"
 
 
-MOST_REASONS = 5
+MAX_REASONS = 5
 
 
 def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
@@ -239,7 +239,7 @@ def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
         (tally.untried, "Rows with nothing to shift"),
         (tally.skipped, "Shifts that do not apply"),
     ):
-        most = Counter(reasons).most_common(MOST_REASONS)
+        most = Counter(reasons).most_common(MAX_REASONS)
         listed = "; ".join(f"{why} ({count:,})" for why, count in most)
         said += f" {what}: {listed}." if listed else ""
     unread = intake_of(source, tally)

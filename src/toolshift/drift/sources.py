@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toolshift.adapt.calls import RecordedCall, as_calls
-from toolshift.adapt.lock import Lock, lock_side
-from toolshift.adapt.stream import Called, Event, Reader, Shown, understood
 from toolshift.core.errors import UsageError
 from toolshift.core.files import PACKED, opened, sound
 from toolshift.core.intake import Intake, NotRead, check_read, no_text, some_unread
 from toolshift.core.tool import as_openai
 from toolshift.data.conversation import RowFault
+from toolshift.drift.calls import RecordedCall, as_calls
+from toolshift.drift.lock import Lock, lock_side
+from toolshift.drift.stream import Called, Event, Reader, Shown, understood
 from toolshift.runs.cell import Cell
 from toolshift.runs.run_folder import RunFolder
 from toolshift.shifts.release.inputs import Kind, Side, read_side, side_of

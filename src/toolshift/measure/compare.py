@@ -17,6 +17,7 @@ from toolshift.episode.grade import Grade, regrade
 from toolshift.measure import statistics as st
 from toolshift.measure.metrics import ALPHA, TIER_ORDER, Scores, dimension_of, tier_of
 from toolshift.measure.statistics import Interval
+from toolshift.reading.prose import ProseReader
 from toolshift.runs.cell import Cell
 from toolshift.runs.own import NotStored
 from toolshift.runs.run_folder import FORMAT, Manifest, Record, RunFolder

@@ -46,6 +46,7 @@ from toolshift.core.files import (
 )
 from toolshift.core.message import Usage
 from toolshift.core.scene import Applied, Scene
+from toolshift.core.shift import split_version
 from toolshift.core.step import Step
 from toolshift.core.tool import JSON
 from toolshift.episode.episode import End
