@@ -1,11 +1,13 @@
-"""Every exported function with parameters says its arguments, its result and its errors."""
+"""Exported functions say their arguments, results and errors; private ones say one sentence."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,3 +70,74 @@ def test_there_are_functions() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_exported_function_says_what_it_takes_and_gives(name: str) -> None:
     assert lacking(FUNCTIONS[name]) == []
+
+
+ROOT = Path(__file__).parents[1]
+SECTION = re.compile(r"^ *(Args|Returns|Raises|Yields):$", re.MULTILINE)
+NUMERIC = """
+    lm/attention lm/decode measure/compare measure/crossed measure/exact measure/metrics
+    measure/power measure/statistics train/batches train/evaluation train/logprobs train/loss train/reward
+    watch/sequential
+"""
+"""Modules that compute numbers: their docstrings give shapes, units, estimators and sources."""
+SEAMS = {
+    "adapt/layer": "Intervention interventions",
+    "adapt/lessons": "Lessons read_lessons",
+    "connect/callables": "start_episode tools_of reply",
+    "connect/inspect/episodes": "SceneTools",
+    "connect/inspect/solvers": "the_user",
+    "core/registry": "Registry",
+    "core/scene": "Outcome",
+    "core/user": "Ask",
+    "core/value_shape": "Shape",
+    "core/world": "Truth",
+    "drift/changes": "changes_between worst",
+    "lm/bases": "base_directory",
+    "runs/execute": "RunSpec execute planning play_plan",
+    "runs/suite": "Selection",
+    "shifts/rewiring": "Rewired",
+    "shifts/surface": "Surface",
+    "train/data": "make_rows",
+    "train/presets": "preset",
+    "train/scenes": "Mix",
+    "train/sft": "train",
+    "worlds/bfcl/__init__": "find_bfcl",
+}
+"""What pages of the docs tell authors to use; see docs/architecture.md, "What is public"."""
+
+
+def exported() -> set[str]:
+    """`module:name` of what `toolshift` exports, and of the classes that it is made of."""
+    kinds = [getattr(toolshift, name) for name in toolshift.__all__]
+    kinds += [base for kind in kinds if inspect.isclass(kind) for base in kind.__mro__]
+    named = [(kind, getattr(kind, "__qualname__", "")) for kind in kinds]
+    return {f"{kind.__module__}:{name}" for kind, name in named if name} | {
+        "toolshift.api:Evaluation",
+        "toolshift.adapt.layer:adapt",
+    }
+
+
+def with_sections(tree: ast.AST, around: str = "") -> Iterator[str]:
+    """Dotted names of the functions of a module whose docstrings have sections."""
+    for node in ast.iter_child_nodes(tree):
+        named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        name = f"{around}.{node.name}".lstrip(".") if named else around  # type: ignore[attr-defined]
+        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if function and SECTION.search(ast.get_docstring(node) or ""):  # type: ignore[arg-type]
+            yield name
+        yield from with_sections(node, name)
+
+
+@pytest.mark.parametrize("source", ["src", "lab/src"])
+def test_sections_stand_on_exported_names_and_on_what_computes_numbers(source: str) -> None:
+    public, surplus = exported(), []
+    for path in sorted((ROOT / source).rglob("*.py")):
+        module = path.relative_to(ROOT / source).with_suffix("").as_posix()
+        short = module.removeprefix("toolshift/")
+        dotted = module.removesuffix("/__init__").replace("/", ".")
+        for name in with_sections(ast.parse(path.read_text(encoding="utf-8"))):
+            top = name.partition(".")[0]
+            known = f"{dotted}:{top}" in public or top in SEAMS.get(short, "").split()
+            if not (known or short in NUMERIC.split()) or name.rpartition(".")[2].startswith("_"):
+                surplus.append(f"{module}: {name}")
+    assert surplus == [], "one sentence is enough for what is private"

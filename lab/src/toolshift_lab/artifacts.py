@@ -43,17 +43,7 @@ class _Listed(msgspec.Struct):
 
 
 def repository(here: Path) -> Path:
-    """The root of the clone that a folder is in.
-
-    Args:
-        here: any folder of the clone.
-
-    Returns:
-        The folder that the list of weights is in.
-
-    Raises:
-        UsageError: where it is in no clone of ToolShift's repository.
-    """
+    """The root of the clone that a folder is in."""
     for folder in (here.resolve(), *here.resolve().parents):
         if (folder / LISTED).is_file():
             return folder
@@ -64,17 +54,7 @@ def repository(here: Path) -> Path:
 
 
 def read_artifacts(root: Path) -> list[Artifact]:
-    """All weights that the repository has or had, but for the adapters that ship.
-
-    Args:
-        root: of the clone.
-
-    Returns:
-        In the order of the list.
-
-    Raises:
-        UsageError: where the list is damaged.
-    """
+    """All weights that the repository has or had, but for the adapters that ship."""
     file = root / LISTED
     try:
         return msgspec.toml.decode(read_bytes(file), type=_Listed).artifact
@@ -85,19 +65,7 @@ def read_artifacts(root: Path) -> list[Artifact]:
 
 
 def choose(listed: list[Artifact], name: str, root: Path) -> list[Artifact]:
-    """Those at a path, or in a folder; all of them for "all".
-
-    Args:
-        listed: to choose from.
-        name: the path of a file or of a folder, from the root or from here, or "all".
-        root: of the clone.
-
-    Returns:
-        At least one.
-
-    Raises:
-        UsageError: where nothing is; offers the nearest paths.
-    """
+    """Those at a path, or in a folder; all of them for "all"."""
     asked = name.rstrip("/").removeprefix("./")
     here = Path(name).resolve()
     found = [
@@ -114,30 +82,13 @@ def choose(listed: list[Artifact], name: str, root: Path) -> list[Artifact]:
 
 
 def present(artifact: Artifact, root: Path) -> bool:
-    """Whether its file is in the tree, with its content as it was.
-
-    Args:
-        artifact: to look for.
-        root: of the clone.
-
-    Returns:
-        False for a file that was changed, too.
-    """
+    """Whether its file is in the tree, with its content as it was."""
     file = root / artifact.path
     return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == artifact.sha256
 
 
 def bring_back(artifact: Artifact, root: Path) -> None:
-    """Writes a file of weights into the tree, as the repository's history has it.
-
-    Args:
-        artifact: to bring back.
-        root: of the clone.
-
-    Raises:
-        UsageError: where the clone does not have that commit, another file is there, or what the
-            history has is not what is listed.
-    """
+    """Writes a file of weights into the tree, as the repository's history has it."""
     file = root / artifact.path
     if file.exists():
         if present(artifact, root):
@@ -157,14 +108,7 @@ def bring_back(artifact: Artifact, root: Path) -> None:
 
 
 def check_weights(model: Path) -> None:
-    """Checks that what training has left in a folder still has its weights.
-
-    Args:
-        model: the folder of a finished training run.
-
-    Raises:
-        UsageError: where only its record is there; says how to come by them.
-    """
+    """Checks that what training has left in a folder still has its weights."""
     if any(model.glob("*.safetensors")):
         return
     if _in_history(model):

@@ -79,21 +79,6 @@ def train(
     """Trains on trajectories of the oracle, and then in rounds on what it makes of failures.
 
     What is done is kept in `round-0` and so on beside `out`, and gone on from.
-
-    Args:
-        mix: that trajectories and scenes are drawn from.
-        count: trajectories of all rounds and the first fit together.
-        rounds: how many, at least 1.
-        settings: of each fit.
-        out: the folder for the result of the last round.
-        aggregate: train anew in each round, on the trajectories of all rounds so far.
-
-    Returns:
-        `out`.
-
-    Raises:
-        UsageError: for what cannot be trained, fewer trajectories than rounds, several processes,
-            and rounds beside `out` that were made of something else.
     """
     if processes() > 1:
         raise UsageError(
@@ -126,11 +111,7 @@ def train(
 
 
 def _fit(rows: Sequence[Row], settings: Settings, out: Path, told: dict[str, Any]) -> Path:
-    """One fit, as far as it is not done.
-
-    Raises:
-        UsageError: where it is done, and was of something else.
-    """
+    """One fit, as far as it is not done."""
     found = training_record(out)
     if found:
         changed = changed_since(found, settings, told)
@@ -153,22 +134,7 @@ def _of_another(place: Path, what: str) -> UsageError:
 def collected(
     mix: Mix, wanted: int, number: int, settings: Settings, model: Path, folder: Path
 ) -> tuple[list[Row], Round]:
-    """The rows of a round: failures of the model that the oracle has put right.
-
-    Args:
-        mix: whose shifted scenes are played, from other worlds than its trajectories.
-        wanted: trajectories.
-        number: of the round.
-        settings: with the layout, and the base model.
-        model: what the last fit has made.
-        folder: where they are kept; what is there is not made again.
-
-    Returns:
-        The rows, and what they were made of.
-
-    Raises:
-        UsageError: where those that are kept are of another mix or model.
-    """
+    """The rows of a round: failures of the model that the oracle has put right."""
     file, of = folder / ROWS, _mark(mix, wanted, model)
     if file.exists():
         head, *lines = file.read_bytes().splitlines()
@@ -231,15 +197,7 @@ def _agent(settings: Settings, model: Path) -> LocalAgent:
 
 
 def act(agent: Any, scenes: Sequence[Scene]) -> list[list[Reply]]:
-    """Lets an agent play scenes, all at once.
-
-    Args:
-        agent: with `reply_batch`.
-        scenes: to play.
-
-    Returns:
-        Its replies in each, turn by turn.
-    """
+    """Lets an agent play scenes, all at once."""
     episodes = [Episode(scene, Budget.of(scene, repeats=MAX_REPEATED + 1)) for scene in scenes]
     said: list[list[Reply]] = [[] for _ in scenes]
     while going := [n for n, episode in enumerate(episodes) if not episode.end]:
@@ -255,13 +213,6 @@ def corrected(scene: Scene, replies: Sequence[Reply]) -> list[Row] | None:
 
     Of the turns up to `MAX_REPEATED` after the first failed one, as many are kept as the oracle
     can still reach the right end from.
-
-    Args:
-        scene: that was played.
-        replies: of the model.
-
-    Returns:
-        None where the model has passed; [] where nothing can be put right.
     """
     whole = _made_again(scene, replies)
     if whole.end and grade(whole).passed:

@@ -85,15 +85,7 @@ class Endpoints(msgspec.Struct, frozen=True):
 
 
 def endpoints_of(plan: PlanFile, stages: Sequence[Stage]) -> Endpoints:
-    """Reads the endpoints from the finished stages.
-
-    Args:
-        plan: that names them.
-        stages: all that there may be.
-
-    Returns:
-        Those of every arm with a finished stage, and of every pair with a common seed.
-    """
+    """Reads the endpoints from the finished stages."""
     told: dict[str, dict[int, Scores]] = defaultdict(dict)
     for stage in stages:
         if stage.measured:

@@ -376,34 +376,14 @@ STUDIES: dict[str, Study] = {
 
 
 def find_scale(name: str) -> Scale:
-    """How large a study is at this preset.
-
-    Args:
-        name: of the preset.
-
-    Returns:
-        The scale of every study at that preset.
-
-    Raises:
-        UsageError: where there is none; offers the nearest names.
-    """
+    """How large a study is at this preset."""
     if name not in SCALES:
         raise UsageError(unknown("preset", name, SCALES))
     return SCALES[name]
 
 
 def find_study(name: str) -> Study:
-    """The study of this name.
-
-    Args:
-        name: as `toolshift reproduce` lists it.
-
-    Returns:
-        What it trains and measures, as data.
-
-    Raises:
-        UsageError: where there is none; offers the nearest names.
-    """
+    """The study of this name."""
     if name not in STUDIES:
         raise UsageError(unknown("study", name, STUDIES))
     return STUDIES[name]

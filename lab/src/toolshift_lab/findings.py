@@ -132,19 +132,7 @@ class Findings(msgspec.Struct, frozen=True):
 
 
 def find(study: Study, stages: Sequence[Stage], seeds: int = 0) -> Findings:
-    """Reads what the finished stages of a study have measured.
-
-    Args:
-        study: whose arms are compared.
-        stages: all that there may be.
-        seeds: how many were asked for; with fewer than the study's, the study's count.
-
-    Returns:
-        What arms, contrasts and controls came to.
-
-    Raises:
-        UsageError: where a stage started from other weights than those of its arm and seed.
-    """
+    """Reads what the finished stages of a study have measured."""
     wanted = max(seeds, study.seeds)
     mine = {arm.name: arm for arm in study.arms}
     done: dict[str, list[Stage]] = defaultdict(list)

@@ -49,49 +49,18 @@ class _Table(msgspec.Struct):
 
 
 def table_of(work: Path) -> Path:
-    """The file of the table of a folder of stages: `studies/stages.toml` of `studies/stages`.
-
-    Args:
-        work: the folder.
-
-    Returns:
-        Its path, whether it is there or not.
-    """
+    """The file of the table of a folder of stages: `studies/stages.toml` of `studies/stages`."""
     return work.with_name(f"{work.name}.toml")
 
 
 def frozen_stages(work: Path) -> list[Frozen]:
-    """The stages that the table lists; none where there is no table.
-
-    Args:
-        work: the folder of stages.
-
-    Returns:
-        In the order of the table.
-
-    Raises:
-        UsageError: where the table is damaged.
-    """
+    """The stages that the table lists; none where there is no table."""
     file = table_of(work)
     return list(_read(file, file.stat().st_mtime_ns)) if file.is_file() else []
 
 
 def find_frozen(work: Path, arm: str, scale: str, seed: int, recipe: str) -> Frozen | None:
-    """The finished stage of an arm and seed, if the table has one of this recipe.
-
-    Args:
-        work: the folder of stages.
-        arm: by name.
-        scale: the preset.
-        seed: of the training run.
-        recipe: a hash of what is declared of its training.
-
-    Returns:
-        The stage, or None.
-
-    Raises:
-        UsageError: where the table is damaged.
-    """
+    """The finished stage of an arm and seed, if the table has one of this recipe."""
     wanted = (arm, scale, seed, recipe)
     for each in frozen_stages(work):
         if (each.arm, each.scale, each.seed, each.recipe) == wanted:

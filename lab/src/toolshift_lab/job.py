@@ -54,16 +54,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aggregate: bool = False
 
     def run(self, folder: Path, launch: str = "") -> None:
-        """Trains into `folder/model`, and goes on where a run there was broken off.
-
-        Args:
-            folder: of the run.
-            launch: a command that starts a Python module in several processes, such as
-                "accelerate launch --config_file fsdp.yaml"; "" trains in this process.
-
-        Raises:
-            UsageError: for what cannot work, and where a launched run fails.
-        """
+        """Trains into `folder/model`, and goes on where a run there was broken off."""
         if not launch:
             self.train(folder / "model")
             return

@@ -188,17 +188,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_plan(file: Path) -> PlanFile:
-    """Reads a plan and checks it before anything is run.
-
-    Args:
-        file: in TOML.
-
-    Returns:
-        The plan, with the hash of the file.
-
-    Raises:
-        UsageError: where it is not there, cannot be read, or contradicts itself.
-    """
+    """Reads a plan and checks it before anything is run."""
     if not file.is_file():
         raise UsageError(
             f"no plan in {file}: run this in a clone of ToolShift's repository, or name it (--plan)"
@@ -235,15 +225,7 @@ def _completed(said: dict[str, Any], file: Path) -> dict[str, Any]:
 
 
 def check_fixed(plan: PlanFile, file: Path) -> None:
-    """Checks that a plan is the one whose hash was committed beside it before anything was run.
-
-    Args:
-        plan: as it was read.
-        file: that it is in.
-
-    Raises:
-        UsageError: where there is no hash, or that of another plan.
-    """
+    """Checks that a plan is the one whose hash was committed beside it before anything was run."""
     beside = file.with_suffix(".sha256")
     fixed = beside.read_text("utf-8").split()[:1] if beside.is_file() else []
     if fixed != [plan.sha256]:
@@ -255,16 +237,7 @@ def check_fixed(plan: PlanFile, file: Path) -> None:
 
 
 def check_applies(plan: PlanFile, scenes: Plan, file: Path) -> None:
-    """Refuses an endpoint that none of the scenes counts for, before anything is trained for it.
-
-    Args:
-        plan: of the study.
-        scenes: that its arms are measured in.
-        file: that the plan is in.
-
-    Raises:
-        UsageError: where no shift of an endpoint is applicable to any task; it names one of them.
-    """
+    """Refuses an endpoint that none of the scenes counts for, before anything is trained for it."""
     there = {without_versions(cell.stack) for cell in scenes.cells}
     for each in (*plan.endpoints, *plan.secondary):
         if each.shifts and not any(as_cells_name(shift) in there for shift in each.shifts):
@@ -281,18 +254,7 @@ def as_cells_name(shift: str) -> str:
 
 
 def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:
-    """Makes a plan known as a study and a scale of its name, for `stages` and `run`.
-
-    Args:
-        plan: as `read_plan` returns it.
-        model: a base model instead of the plan's; "" for that.
-
-    Returns:
-        The study, and the name of the scale.
-
-    Raises:
-        UsageError: where the base model or the packages for training are missing.
-    """
+    """Makes a plan known as a study and a scale of its name, for `stages` and `run`."""
     model = model or plan.model
     if model:
         find_base_model(model)
@@ -302,18 +264,7 @@ def take_up(plan: PlanFile, model: str = "") -> tuple[Study, str]:
 
 
 def scale_with(preset: str, model: str) -> str:
-    """The scale of a preset with another base model, and the layout that its tokenizer asks for.
-
-    Args:
-        preset: the name of the scale.
-        model: the name of a base model; "" for the preset's.
-
-    Returns:
-        The name of the scale, which is known from now on.
-
-    Raises:
-        UsageError: where there is no such scale or model.
-    """
+    """The scale of a preset with another base model, and the layout that its tokenizer asks for."""
     scale = find_scale(preset)
     if not model:
         return preset
@@ -324,15 +275,7 @@ def scale_with(preset: str, model: str) -> str:
 
 
 def measured_in(scale: str, world: str) -> str:
-    """A scale whose arms are trained as before, and measured in another world: the transfer.
-
-    Args:
-        scale: the name of one.
-        world: that arms are measured in, in tasks of all its kinds.
-
-    Returns:
-        The name of the scale, which is known from now on.
-    """
+    """A scale whose arms are trained as before, and measured in another world: the transfer."""
     if world == SCALES[scale].world:
         return scale
     name = f"{scale}-in-{world}"
@@ -355,18 +298,7 @@ def study_of(plan: PlanFile) -> Study:
 
 
 def layout_for(preset: str, model: str) -> Layout:
-    """The layout that the tokenizer of a base model asks for.
-
-    Args:
-        preset: whose model it is.
-        model: another one instead; "" for that.
-
-    Returns:
-        One of `toolshift.lm.layout_rule.CANDIDATES`.
-
-    Raises:
-        UsageError: where the model is missing.
-    """
+    """The layout that the tokenizer of a base model asks for."""
     settings = with_model(PRESETS[preset], model)
     directory = find_base(settings).directory
     return derived_layout(load_tokenizer(directory, base_of(settings.model)))
@@ -390,15 +322,7 @@ def _with(name: str, model: str) -> str:
 
 
 def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
-    """A planned arm as one of a study: doses become entries of a mix, as often as they are large.
-
-    Args:
-        arm: one of the plan's.
-        plan: that it is of.
-
-    Returns:
-        The arm, whose entries are drawn `dose` times in the plan's trajectories.
-    """
+    """A planned arm as one of a study: a dose becomes as many entries of the mix."""
     mix: dict[str, Any] = {"slips": arm.slips} if arm.slips else {}
     alpha, entries = arm.alpha, arm.shifts
     if arm.doses:
@@ -414,11 +338,7 @@ def arm_of(arm: PlannedArm, plan: PlanFile) -> Arm:
 
 
 def _settings_of(arm: PlannedArm, plan: PlanFile) -> dict[str, Any]:
-    """The settings that an arm changes, as those of its method.
-
-    Raises:
-        msgspec.ValidationError: for what its method has no setting for.
-    """
+    """The settings that an arm changes, as those of its method."""
     of_preset: Any = (grpo_settings if arm.method == "grpo" else presets).PRESETS[plan.preset]
     whole = {**msgspec.to_builtins(of_preset), **arm.settings}
     settings = msgspec.convert(whole, type(of_preset))

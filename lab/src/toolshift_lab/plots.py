@@ -33,34 +33,12 @@ _DECIMALS = re.compile(r"-?\b\d+\.\d{3,}")
 
 
 def accuracy_by_shift(found: Findings) -> str:
-    """One line a shift, in panels by tier: each arm's mean over seeds, and its seeds, as SVG.
-
-    Args:
-        found: of the study.
-
-    Returns:
-        An SVG document.
-
-    Raises:
-        UsageError: where vl-convert-python is not installed.
-    """
+    """One line a shift, in panels by tier: each arm's mean over seeds, and its seeds, as SVG."""
     return _drawn(_chart(found))
 
 
 def endpoints_by_arm(found: Endpoints) -> str:
-    """Each endpoint of each arm of a plan, with both kinds of interval, as SVG.
-
-    Args:
-        found: of the plan.
-
-    Returns:
-        An SVG document, in points: wide bars are t intervals over seeds, where there are several;
-        thin ones hold for other seeds and other tasks, dashed ones for other tasks alone; hollow
-        points are drops of too little.
-
-    Raises:
-        UsageError: where vl-convert-python is not installed.
-    """
+    """Each endpoint of each arm of a plan, with both kinds of interval, as SVG."""
     rows = [_endpoint_row(each) for each in found.arms]
     x = {"type": "quantitative", "title": None, "scale": {"domain": [-40, 100], "clamp": True}}
     colour = {**_colour([row["arm"] for row in rows]), "legend": None}
@@ -134,12 +112,6 @@ def slim(svg: str) -> str:
     """A picture without what is not seen: labels of each mark, empty paths, and far decimals.
 
     Paths that go round a circle become circles, which say where their middle is.
-
-    Args:
-        svg: as Vega draws it.
-
-    Returns:
-        The same picture, in a quarter of the bytes.
     """
     without = _PATH.sub(_as_circle, _CLASS.sub("", _UNSEEN.sub("", svg)))
     placed = _DOT.sub(_as_dot, without)

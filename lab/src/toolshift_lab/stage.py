@@ -124,15 +124,7 @@ class Stage:
         return packed or (self.run / "report.txt").exists()
 
     def report(self) -> AgentReport:
-        """What was measured.
-
-        Returns:
-            The report of the stage's one agent.
-
-        Raises:
-            UsageError: where episodes are missing, though the measurement was finished once, or
-                are not those that the table of stages has the hash of.
-        """
+        """What was measured."""
         self._check_episodes()
         found = report_of(RunFolder.read(self.run))
         if not found.agents or not found.agent().complete:
@@ -157,20 +149,6 @@ def stages(
     """The stages of a study, in the order in which they can be run: seed by seed.
 
     An untrained arm is the same under every seed, so it has a stage of the first one only.
-
-    Args:
-        study: whose arms are trained.
-        scale: the preset.
-        seeds: how many.
-        work: where stages are kept.
-        only: the names of arms; () for all.
-        pool: what they are measured on, "dev" or "test".
-
-    Returns:
-        Stages, whether or not they were run.
-
-    Raises:
-        UsageError: for an unknown arm or scale.
     """
     find_scale(scale)
     known = {arm.name: arm for arm in study.arms}
@@ -184,16 +162,7 @@ def stages(
 
 
 def seeds_there(study: Study, scale: str, work: Path) -> int:
-    """How many seeds, counted from 0, the folders of a study's arms reach up to.
-
-    Args:
-        study: whose arms are looked for.
-        scale: the preset.
-        work: where stages are kept.
-
-    Returns:
-        0 where there is none.
-    """
+    """How many seeds, counted from 0, the folders of a study's arms reach up to."""
     names = "|".join(re.escape(arm.name) for arm in study.arms)
     scale = SCALES[scale].trained or scale
     named = re.compile(rf"(?:{names})-{scale}-seed(\d+)-[0-9a-f]{{8}}")
@@ -202,21 +171,7 @@ def seeds_there(study: Study, scale: str, work: Path) -> int:
 
 
 def run(stage: Stage, study: Study, say: Say, launch: str = "", **changes: Any) -> None:
-    """Trains and measures one stage, as far as that is not done.
-
-    Args:
-        stage: what to run.
-        study: that it belongs to.
-        say: told what goes on.
-        launch: a command that trains in several processes; see `toolshift_lab.job`.
-        changes: of the settings, without a part in what is learned.
-
-    Raises:
-        KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
-        InUse: where another process is at work on this stage.
-        Waits: where it is at work on the one that this one starts from.
-        UsageError: where it cannot be run.
-    """
+    """Trains and measures one stage, as far as that is not done."""
     if stage.key == NO_BASE:
         check_there(BASES[_preset(stage.scale).model])
     use_threads(changes.get("threads", 0))
@@ -251,12 +206,6 @@ def check_lineage(stages: Sequence[Stage]) -> None:
 
     Two fits of one arm and seed on two machines are two models; a contrast of one with what was
     trained from the other compares neither.
-
-    Args:
-        stages: finished ones.
-
-    Raises:
-        UsageError: for a stage that was trained from other weights than are listed.
     """
     known = {(each.arm.name, each.seed): each for each in stages}
     for stage in stages:
@@ -271,18 +220,7 @@ def check_lineage(stages: Sequence[Stage]) -> None:
 
 
 def chosen_arms(study: Study, only: tuple[str, ...]) -> list[str]:
-    """The names of the arms that are asked for, and of those that they start from.
-
-    Args:
-        study: whose arms they are.
-        only: the names that are asked for; () for all.
-
-    Returns:
-        Names, an arm after those that it starts from.
-
-    Raises:
-        UsageError: for an unknown arm.
-    """
+    """The names of the arms that are asked for, and of those that they start from."""
     known = {arm.name: arm for arm in study.arms}
     for name in only:
         if name not in known:

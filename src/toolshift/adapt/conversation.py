@@ -32,28 +32,13 @@ class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def interventions(messages: Iterable[Mapping[str, Any]]) -> list[Intervention]:
-    """What a layer did in a conversation.
-
-    Args:
-        messages: in the OpenAI format.
-
-    Returns:
-        The interventions that stand beside calls, in their order.
-    """
+    """What a layer did in a conversation."""
     notes = (_note_of(message) for message in messages)
     return [each for note in notes if note is not None for each in note.done]
 
 
 def noted(reply: Reply, done: tuple[Intervention, ...]) -> Reply:
-    """The reply with a note of what was done in its text.
-
-    Args:
-        reply: that makes calls.
-        done: to them.
-
-    Returns:
-        The reply whose text is the note; the agent's own words are in it.
-    """
+    """The reply with a note of what was done in its text."""
     note = msgspec.json.encode(_Note(done, reply.text)).decode()
     return msgspec.structs.replace(reply, text=f"{MARK}{note}")
 
@@ -128,28 +113,12 @@ class Conversation:
 def read_conversation(
     messages: Sequence[dict[str, Any]], in_form: Callable[[str, MadeCall], str]
 ) -> Conversation:
-    """Reads a conversation, and takes out of it what the layer did.
-
-    Args:
-        messages: in the OpenAI format.
-        in_form: a result as the agent is to be shown it, from how it came.
-
-    Returns:
-        The conversation.
-    """
+    """Reads a conversation, and takes out of it what the layer did."""
     return _Reader(in_form).read(messages)
 
 
 def failures_in_a_row(made: Sequence[MadeCall], call: RecordedCall) -> int:
-    """How often a call has failed, or come back with values missing, since it last worked.
-
-    Args:
-        made: every call that was answered.
-        call: as it is made today.
-
-    Returns:
-        Tries of the agent and of the layer, together.
-    """
+    """How often a call has failed, or come back with values missing, since it last worked."""
     count = 0
     for each in reversed(made):
         if each.made == call:

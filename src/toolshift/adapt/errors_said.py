@@ -86,14 +86,7 @@ _BEFOREHAND = re.compile(r"\b(first|before(hand)?|prior to)\b", re.IGNORECASE)
 
 
 def failure_of(text: str) -> str:
-    """What a result says where the call has failed.
-
-    Args:
-        text: of the result.
-
-    Returns:
-        The words of the error; "" where the call did not fail.
-    """
+    """What a result says where the call has failed."""
     body = text.partition(NOTICE)[0]
     if _ERROR.match(body):
         return body.strip()
@@ -110,14 +103,7 @@ def failure_of(text: str) -> str:
 
 
 def incomplete_of(text: str) -> str:
-    """What a server says beside a result in which values are missing.
-
-    Args:
-        text: of the result.
-
-    Returns:
-        Its notice; "" where nothing is missing, or it says nothing.
-    """
+    """What a server says beside a result in which values are missing."""
     body, _, notice = text.partition(NOTICE)
     return notice if notice and re.search(r"(?<![\w\"])null(?![\w\"])", body) else ""
 
@@ -135,16 +121,7 @@ def _words(fault: Any) -> list[str]:
 
 
 def says_again(failure: str) -> bool:
-    """Whether a failure is said to pass.
-
-    Args:
-        failure: the words of an error.
-
-    Returns:
-        False as well where something in it says that it will not, or that what was sent is wrong,
-        denies the offer itself, as in "do not try again" and "a retry will not help", or asks to
-        wait for more than a minute.
-    """
+    """Whether a failure is said to pass."""
     hits, waits = _AGAIN.finditer(failure), _WAIT.finditer(failure)
     if any(int(wait[1]) * _SECONDS[(wait[2] or "")[:1].lower()] > LONGEST_WAIT for wait in waits):
         return False
@@ -162,28 +139,12 @@ def _is_denied(failure: str, hit: re.Match[str]) -> bool:
 
 
 def is_of_rights(failure: str) -> bool:
-    """Whether a failure is one of rights: then another tool is no way on but a way round.
-
-    Args:
-        failure: the words of an error.
-
-    Returns:
-        True where it speaks of a permission or a role.
-    """
+    """Whether a failure is one of rights: then another tool is no way on but a way round."""
     return bool(_BARRED.search(failure))
 
 
 def named_tool(failure: str, tools: Iterable[str]) -> str:
-    """The one tool that a failure names to be called instead.
-
-    Args:
-        failure: the words of an error.
-        tools: names to look for.
-
-    Returns:
-        Its name; "" where there is none, or more than one, where the failure is one of rights, or
-        warns of the tool, blames it, or wants it to be called beforehand.
-    """
+    """The one tool that a failure names to be called instead."""
     if is_of_rights(failure):
         return ""
     found = [

@@ -31,16 +31,7 @@ REFUSAL, ANSWER, CLAIM = "refusal", "answer", "none"
 
 
 def unsupported(reply: Reply, talk: Conversation, missing: Iterable[str]) -> str:
-    """What an ending lacks.
-
-    Args:
-        reply: of the agent.
-        talk: the conversation so far.
-        missing: tools of the lock that are not on offer.
-
-    Returns:
-        A sentence; "" where the reply ends nothing, or something speaks for it.
-    """
+    """What an ending lacks."""
     kind, said = _ending(reply, talk)
     if kind == REFUSAL:
         return _refusal_lacks(said, talk, missing)
@@ -99,15 +90,7 @@ def _answer_lacks(answer: str, talk: Conversation) -> str:
 
 
 def question_of(lacks: str, reply: Reply) -> str:
-    """What the agent is told.
-
-    Args:
-        lacks: what its ending lacks.
-        reply: the ending.
-
-    Returns:
-        One prompt.
-    """
+    """What the agent is told."""
     refuses = bool(reply.calls) and reply.calls[0].name == REFUSE
     what = "refuse" if refuses else "answer"
     return (

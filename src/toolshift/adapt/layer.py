@@ -211,14 +211,7 @@ class AdaptedAgent:
             self.inner.release()
 
     def reply(self, turn: Turn) -> Reply:
-        """Answers a turn: with a call of the layer's own, or as the agent does.
-
-        Args:
-            turn: the messages so far and the tools on offer now.
-
-        Returns:
-            The reply, with a note where the layer has changed it.
-        """
+        """Answers a turn: with a call of the layer's own, or as the agent does."""
         tools = {t["function"]["name"]: t["function"] for t in turn.tools}
         talk = read_conversation(turn.messages, self._in_form)
         self._notes_told(talk, tools)

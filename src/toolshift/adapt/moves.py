@@ -60,28 +60,12 @@ class Moves:
         self.before, self.after = before, from_mcp(documents)
 
     def move(self, old: str) -> Move | None:
-        """Where calls of a tool of the lock go today.
-
-        Args:
-            old: its name in the lock.
-
-        Returns:
-            The tool that has kept its name, or the only one of the same words; None where there is
-            none, or a value has no certain place.
-        """
+        """Where calls of a tool of the lock go today."""
         new = old if old in self.after.sources else respelled(old, self.before, self.after)
         return self.between(old, new) if new else None
 
     def between(self, old: str, new: str) -> Move | None:
-        """The move of calls from one tool to another.
-
-        Args:
-            old: a tool of the lock.
-            new: a tool of today.
-
-        Returns:
-            The move; None where it is not certain.
-        """
+        """The move of calls from one tool to another."""
         was, now = self.before.sources.get(old), self.after.sources.get(new)
         if was is None or now is None or (old != new and not same_words(old, new)):
             return None
@@ -91,16 +75,7 @@ class Moves:
         return None if params is None else Move(new, params)
 
     def only_reads(self, old: str, new: str) -> bool:
-        """Whether a tool is declared to only read, in the lock and today.
-
-        Args:
-            old: its name in the lock.
-            new: its name today.
-
-        Returns:
-            True where both have `readOnlyHint: true`. A chat request has no place for it: then the
-            tool has to be what was locked, word for word.
-        """
+        """Whether a tool is declared to only read, in the lock and today."""
         was, now = self.before.sources.get(old), self.after.sources.get(new)
         if was is None or now is None or not declared_to_read(was):
             return False
@@ -110,14 +85,7 @@ class Moves:
 
 
 def declared_to_read(source: Source) -> bool:
-    """Whether a tool declares that it only reads, and not that it destroys.
-
-    Args:
-        source: the tool as its server lists it.
-
-    Returns:
-        False where it declares nothing.
-    """
+    """Whether a tool declares that it only reads, and not that it destroys."""
     hints = source.raw.get("annotations")
     if not isinstance(hints, Mapping):
         return False
@@ -125,16 +93,7 @@ def declared_to_read(source: Source) -> bool:
 
 
 def respelled(old: str, before: Toolbox, after: Toolbox) -> str:
-    """The one new tool whose name is the same words as that of a tool which is gone.
-
-    Args:
-        old: a tool of the lock that is not on offer today.
-        before: the tools of the lock.
-        after: the tools of today.
-
-    Returns:
-        Its name; "" where there is none, or another tool of either list has these words too.
-    """
+    """The one new tool whose name is the same words as that of a tool which is gone."""
     came = [name for name in after.sources if same_words(old, name)]
     went = [name for name in before.sources if same_words(old, name)]
     alone = len(came) == 1 and went == [old] and came[0] not in before.sources
@@ -142,15 +101,7 @@ def respelled(old: str, before: Toolbox, after: Toolbox) -> str:
 
 
 def renamed(olds: Mapping[str, Param], news: Mapping[str, Param]) -> dict[str, str]:
-    """Parameters that have the same words for a name, where no other has them.
-
-    Args:
-        olds: the parameters as they were, by name.
-        news: as they are.
-
-    Returns:
-        The new name of each that has another one.
-    """
+    """Parameters that have the same words for a name, where no other has them."""
     gone, come = ([n for n in mine if n not in others] for mine, others in _both_ways(olds, news))
     found = {}
     for name in gone:

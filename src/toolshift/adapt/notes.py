@@ -51,16 +51,7 @@ class Fact:
 
 
 def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
-    """What has changed in the tools.
-
-    Args:
-        lock: the tools as they were.
-        tools: the tools as they are, as an MCP server lists them.
-
-    Returns:
-        The facts, tools that are gone first; none where nothing of this kind has changed, or where
-        the list cannot be read.
-    """
+    """What has changed in the tools."""
     try:
         before, after = (
             from_mcp(lock.documents),
@@ -72,27 +63,12 @@ def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
 
 
 def text_of(found: Sequence[Fact]) -> str:
-    """Facts as one text for an agent.
-
-    Args:
-        found: the facts.
-
-    Returns:
-        A line for each, below a title; "" where there is none.
-    """
+    """Facts as one text for an agent."""
     return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in found if one.named], found)
 
 
 def described(tool: Mapping[str, Any], found: Iterable[Fact]) -> dict[str, Any]:
-    """A tool with what has changed in it at the end of its description.
-
-    Args:
-        tool: as an MCP server lists it.
-        found: the facts that are said there.
-
-    Returns:
-        The tool; as it came where there is no fact.
-    """
+    """A tool with what has changed in it at the end of its description."""
     found = list(found)
     name = tool.get("name")
     lines = [

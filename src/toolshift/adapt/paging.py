@@ -17,15 +17,7 @@ _VALUE = r"[\"'`\s:=]*(?:is |to |as |with |of )?[\"'`\s:=]*([\w+/=-]*\d[\w+/=-]*
 
 
 def next_page(text: str, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The argument that brings the next page, as a notice below a list says it.
-
-    Args:
-        text: of the result, as it came.
-        parameters: of the called tool, by name.
-
-    Returns:
-        The parameter and its value; None where the notice names none, or more than one.
-    """
+    """The argument that brings the next page, as a notice below a list says it."""
     _, _, notice = text.partition(NOTICE)
     found = [
         (name, hit[1])
@@ -36,41 +28,17 @@ def next_page(text: str, parameters: Mapping[str, Any]) -> tuple[str, str] | Non
 
 
 def chooses_page(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call says itself how much of a list it wants.
-
-    Args:
-        arguments: of the call.
-
-    Returns:
-        True where one of them is a limit or a place in the list.
-    """
+    """Whether a call says itself how much of a list it wants."""
     return any(_CHOSEN & {*words(name)} for name in arguments)
 
 
 def is_list(text: str) -> bool:
-    """Whether a result is a list in JSON.
-
-    Args:
-        text: of the result, with a notice below it or not.
-
-    Returns:
-        False for a list in another form, too.
-    """
+    """Whether a result is a list in JSON."""
     return _listed(text) is not None
 
 
 def joined(before: str, after: str, failed: bool) -> str:
-    """Two pages as one list.
-
-    Args:
-        before: the pages so far.
-        after: the next one.
-        failed: whether it is an error.
-
-    Returns:
-        The list, with what the server says below the later page; the pages so far where the next
-        one is no list.
-    """
+    """Two pages as one list."""
     first, second = _listed(before), None if failed else _listed(after)
     if first is None or second is None:
         return before

@@ -56,14 +56,7 @@ class Repairer:
         self._seen: dict[bytes, tuple[Moves, Checker] | None] = {}
 
     def today(self, tools: Mapping[str, Mapping[str, Any]]) -> tuple[Moves, Checker] | None:
-        """Today's tools beside the lock.
-
-        Args:
-            tools: by name, as a chat request or an MCP server has them.
-
-        Returns:
-            The tools, and what checks calls of them; None where the list cannot be read.
-        """
+        """Today's tools beside the lock."""
         key = msgspec.json.encode(list(tools.values()))
         if key not in self._seen:
             if len(self._seen) >= MAX_LISTS:
@@ -81,12 +74,6 @@ class Repairer:
 
         Only what `repair` brings back is shown so: a tool of another name needs the part "names",
         and one that kept its name the part "parameters".
-
-        Args:
-            shown: as a chat request has them.
-
-        Returns:
-            As many tools, in the same order.
         """
         tools = {each["function"]["name"]: each["function"] for each in shown}
         world = self.today(tools) if self._parts else None
@@ -107,15 +94,7 @@ class Repairer:
     def repair(
         self, call: RecordedCall, tools: Mapping[str, Mapping[str, Any]]
     ) -> Intervention | None:
-        """The call as it has to be made today.
-
-        Args:
-            call: as the agent made it.
-            tools: by name, as a chat request or an MCP server has them.
-
-        Returns:
-            What is to be made instead, and why; None where it is right, or nothing is certain.
-        """
+        """The call as it has to be made today."""
         was, now = self._old.documents.get(call.tool), tools.get(call.tool)
         if was is None or not self._parts or (now is not None and _inputs(now) == _inputs(was)):
             return None
@@ -137,15 +116,7 @@ class Repairer:
 
 
 def moved(call: RecordedCall, move: Move) -> RecordedCall | None:
-    """A call as it goes to another tool.
-
-    Args:
-        call: of a tool of the lock.
-        move: where its calls go.
-
-    Returns:
-        The call with the same values; None where one of them has no place.
-    """
+    """A call as it goes to another tool."""
     if not call.arguments.keys() <= move.params.keys():
         return None
     return RecordedCall(
@@ -158,13 +129,6 @@ def _inputs(tool: Mapping[str, Any]) -> Any:
 
 
 def as_mcp(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as an MCP server lists it.
-
-    Args:
-        tool: as a chat request or an MCP server has it.
-
-    Returns:
-        Its document.
-    """
+    """A tool as an MCP server lists it."""
     told = {key: value for key, value in tool.items() if key not in ("parameters", "strict")}
     return {**told, "inputSchema": _inputs(tool) or {"type": "object"}}

@@ -30,16 +30,7 @@ _WHOLE = re.compile(r"-?\d+")
 
 
 def restored(text: str, declared: Mapping[str, Any]) -> str:
-    """A result in the declared form.
-
-    Args:
-        text: as it came, a notice of the server below it or not.
-        declared: the JSON Schema of the result in the lock: of a record or of a list of records.
-
-    Returns:
-        JSON in the declared form, the notice below it; the text as it came where it has that form,
-        is an error, or has another key.
-    """
+    """A result in the declared form."""
     body, mark, notice = text.partition(NOTICE)
     many = declared.get("type") == "array"
     wanted = _wanted(_mapping(declared.get("items")) if many else declared)

@@ -28,16 +28,6 @@ def same_words(one: str, other: str, versions: bool = True) -> bool:
 
     The first word may also stand at the end (`get_order`, `orders.get`); any other order may say
     something else (`eur_to_usd`, `usd_to_eur`).
-
-    Args:
-        one: a name.
-        other: another.
-        versions: whether one of the names may have a version where the other has none: a word of
-            `v` and digits, or a number at its end. Where both have a number it has to be the same
-            (`account_1` and `account_2`, `ip_v4` and `ip_v6` are not).
-
-    Returns:
-        False as well where a name has no word.
     """
     mine, theirs = ([word.casefold() for word in _words(name)] for name in (one, other))
     if versions:
@@ -49,15 +39,7 @@ def same_words(one: str, other: str, versions: bool = True) -> bool:
 
 
 def same_spelling(one: str, other: str) -> bool:
-    """Whether two names differ in nothing but case and separators.
-
-    Args:
-        one: a name.
-        other: another.
-
-    Returns:
-        False where a short word has another case that no separator explains: `size_Mb`, `size_MB`.
-    """
+    """Whether two names differ in nothing but case and separators."""
     mine, theirs = _words(one), _words(other)
     return len(mine) == len(theirs) > 0 and all(
         word == said if len(word) <= _SHORT else word.casefold() == said.casefold()
@@ -66,14 +48,7 @@ def same_spelling(one: str, other: str) -> bool:
 
 
 def spoken(name: str) -> str:
-    """A name as its words, with spaces between them.
-
-    Args:
-        name: of a tool or a parameter.
-
-    Returns:
-        The words in their order.
-    """
+    """A name as its words, with spaces between them."""
     return " ".join(_words(name))
 
 

@@ -74,17 +74,7 @@ KINDS: Registry[Any] = Registry(
 
 
 def find_kind(spec: str) -> AgentKind:
-    """The kind of agent that a spec names.
-
-    Args:
-        spec: how an agent is named; see the module's text.
-
-    Returns:
-        What makes agents of such specs.
-
-    Raises:
-        UsageError: where there is none; offers the nearest names.
-    """
+    """The kind of agent that a spec names."""
     found = re.match(r"[^:,+@]*:?", spec)
     begin = found[0] if found else ""
     try:
@@ -129,17 +119,7 @@ def make_agent(spec: str, **options: Any) -> AnyAgent:
 
 
 def is_free(spec: str) -> bool:
-    """Whether running an agent costs no money; neither loads a model nor needs a key.
-
-    Args:
-        spec: how an agent is named; see the module's text.
-
-    Returns:
-        True where nothing is paid for, such as a scripted agent or a model on this machine.
-
-    Raises:
-        UsageError: for a spec that names no agent.
-    """
+    """Whether running an agent costs no money; neither loads a model nor needs a key."""
     return find_kind(spec).is_free(spec)
 
 
@@ -151,23 +131,7 @@ def contestants(
     isolate: bool = False,
     **options: Any,
 ) -> list[Contestant]:
-    """Makes agents ready for a study: specs are made, functions are wrapped.
-
-    Args:
-        agents: as they were given, in the order of the report.
-        concurrency: episodes of each at once; the agent's own number where None.
-        agent_timeout: seconds that an agent of the caller's own has for one turn, in a process of
-            its own; without it, it runs in this process for as long as it likes.
-        isolate: start programs (`command:`) in namespaces of their own.
-        options: as for `make_agent`.
-
-    Returns:
-        One for each agent, in the same order.
-
-    Raises:
-        UsageError: for what is no agent, for two agents of one name, for one that cannot be
-            made in a process of its own, and for a limit or a setting that none of them has.
-    """
+    """Makes agents ready for a study: specs are made, functions are wrapped."""
     _check_isolation(agents, isolate)
     check_settings(agents, options)
     options = {"cost_limit": CostLimit(options.get("max_cost")), **options}  # one for all of them
@@ -231,16 +195,7 @@ _CHECKED = ("agent_timeout", "isolate", "max_cost", "cost_limit")
 def check_settings(
     agents: Sequence[AgentLike], options: Mapping[str, Any], others: Iterable[str] = ()
 ) -> None:
-    """Checks that each option is of use to an agent: nobody may rely on what changes nothing.
-
-    Args:
-        agents: as they were given.
-        options: by name, as for `make_agent`.
-        others: further names that a misspelt one may have been meant for.
-
-    Raises:
-        UsageError: for an unknown agent, and for an option that none of the agents takes.
-    """
+    """Checks that each option is of use to an agent: nobody may rely on what changes nothing."""
     kinds = [find_kind(agent).takes for agent in agents if isinstance(agent, str)]
     if not options or None in kinds:  # a kind of others may take what it likes
         return

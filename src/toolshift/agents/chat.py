@@ -191,19 +191,7 @@ class ChatAgent:
         self._client.close()
 
     def reply(self, turn: Turn) -> Reply:
-        """Asks the model for its next message.
-
-        Args:
-            turn: the messages so far and the tools on offer.
-
-        Returns:
-            The model's reply with its usage, or one whose `failure` says why none came.
-
-        Raises:
-            UsageError: where every request would fail alike (401, 403, 404, a redirect, an address
-                that no attempt so far could connect to).
-            BudgetSpent: where `max_cost` or the account leaves no room for another request.
-        """
+        """Asks the model for its next message."""
         first = self._ask(turn)
         if not first.failure.startswith(_TRUNCATED):
             return first
@@ -383,16 +371,6 @@ def estimate(
     """What `turns` requests of so many tokens each cost, in dollars.
 
     Prices are in dollars per million tokens.
-
-    Args:
-        turns: how many requests.
-        input_tokens: of each.
-        output_tokens: of each.
-        price_in: dollars per million input tokens.
-        price_out: dollars per million output tokens.
-
-    Returns:
-        Dollars.
     """
     return turns * (input_tokens * price_in + output_tokens * price_out) / 1e6
 
@@ -413,12 +391,7 @@ def _sendable(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _completion(text: str) -> _Completion:
-    """Reads a completion; what the model said may hold halves of characters, which msgspec refuses.
-
-    Raises:
-        ValueError: for what is none.
-        RecursionError: for what is nested too deeply.
-    """
+    """Reads a completion, whose text may hold halves of characters, which msgspec refuses."""
     try:
         return msgspec.json.decode(text, type=_Completion)
     except msgspec.ValidationError:
@@ -449,17 +422,7 @@ def _text_of(response: Any) -> str:
 
 
 def completions_url(base_url: str) -> str:
-    """The address that requests go to.
-
-    Args:
-        base_url: what stands before `/chat/completions`, or the whole address.
-
-    Returns:
-        The whole address, without a fragment.
-
-    Raises:
-        UsageError: where the base url is none, or holds a password.
-    """
+    """The address that requests go to."""
     try:
         parts = urlsplit(base_url.strip())
     except ValueError as wrong:
@@ -481,19 +444,7 @@ def is_local(url: str) -> bool:
 
 
 def headers_of(api_key: str, extra: Mapping[str, str], place: str) -> dict[str, str]:
-    """The headers to send, checked here because a client's own complaint would quote the key.
-
-    Args:
-        api_key: "" for none.
-        extra: further headers, which may hold the key instead.
-        place: the address, whose host decides whether a key is needed.
-
-    Returns:
-        Names in lower case.
-
-    Raises:
-        UsageError: where a key is missing, or a value has signs that no header can have.
-    """
+    """The headers to send, checked here because a client's own complaint would quote the key."""
     key = {"authorization": f"Bearer {api_key.strip()}"} if api_key.strip() else {}
     sent = {**key, **{name.lower(): value.strip() for name, value in extra.items()}}
     if not is_local(place) and not any(map(_SECRET_HEADER.search, sent)):

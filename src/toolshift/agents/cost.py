@@ -25,10 +25,6 @@ class CostLimit:
         """Adds what an earlier run has spent, and has every change of the total kept.
 
         Money that is held counts as spent there: a killed run has sent those requests too.
-
-        Args:
-            spent: dollars.
-            keep: is given the total after each change of it.
         """
         with self._lock:
             if self._keep is None:  # else the same cost_limit goes on, and knows it already
@@ -36,14 +32,7 @@ class CostLimit:
             self._keep = keep
 
     def hold(self, amount: float) -> None:
-        """Sets money aside for a request.
-
-        Args:
-            amount: dollars, the most that it can cost.
-
-        Raises:
-            BudgetSpent: where the limit leaves no room for it.
-        """
+        """Sets money aside for a request."""
         with self._lock:
             if self.limit is not None and self.spent + self._held + amount > self.limit:
                 raise BudgetSpent(

@@ -54,18 +54,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 def judge_of(spec: str, base_url: str | None) -> Judge | None:
-    """The judge of a command.
-
-    Args:
-        spec: `chat:MODEL`; "" for the shipped reading.
-        base_url: of its endpoint; None for that of the environment.
-
-    Returns:
-        What reads prose; None for the shipped reading.
-
-    Raises:
-        UsageError: as of `Judge`, and where there is an address and no model.
-    """
+    """The judge of a command."""
     if spec:
         return Judge(spec, base_url)
     if base_url:
@@ -111,32 +100,14 @@ class Judge:
         }}  # fmt: skip
 
     def remember(self, path: Path, write: bool = True) -> None:
-        """Takes up verdicts that were kept.
-
-        Args:
-            path: of the file, one verdict a line; it need not be there.
-            write: whether new verdicts are added to it.
-        """
+        """Takes up verdicts that were kept."""
         if path.exists():
             self._cache |= {kept.key: kept.verdict for kept in lines(path, _Kept, torn=True)}
             self._worked = bool(self._cache)
         self._file = path if write else None
 
     def read(self, text: str, shown: str, request: str) -> ProseReading:
-        """Reads a message; where the model gives no verdict, by the shipped reading.
-
-        Args:
-            text: the message.
-            shown: the results that the agent has seen; the judge does not see them.
-            request: what the user said.
-
-        Returns:
-            The reading, with the judge's name, and `FAILED` behind it where it gave none.
-
-        Raises:
-            UsageError: where its endpoint cannot work and never has.
-            BudgetSpent: where the account has no money left.
-        """
+        """Reads a message; where the model gives no verdict, by the shipped reading."""
         message = spoken(text).strip()
         if not message:
             return ProseReading(*read_prose(text, shown, request))

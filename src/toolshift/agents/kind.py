@@ -31,32 +31,11 @@ class AgentKind:
     takes: Collection[str] | None = None
 
     def make(self, spec: str, options: Mapping[str, Any]) -> AnyAgent:
-        """Makes the agent of a spec.
-
-        Args:
-            spec: the whole text, as it was given.
-            options: those of the run (`toolshift.evaluate`); a kind takes what concerns it.
-
-        Returns:
-            The agent, ready to be asked.
-
-        Raises:
-            UsageError: where the spec is wrong, or what the agent needs is missing.
-        """
+        """Makes the agent of a spec."""
         raise NotImplementedError
 
     def is_free(self, spec: str) -> bool:
-        """Whether running the agent costs no money; loads no model and needs no key.
-
-        Args:
-            spec: the whole text, as it was given.
-
-        Returns:
-            True where nothing is paid for.
-
-        Raises:
-            UsageError: where the spec is wrong.
-        """
+        """Whether running the agent costs no money; loads no model and needs no key."""
         return isinstance(self.make(spec, {}), ScriptedAgent)
 
 
@@ -105,18 +84,7 @@ def own(spec: str) -> AgentKind:
 
 
 def as_agent(found: object, name: str) -> AnyAgent:
-    """An agent as it is, an instance of a class, or a function of (messages, tools) wrapped.
-
-    Args:
-        found: any of these.
-        name: what results call a function.
-
-    Returns:
-        What can be asked in a study.
-
-    Raises:
-        UsageError: for anything else, or where the class cannot be called without arguments.
-    """
+    """An agent as it is, an instance of a class, or a function of (messages, tools) wrapped."""
     if isinstance(found, type):
         place = defined_at(found)
         with blamed(f"{placed(f'agent {name}', place)} could not be made without arguments"):
@@ -155,14 +123,7 @@ def _no_agent(found: object) -> str:
 
 @contextmanager
 def blamed(what: str) -> Iterator[None]:
-    """Says what an exception broke, as a UsageError.
-
-    Args:
-        what: the beginning of the message.
-
-    Raises:
-        UsageError: for every exception inside.
-    """
+    """Says what an exception broke, as a UsageError."""
     try:
         yield
     except UsageError:

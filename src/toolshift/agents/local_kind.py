@@ -70,17 +70,7 @@ SHIPPED_KIND = _Local(
 
 
 def shipped_adapter(spec: str) -> Path:
-    """The folder of an adapter that ships with the package.
-
-    Args:
-        spec: such as "smol:paft".
-
-    Returns:
-        A folder in the user's cache, where it is unpacked on the first call.
-
-    Raises:
-        UsageError: where there is none of this name, or the cache cannot be written.
-    """
+    """The folder of an adapter that ships with the package."""
     content = {file.name: read_bytes(stored(file)) for file in _parts_of(spec)}
     known = hashlib.sha256(b"".join(content.values())).hexdigest()[:12]
     target = cache_folder() / "adapters" / known / spec.partition(":")[2]

@@ -75,13 +75,7 @@ def keeping_folder() -> Iterator[None]:
 
 @contextmanager
 def own_code() -> Iterator[None]:
-    """Runs the code of an agent.
-
-    Raises:
-        Broken: for whatever it raises.
-        UsageError: where it says itself that it cannot work at all.
-        KeyboardInterrupt: on Ctrl-C, even where the agent has kept it to itself.
-    """
+    """Runs the code of an agent."""
     process = os.getpid()
     try:
         yield

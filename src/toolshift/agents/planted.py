@@ -300,18 +300,7 @@ class PlantedAgent:
 
 
 def planted(spec: str) -> PlantedAgent:
-    """The agent of a spec such as `parrots`, `gives_up@0.5` or `noisy+never_refuses`.
-
-    Args:
-        spec: weaknesses joined by `+`, each with its strength behind `@` (1 where it is left out).
-
-    Returns:
-        An agent with these weaknesses and no other.
-
-    Raises:
-        UsageError: for an unknown weakness (the nearest names are offered), or a strength that
-            is not between 0 and 1.
-    """
+    """The agent of a spec such as `parrots`, `gives_up@0.5` or `noisy+never_refuses`."""
     weaknesses = {}
     for part in spec.split("+"):
         name, _, share = part.partition("@")

@@ -31,14 +31,7 @@ STARTING = 300.0
 
 
 def check_timeout(seconds: float) -> None:
-    """Checks how long an agent has for a turn.
-
-    Args:
-        seconds: as asked for.
-
-    Raises:
-        UsageError: where it is not above 0.
-    """
+    """Checks how long an agent has for a turn."""
     if not seconds > 0:
         raise UsageError(f"--agent-timeout {seconds:g}: a number of seconds above 0 is needed")
 
@@ -77,18 +70,7 @@ class SeparateAgent:
         return {**(own if isinstance(own, dict) else {}), "agent_timeout": self.timeout}
 
     def reply(self, turn: Turn) -> Reply:
-        """Answers one turn.
-
-        Args:
-            turn: as for any agent.
-
-        Returns:
-            The reply.
-
-        Raises:
-            Told: where the agent has failed, its process has ended, or the time was not enough.
-            UsageError: where the agent cannot work at all.
-        """
+        """Answers one turn."""
         worker = self._idle.pop() if self._idle else _Worker(self._maker, self.name)
         try:
             said = worker.ask(turn, self.timeout)
@@ -129,11 +111,7 @@ class _Worker:
         return said
 
     def _receive(self, timeout: float) -> Any:
-        """What the process says next.
-
-        Raises:
-            Told: where it says nothing in time, or has ended.
-        """
+        """What the process says next."""
         try:
             if not self._pipe.poll(timeout):
                 raise Told(f"it took more than {timeout:g} seconds, and was ended")

@@ -63,11 +63,7 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
-    """Runs the command; returns its exit code.
-
-    Raises:
-        UsageError: where other code than ours ends the program, which would look like our success.
-    """
+    """Runs the command; returns its exit code."""
     try:
         return int(toolshift(standalone_mode=False) or 0)
     except SystemExit as done:

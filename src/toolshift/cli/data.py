@@ -75,14 +75,7 @@ class MixOptions:
     share: int = 1
 
     def mix(self) -> Mix:
-        """The mix that is asked for, checked.
-
-        Returns:
-            What `toolshift.train` draws scenes from.
-
-        Raises:
-            UsageError: for what is unknown or out of range, and for shifts without a share.
-        """
+        """The mix that is asked for, checked."""
         for name, given in (("shift", self.shifts), ("severity", self.severities)):
             if given and not self.alpha:
                 raise UsageError(
@@ -118,14 +111,7 @@ class DataOptions(MixOptions):
     as_json: bool = False
 
     def written_out(self) -> Layout | None:
-        """How turns are written out; None where rows are written whole.
-
-        Returns:
-            One of `LAYOUTS`, or None.
-
-        Raises:
-            UsageError: for an unknown layout, and for one where nothing is written out.
-        """
+        """How turns are written out; None where rows are written whole."""
         if self.layout and not self.turns:
             raise UsageError("--layout is how --turns writes tools and calls out: give --turns")
         if not self.turns:

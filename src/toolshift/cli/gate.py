@@ -217,11 +217,7 @@ def gate(options: GateOptions) -> None:
 
 
 def _rules(options: GateOptions, plan: SealedPlan | None) -> Rules:
-    """How the gate decides; a sealed plan says it, and nothing that is given may differ from it.
-
-    Raises:
-        UsageError: where no margin is known, or a sealed one is contradicted.
-    """
+    """How the gate decides; a sealed plan says it, and nothing that is given may differ from it."""
     given = {
         "margin": options.margin,
         "by": options.by,
@@ -264,11 +260,7 @@ def _agents(options: GateOptions) -> tuple[list[Contestant], Judge | None]:
 
 
 def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
-    """Writes the sealed plan.
-
-    Raises:
-        UsageError: where options do not go together, or the file cannot be written.
-    """
+    """Writes the sealed plan."""
     if options.run is not None or options.plan is not None:
         raise UsageError("--seal comes before the run: give it --agent, and neither RUN nor --plan")
     if not options.agent:
@@ -294,11 +286,7 @@ def _seal(before: RunFolder, rules: Rules, options: GateOptions) -> None:
 
 
 def _baseline_name(plan: SealedPlan | None, options: GateOptions) -> str:
-    """Which agent of the baseline is gated against.
-
-    Raises:
-        UsageError: where a sealed plan says another one.
-    """
+    """Which agent of the baseline is gated against."""
     if plan is None:
         return options.baseline_agent
     sealed = str(plan.baseline["name"])
@@ -308,11 +296,7 @@ def _baseline_name(plan: SealedPlan | None, options: GateOptions) -> str:
 
 
 def _candidate_name(plan: SealedPlan | None, options: GateOptions) -> str:
-    """Which agent of a finished run is gated.
-
-    Raises:
-        UsageError: where a sealed plan says another one.
-    """
+    """Which agent of a finished run is gated."""
     if options.run is None:
         return ""
     if plan is None:
@@ -326,11 +310,7 @@ def _candidate_name(plan: SealedPlan | None, options: GateOptions) -> str:
 def _candidate(
     before: RunFolder, rules: Rules, plan: SealedPlan | None, options: GateOptions
 ) -> RunFolder:
-    """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes.
-
-    Raises:
-        UsageError: where no candidate is named, or options do not go together.
-    """
+    """The candidate's run: the one that is named, or a new one of exactly the baseline's scenes."""
     if options.run is not None:
         if (
             options.out
@@ -374,11 +354,7 @@ def _candidate(
 
 
 def _check_sealed(plan: SealedPlan, before: RunFolder, agent: dict[str, Any], path: Path) -> None:
-    """Checks, before anything is run, that it would be the run that was sealed.
-
-    Raises:
-        UsageError: where it would not.
-    """
+    """Checks, before anything is run, that it would be the run that was sealed."""
     found = baseline_breaches(plan, before)
     found += candidate_breaches(plan, agent, own_version())
     if not (path / SEALED).exists() and (path / "manifest.json").exists():

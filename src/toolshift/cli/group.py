@@ -188,18 +188,7 @@ class LazyGroup(Group):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports a command.
-
-        Args:
-            ctx: of click.
-            cmd_name: as it was typed.
-
-        Returns:
-            The command; None where there is none of this name.
-
-        Raises:
-            UsageError: where the packages that it needs are not installed.
-        """
+        """Imports a command."""
         ours = {name: entry for each in SECTIONS.values() for name, entry in each.items()}
         entry = ours.get(cmd_name)
         if entry is None and cmd_name in COMMANDS.installed():

@@ -49,14 +49,7 @@ class GrpoOptions(MixOptions, RunOptions):
     every_view: bool | None = None
 
     def settings(self) -> GrpoSettings:
-        """The preset, changed by what is asked for, and checked.
-
-        Returns:
-            The settings.
-
-        Raises:
-            UsageError: for a setting that is unknown or out of range.
-        """
+        """The preset, changed by what is asked for, and checked."""
         given = self.changes(GrpoSettings)
         if self.rewards:
             given["reward"] = read_weights(self.rewards)

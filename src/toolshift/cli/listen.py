@@ -25,14 +25,7 @@ class Listen:
     allowed: tuple[str, ...] = ()
 
     def token_or_new(self, what: str) -> str:
-        """The token; one is made, and said once, where the address is not of this machine alone.
-
-        Args:
-            what: to call it.
-
-        Returns:
-            The token that clients must send; "" where they need none.
-        """
+        """The token; one is made, and said once, where the address is not of this machine alone."""
         if self.token or is_loopback(self.host):
             return self.token
         token = secrets.token_urlsafe(24)

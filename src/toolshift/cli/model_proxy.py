@@ -156,11 +156,7 @@ def _serve(proxy: ModelProxy, listener: socket, greeting: str) -> None:
 
 
 def _upstream(address: str) -> str:
-    """The model's address before `/chat/completions`.
-
-    Raises:
-        UsageError: where it is none.
-    """
+    """The model's address before `/chat/completions`."""
     try:
         found = httpx.URL(address)
     except httpx.InvalidURL:
@@ -171,11 +167,7 @@ def _upstream(address: str) -> str:
 
 
 def _key() -> str:
-    """The model's key, where the agent's authorization is for the proxy.
-
-    Raises:
-        UsageError: where it is not set.
-    """
+    """The model's key, where the agent's authorization is for the proxy."""
     key = os.environ.get("TOOLSHIFT_API_KEY") or os.environ.get("OPENAI_API_KEY") or ""
     if not key:
         raise UsageError(

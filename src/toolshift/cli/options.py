@@ -173,18 +173,7 @@ def _to_children(variable: str) -> Callable[..., None]:
 
 
 def header_of(text: str, option: str) -> tuple[str, str]:
-    """The name and the value of a header, with variables of the environment.
-
-    Args:
-        text: "Name: value"; `$NAME` in the value is read from the environment.
-        option: that it was given by.
-
-    Returns:
-        The name and the value.
-
-    Raises:
-        UsageError: where it is no header, or a variable is not set.
-    """
+    """The name and the value of a header, with variables of the environment."""
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
         raise UsageError(f"{option}: write it as 'Name: value'")
@@ -192,18 +181,7 @@ def header_of(text: str, option: str) -> tuple[str, str]:
 
 
 def with_variables(text: str, option: str) -> str:
-    """A text in which each `$NAME` is what the environment has under that name.
-
-    Args:
-        text: as it was given.
-        option: that it was given by.
-
-    Returns:
-        The text, which may hold secrets now.
-
-    Raises:
-        UsageError: where a variable is not set.
-    """
+    """A text in which each `$NAME` is what the environment has under that name."""
     missing = [one for one in re.findall(r"\$(\w+)", text) if one not in os.environ]
     if missing:
         raise UsageError(f"{option}: the environment has no {missing[0]}")

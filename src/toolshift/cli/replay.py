@@ -104,11 +104,7 @@ def replay(options: ReplayOptions) -> None:
 
 
 def _chosen(folder: RunFolder, options: ReplayOptions) -> list[Record]:
-    """The episodes to play.
-
-    Raises:
-        UsageError: where one is not there, or nothing failed.
-    """
+    """The episodes to play."""
     if options.episodes:
         listing = command("replay", options.bundle)
         return [find_episode(folder, each, listing)[0] for each in options.episodes]

@@ -147,11 +147,7 @@ def report(wanted: ReportOptions) -> None:
 
 
 def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> None:
-    """Checks that an episode has been run in one of the folders.
-
-    Raises:
-        NotRead: where none has, so that there is no result.
-    """
+    """Checks that an episode has been run in one of the folders."""
     if not any(report.agents for report in reports):
         names = ", ".join(str(folder.path) for folder in folders)
         raise NotRead(
@@ -162,11 +158,7 @@ def _check_episodes(folders: Sequence[RunFolder], reports: Sequence[Report]) -> 
 
 
 def _check_together(wanted: ReportOptions) -> None:
-    """Checks that each option has the one that it is for.
-
-    Raises:
-        UsageError: where one would be passed over.
-    """
+    """Checks that each option has the one that it is for."""
     travel = wanted.travel
     if travel.hf_eval_results and not travel.hf_dataset:
         raise UsageError(

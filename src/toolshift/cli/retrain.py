@@ -54,17 +54,7 @@ class RetrainOptions(RunOptions):
     always: bool
 
     def asked(self, release: ShiftFile) -> Asked:
-        """What decides the retraining, checked.
-
-        Args:
-            release: that is trained on.
-
-        Returns:
-            The question that its folder answers.
-
-        Raises:
-            UsageError: for a setting that is unknown or out of range.
-        """
+        """What decides the retraining, checked."""
         check_options(self.margin)
         if not 0 < self.alpha <= 1:
             raise UsageError(
@@ -190,11 +180,7 @@ def command(options: RetrainOptions) -> None:
 
 
 def _release(drift: Path, sources: tuple[str, ...]) -> ShiftFile:
-    """The release, from a lock and the tools as they are, or from a file of `from-diff`.
-
-    Raises:
-        UsageError: where there is none, or nothing has changed.
-    """
+    """The release, from a lock and the tools as they are, or from a file of `from-diff`."""
     if not sources:
         if drift.suffix != ".json":
             raise UsageError(

@@ -73,11 +73,7 @@ class RunOptions:
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """Every agent as a spec.
-
-        Raises:
-            UsageError: where there is none.
-        """
+        """Every agent as a spec."""
         commands = (f"command:{each}" for each in self.commands)
         found = (*self.agents, *commands, *(f"url:{each}" for each in self.urls))
         if not found:
@@ -153,11 +149,7 @@ def run(options: RunOptions) -> None:
 
 
 def _say_faults(report: Evaluation, out: str) -> int:
-    """Says which shifts are broken, and of which agents nothing was measured.
-
-    Returns:
-        The exit code: 0 where there is none, 2 where every shift is broken, else 1.
-    """
+    """Says which shifts are broken, and of which agents nothing was measured."""
     for each in report.broken:
         name = each.shift.partition("+")[0].partition(":")[0]
         say(

@@ -23,21 +23,7 @@ def run_shown(
     check: Progress = lambda done, total: None,
     shown: str = "",
 ) -> Evaluation:
-    """Executes a run, and says how to resume it where it is stopped.
-
-    Args:
-        spec: what is run; it has a folder.
-        named: whether the user named the folder, and so knows how to resume.
-        check: told of the progress too; what it raises ends the run.
-        shown: what the folder is called; its path where "".
-
-    Returns:
-        The report.
-
-    Raises:
-        UsageError: where an agent or the folder cannot work.
-        SystemExit: with 130 after Ctrl-C, and with 2 where the money is spent.
-    """
+    """Executes a run, and says how to resume it where it is stopped."""
     assert spec.folder is not None
     shown = shown or str(spec.folder)
     with ExitStack() as stack:

@@ -131,11 +131,7 @@ def schedule(options: ScheduleOptions) -> None:
 
 
 def _check_workflow(options: ScheduleOptions) -> None:
-    """Checks that there is a workflow where something is said of it, and that it can name secrets.
-
-    Raises:
-        UsageError: where it cannot.
-    """
+    """Checks that options of a workflow come with one, and that it can name secrets."""
     if options.secrets and options.kind == "cron":
         raise UsageError(
             "--secret is for github; a script of cron reads the variables of its own environment: "
@@ -168,12 +164,7 @@ def _check_time(at: str) -> None:
 
 
 def _draws(words: tuple[str, ...]) -> bool:
-    """Whether another seed has other tasks; checks the options of the run as it will.
-
-    Raises:
-        UsageError: where the run would refuse them, no agent is of that name, or one is set by the
-            schedule.
-    """
+    """Whether another seed has other tasks; checks the options of the run as it will."""
     try:
         context = run_command.make_context("run", list(words), resilient_parsing=False)
     except click.ClickException as wrong:

@@ -129,11 +129,7 @@ def serve(options: ServeOptions) -> None:
 
 
 def _serve_one(single: Single, protocol: bool) -> None:
-    """Serves one episode over standard input and output, then says its grade on stderr.
-
-    Raises:
-        UsageError: for a task that cannot be made, and where the trace cannot be written.
-    """
+    """Serves one episode over standard input and output, then says its grade on stderr."""
     if not single.task:
         raise UsageError("--stdio serves one episode: name its --task, as in poi/visit/3")
     shifts = "+".join(single.shifts)

@@ -60,12 +60,7 @@ def trace(options: TraceOptions) -> None:
 
 
 def print_episode(folder: RunFolder, record: Record) -> None:
-    """Prints an episode step by step, and marks where it went wrong.
-
-    Args:
-        folder: of its run; what it does not hold of the scene is said, and the rest is printed.
-        record: the episode.
-    """
+    """Prints an episode step by step, and marks where it went wrong."""
     cell = folder.cell(record)
     task_id = folder.task_id(cell)
     task = f"task {visible(task_id)}, {cell.lineage}" if task_id else cell.lineage
@@ -160,19 +155,7 @@ def _list_episodes(folder: RunFolder, as_json: bool) -> None:
 
 
 def find_episode(folder: RunFolder, name: str, listing: str = "") -> tuple[Record, Cell]:
-    """The episode of a run whose id starts so, or the one of a task of the user's own.
-
-    Args:
-        folder: the run.
-        name: the beginning of the id, or what the user's file calls the task.
-        listing: the command that lists them; "" for that of this page.
-
-    Returns:
-        The episode and its cell.
-
-    Raises:
-        UsageError: where none or several do.
-    """
+    """The episode of a run whose id starts so, or the one of a task of the user's own."""
     records = list(folder.records()) if name else []
     of_task = [record for record in records if folder.task_id(folder.cell(record)) == name]
     found = [record for record in records if record.episode.startswith(name)] or of_task

@@ -111,14 +111,7 @@ class TrainOptions(RunOptions):
     max_tokens: int | None = None
 
     def settings(self) -> Settings:
-        """The preset, changed by what is asked for, and checked.
-
-        Returns:
-            The settings.
-
-        Raises:
-            UsageError: for a setting out of range, and where the result has no place to go.
-        """
+        """The preset, changed by what is asked for, and checked."""
         if self.out is None and not self.show_mask:
             raise UsageError("give --out, the folder for the result")
         settings = preset(self.preset, **self.changes(Settings))
@@ -146,14 +139,7 @@ class PaftOptions(MixOptions, TrainOptions):
     data: Path | None = None
 
     def recipe(self) -> Recipe:
-        """What is done to conversations of the user's.
-
-        Returns:
-            The recipe.
-
-        Raises:
-            UsageError: where scenes of ours are asked for as well.
-        """
+        """What is done to conversations of the user's."""
         none = Mix()
         ours = {
             "world": self.worlds not in ((), none.worlds),
@@ -258,11 +244,7 @@ def _train(
 def _evaluation(
     rows: Sequence[Mapping[str, Any]], settings: Settings, asked: int | None, mix: Mix | None
 ) -> tuple[Settings, Callable[[Base], Evaluate] | None]:
-    """How often the live model is evaluated, and by what.
-
-    Raises:
-        UsageError: where an evaluation was asked for that the rows do not allow.
-    """
+    """How often the live model is evaluated, and by what."""
     every = EVAL_EVERY[settings.preset] if asked is None else asked
     settings = msgspec.structs.replace(settings, eval_every=every)
     if not every:

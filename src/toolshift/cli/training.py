@@ -47,17 +47,7 @@ class RunOptions:
     eval_scenes: int | None = None
 
     def changes(self, settings: type[msgspec.Struct]) -> dict[str, Any]:
-        """The settings that are asked for, completed by what the run starts from.
-
-        Args:
-            settings: those of the method; what has another name there is no setting.
-
-        Returns:
-            By name, as `preset` takes them.
-
-        Raises:
-            UsageError: for steps that cannot be read, and where no such adapter ships.
-        """
+        """The settings that are asked for, completed by what the run starts from."""
         named = set(settings.__struct_fields__) - {"preset", "share"}  # --share is of the mix
         given = {name: getattr(self, name, None) for name in sorted(named)}
         given = {name: value for name, value in given.items() if value is not None}
@@ -66,14 +56,7 @@ class RunOptions:
         return with_start(given)
 
     def start(self) -> bool | int:
-        """Whether to go on from the last checkpoint, or from that of which step.
-
-        Returns:
-            As `train` takes it.
-
-        Raises:
-            UsageError: for what is no step.
-        """
+        """Whether to go on from the last checkpoint, or from that of which step."""
         if self.resume is None or self.resume == "last":
             return self.resume == "last"
         if not is_count(self.resume):

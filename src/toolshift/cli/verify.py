@@ -165,11 +165,7 @@ def verify(options: VerifyOptions) -> None:
 
 
 def _check(options: VerifyOptions) -> None:
-    """Checks what can be checked before anything is read.
-
-    Raises:
-        UsageError: for options that say nothing together, and for a file that is not there.
-    """
+    """Checks what can be checked before anything is read."""
     if options.selection.shifts:
         raise UsageError("--shift: the shift is the drift itself; leave it out")
     if options.fail_on == "calls" and not options.calls:
@@ -181,11 +177,7 @@ def _check(options: VerifyOptions) -> None:
 
 
 def _check_agents(options: VerifyOptions) -> None:
-    """Checks agents now, and not on the day on which something has moved.
-
-    Raises:
-        UsageError: for one that is not known, and for options of a run where there is no agent.
-    """
+    """Checks agents now, and not on the day on which something has moved."""
     check_settings(options.agents, options.model.given())
     context = click.get_current_context()
     names = (*Selection.__struct_fields__, "out", "workers", "concurrency")
@@ -202,11 +194,7 @@ def _check_agents(options: VerifyOptions) -> None:
 def _compared(
     known: Lock | HashLock, now: Side, calls: Calls | None, options: VerifyOptions
 ) -> DriftReport:
-    """What drifted.
-
-    Raises:
-        UsageError: where only calls count, and none of them can be checked.
-    """
+    """What drifted."""
     if isinstance(known, HashLock):
         return hash_report(known, now.tools, now.origin)
     report = drift_report(known, now.tools, now.origin, calls.made if calls else None)
@@ -239,15 +227,7 @@ def _origin(lock: Lock | HashLock, path: Path) -> str:
 
 
 def counts(report: DriftReport, fail_on: FailOn) -> bool:
-    """Whether what was found is drift.
-
-    Args:
-        report: what was found.
-        fail_on: what counts.
-
-    Returns:
-        True for exit code 1.
-    """
+    """Whether what was found is drift."""
     if report.instructs:
         return True
     if fail_on == "calls":

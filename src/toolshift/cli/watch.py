@@ -139,11 +139,7 @@ def watch(options: WatchOptions) -> None:
 
 
 def _check_stream(stream: str) -> None:
-    """Checks that there is something to follow; a pipe is as good as a file.
-
-    Raises:
-        UsageError: where there is not.
-    """
+    """Checks that there is something to follow; a pipe is as good as a file."""
     if stream == "-":
         return
     path = Path(stream)
@@ -154,11 +150,7 @@ def _check_stream(stream: str) -> None:
 
 
 def _learn(watcher: Watcher, baseline: Path) -> None:
-    """Learns from a stream of when all was well.
-
-    Raises:
-        NotRead: where nothing is in it: the rates would be learned from what is watched.
-    """
+    """Learns from a stream of when all was well."""
     reader = Reader(f"--baseline {baseline}")
     for _ in _alarms(watcher, read_lines(baseline), reader, None):
         pass
@@ -169,11 +161,7 @@ def _learn(watcher: Watcher, baseline: Path) -> None:
 def _follow(
     watcher: Watcher, options: WatchOptions, metrics: Metrics | None, hook: Webhook | None
 ) -> tuple[int, Reader]:
-    """Follows the stream to its end, or to Ctrl-C.
-
-    Returns:
-        How many alarms there were, and what has read the stream.
-    """
+    """Follows the stream to its end, or to Ctrl-C."""
     standard = options.stream == "-"
     piped = standard or not Path(options.stream).is_file()
     reader, found = Reader("standard input" if standard else options.stream), 0

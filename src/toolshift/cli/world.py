@@ -114,14 +114,7 @@ class Source:
     python: str
 
     def named(self) -> dict[str, str]:
-        """What is said, as the file of tasks has it.
-
-        Returns:
-            One entry.
-
-        Raises:
-            UsageError: where nothing is said, or several things are.
-        """
+        """What is said, as the file of tasks has it."""
         found = {name: value for name, value in asdict(self).items() if value}
         if len(found) != 1:
             raise UsageError(

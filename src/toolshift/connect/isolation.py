@@ -24,26 +24,14 @@ _RUN = 'setpriv --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"; exit
 
 
 def isolated(words: Sequence[str], hidden: Sequence[Path]) -> list[str]:
-    """A command line in namespaces of its own.
-
-    Args:
-        words: the program and its arguments.
-        hidden: folders that are empty for it.
-
-    Returns:
-        The command line to start in its place.
-    """
+    """A command line in namespaces of its own."""
     there = [str(folder) for folder in hidden if folder.is_dir()]
     shell = ["sh", "-c", _HIDE + _RUN, "sh", str(len(there)), *there]
     return [*_ENTER, "--kill-child", "--", *shell, *words]
 
 
 def check_isolation() -> None:
-    """Checks that this system lets programs be isolated.
-
-    Raises:
-        UsageError: where it does not, with the reason.
-    """
+    """Checks that this system lets programs be isolated."""
     absent = [name for name in _NEEDED if shutil.which(name) is None]
     why = f"there is no {absent[0]}" if absent else ""
     if not absent:

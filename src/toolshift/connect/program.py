@@ -81,23 +81,11 @@ class CommandAgent:
         }
 
     def hide(self, folder: Path) -> None:
-        """Empties a folder for the program, where it is isolated.
-
-        Args:
-            folder: such as that of the run.
-        """
+        """Empties a folder for the program, where it is isolated."""
         self._hidden.append(folder)
 
     def drive(self, episode: Episode, stop: threading.Event) -> None:
-        """Lets the program act until the episode is over, or `stop` is set.
-
-        Args:
-            episode: that the program acts in.
-            stop: set where the study is broken off.
-
-        Raises:
-            UsageError: where it cannot be started.
-        """
+        """Lets the program act until the episode is over, or `stop` is set."""
         with _seated(episode) as visit:
             deadline = time.monotonic() + self.timeout
             while not visit.seat.over and not stop.is_set():
@@ -168,15 +156,7 @@ class UrlAgent:
         return {"timeout": self.timeout}
 
     def drive(self, episode: Episode, stop: threading.Event) -> None:
-        """Posts the user's messages until the episode is over, or `stop` is set.
-
-        Args:
-            episode: that the program acts in.
-            stop: set where the study is broken off.
-
-        Raises:
-            UsageError: where the server says that every post would fail alike.
-        """
+        """Posts the user's messages until the episode is over, or `stop` is set."""
         with _seated(episode) as visit:
             while not visit.seat.over and not stop.is_set():
                 asked = episode.asked

@@ -136,17 +136,7 @@ class ShiftResult:
         return self.measures.drop.estimate
 
     def compared(self, margin: float | None = None) -> Family:
-        """The verdict of the gate on these scenes, against the baseline.
-
-        Args:
-            margin: points that may be lost; the marker's where it is not given.
-
-        Returns:
-            The verdict with its numbers.
-
-        Raises:
-            UsageError: where the marker names no baseline.
-        """
+        """The verdict of the gate on these scenes, against the baseline."""
         asked = self._asked
         if asked.baseline is None:
             raise UsageError(
@@ -162,9 +152,6 @@ class ShiftResult:
         What is inconclusive fails, is skipped or xfails, as the marker's `inconclusive` or the
         ini option `toolshift_inconclusive` says. What was not measured, because too many scenes are
         void or missing, always fails.
-
-        Args:
-            margin: points that may be lost; the marker's where it is not given.
         """
         __tracebackhide__ = True
         family = self.compared(margin)
@@ -183,9 +170,6 @@ class ShiftResult:
         not even with them as passes. Between these it is inconclusive: it then fails, is skipped
         or xfails, as the marker's `inconclusive` or the ini option `toolshift_inconclusive` says.
         Where every episode is void, nothing was measured, which always fails.
-
-        Args:
-            least: the accuracy that is wanted, between 0 and 1.
         """
         __tracebackhide__ = True
         low, high = self.bounds
@@ -211,18 +195,7 @@ def _inconclusive(said: str, policy: str) -> None:
 
 
 def read_asked(words: dict[str, Any], config: pytest.Config) -> Asked:
-    """Reads the arguments of the markers, and what the command line and the ini file add.
-
-    Args:
-        words: the arguments of the markers, by name.
-        config: of the session.
-
-    Returns:
-        All of them, checked and completed.
-
-    Raises:
-        UsageError: for an argument that is not known or out of range.
-    """
+    """Reads the arguments of the markers, and what the command line and the ini file add."""
     if "agent" not in words:
         raise UsageError(
             'mark the test with @pytest.mark.toolshift(agent="module:function"), or the agent '
@@ -262,17 +235,7 @@ def _check_chat_options(left: dict[str, Any], agent: Any) -> None:
 
 
 def labels_of(asked: Asked) -> list[str]:
-    """The tests to make: clean, the tiers, shifts or dimensions of the selection, and overall.
-
-    Args:
-        asked: what the markers ask for.
-
-    Returns:
-        One label a test, in the order of the report.
-
-    Raises:
-        UsageError: for a selection or a baseline that cannot be read.
-    """
+    """The tests to make: clean, the tiers, shifts or dimensions of the selection, and overall."""
     key = GROUPINGS[asked.by]
     arms = _selection(asked).arms
     found = dict.fromkeys(key(Cell("", "", 0, 0, "", 0, arm.shifts)) for arm in arms)
@@ -281,19 +244,7 @@ def labels_of(asked: Asked) -> list[str]:
 
 
 def result_of(asked: Asked, label: str, config: pytest.Config) -> ShiftResult | None:
-    """The result for one label; None where the plan turned out to have no such scene.
-
-    Args:
-        asked: what the markers ask for.
-        label: of the test.
-        config: of the session, which keeps the runs that are made.
-
-    Returns:
-        What the test is handed.
-
-    Raises:
-        UsageError: where the agent, the baseline or the run folder cannot work.
-    """
+    """The result for one label; None where the plan turned out to have no such scene."""
     played = _once(asked, config)
     measures = _measures(played.about, asked.by, label)
     if measures is None:
@@ -390,11 +341,7 @@ def _session_id(config: pytest.Config) -> str:
 
 
 def _make_way(path: Path, stamp: Path, config: pytest.Config) -> None:
-    """Removes what an earlier session has left; an agent may have changed in ways unseen.
-
-    Raises:
-        UsageError: where the folder was not made by this plugin.
-    """
+    """Removes what an earlier session has left; an agent may have changed in ways unseen."""
     mine = _session_id(config)
     before = stamp.read_text() if stamp.exists() else ""
     if path.exists() and not before:

@@ -14,27 +14,12 @@ BY_DEPLOYMENT = "may change at a time that no call decides, as by a deployment"
 
 
 def is_newer(params: Mapping[str, Any] | None) -> bool:
-    """Whether a request is of the era in which tools do not change by calls.
-
-    Args:
-        params: of the request.
-
-    Returns:
-        True from 2026-07-28 on, where each request names its version.
-    """
+    """Whether a request is of the era in which tools do not change by calls."""
     meta = (params or {}).get("_meta")
     return isinstance(meta, Mapping) and isinstance(meta.get(PROTOCOL_VERSION_META_KEY), str)
 
 
 def labelled(answer: Mapping[str, Any], said: Any) -> dict[str, Any]:
-    """A result that says in its `_meta` how the tools change.
-
-    Args:
-        answer: the result.
-        said: what stands there.
-
-    Returns:
-        The result with it.
-    """
+    """A result that says in its `_meta` how the tools change."""
     meta = answer.get("_meta")
     return {**answer, "_meta": {**(meta if isinstance(meta, Mapping) else {}), CHANGES: said}}

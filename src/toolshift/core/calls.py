@@ -70,17 +70,7 @@ class Unreadable(ValueError):
 
 
 def read_call(name: object, arguments: object, call_id: object = "", text: str = "") -> Call:
-    """Reads a call in whatever form an agent has given it.
-
-    Args:
-        name: of the tool.
-        arguments: JSON as text, an object, or nothing.
-        call_id: the agent's own.
-        text: what a malformed call keeps, where it came in another form than `arguments`.
-
-    Returns:
-        A call with arguments, or one that cannot be read.
-    """
+    """Reads a call in whatever form an agent has given it."""
     try:
         return ToolCall(_short(name), read_arguments(arguments), _short(call_id))
     except Unreadable as fault:
@@ -88,32 +78,12 @@ def read_call(name: object, arguments: object, call_id: object = "", text: str =
 
 
 def malformed_call(name: object, text: str, call_id: object = "") -> MalformedCall:
-    """A call of which it is known already that its arguments cannot be read.
-
-    Args:
-        name: of the tool.
-        text: the arguments as they came, or what is wrong with them.
-        call_id: the agent's own.
-
-    Returns:
-        The call, its texts cut to what a trace may hold.
-    """
+    """A call of which it is known already that its arguments cannot be read."""
     return MalformedCall(_short(name), storable(text[:LARGEST]), _short(call_id))
 
 
 def read_arguments(given: object) -> dict[str, Any]:
-    """Reads the arguments of a call: JSON as text, an object, or nothing.
-
-    Args:
-        given: as an agent has spoken it. An object is copied.
-
-    Returns:
-        An object of texts, finite numbers, integers of 64 bits, booleans, nulls, lists and objects,
-        at most `DEEPEST` levels deep and `LARGEST` bytes long.
-
-    Raises:
-        Unreadable: for anything else, with what is to be kept of it.
-    """
+    """Reads the arguments of a call: JSON as text, an object, or nothing."""
     if given is None or given == "":
         return {}
     if isinstance(given, str):
@@ -154,11 +124,7 @@ def _decoded(text: str) -> object:
 
 
 def _written(given: object) -> bytes:
-    """A value as JSON.
-
-    Raises:
-        Unreadable: where it is none, or beyond the limits.
-    """
+    """A value as JSON."""
     fault = _fault(given)
     if fault:
         raise Unreadable(f"(not JSON: {fault})")

@@ -21,19 +21,7 @@ EXACT = 2**53
 
 
 def canonical(value: Any) -> bytes:
-    """JSON data as the bytes that RFC 8785 says.
-
-    Args:
-        value: of dicts, lists, texts, numbers, booleans and None. An integer that no
-            floating-point number is exactly is written as the nearest one, as a JSON reader in a
-            browser reads it.
-
-    Returns:
-        UTF-8.
-
-    Raises:
-        UsageError: for what is no JSON: NaN, infinity, half a character, a key that is no text.
-    """
+    """JSON data as the bytes that RFC 8785 says."""
     try:
         return _written(value).encode()
     except UnicodeEncodeError:
@@ -48,15 +36,7 @@ def canonical_hash(value: Any) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same in JSON, where 1 is 1.0 and is not true.
-
-    Args:
-        one: JSON data.
-        other: more of it.
-
-    Returns:
-        False where Python alone calls them equal.
-    """
+    """Whether two values are the same in JSON, where 1 is 1.0 and is not true."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -269,15 +269,7 @@ def _xml_key(element: ElementTree.Element) -> str:
 
 
 def write_csv(data: Any, mark: str = ",") -> str:
-    """A header and one row a record; a single record as rows of field and value.
-
-    Args:
-        data: a record or a list of them.
-        mark: what stands between two cells.
-
-    Returns:
-        The rows, one a line but for line breaks in quoted cells.
-    """
+    """A header and one row a record; a single record as rows of field and value."""
     if isinstance(data, dict):
         rows = [["field", "value"], *([key, value] for key, value in _flat(data).items())]
     else:

@@ -10,15 +10,7 @@ PLUGINS = "TOOLSHIFT_PLUGINS"  # files or modules with further shifts, as PATH l
 
 
 def command(*words: object, travels: bool = False) -> str:
-    """A command line, with the plugins that are loaded now.
-
-    Args:
-        words: what follows `toolshift`; each is quoted where a shell would read it otherwise.
-        travels: whether the text is read on other machines, so that no folder of this one is told.
-
-    Returns:
-        One line.
-    """
+    """A command line, with the plugins that are loaded now."""
     plugins = [each for each in os.environ.get(PLUGINS, "").split(os.pathsep) if each]
     named = [Path(each).name for each in plugins] if travels else plugins
     loaded = [word for each in named for word in ("--plugin", each)]

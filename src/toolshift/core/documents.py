@@ -25,18 +25,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_json(raw: bytes, where: str) -> Any:
-    """Reads JSON.
-
-    Args:
-        raw: the content.
-        where: the file, for messages.
-
-    Returns:
-        The value.
-
-    Raises:
-        UsageError: where it is none, or nests too deeply.
-    """
+    """Reads JSON."""
     try:
         found = msgspec.json.decode(raw.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -48,18 +37,7 @@ def read_json(raw: bytes, where: str) -> Any:
 
 
 def read_toml(raw: bytes, where: str) -> dict[str, Any]:
-    """Reads TOML.
-
-    Args:
-        raw: the content.
-        where: the file, for messages.
-
-    Returns:
-        The tables.
-
-    Raises:
-        UsageError: where it is none, or nests too deeply.
-    """
+    """Reads TOML."""
     try:
         found = tomllib.loads(raw.decode())
     except (ValueError, UnicodeDecodeError) as fault:  # ValueError: an integer of too many digits
@@ -71,19 +49,7 @@ def read_toml(raw: bytes, where: str) -> dict[str, Any]:
 
 
 def read_yaml(raw: bytes, where: str) -> Any:
-    """Reads YAML, as data alone.
-
-    Args:
-        raw: the content.
-        where: the file, for messages.
-
-    Returns:
-        The value.
-
-    Raises:
-        UsageError: where it is none, nests too deeply, refers to itself, or its aliases stand for
-            more values than `MAX_VALUES`.
-    """
+    """Reads YAML, as data alone."""
     try:
         _check_events(raw, where)
         return yaml.load(raw, _LOADER)  # noqa: S506 - a safe loader, written in C where it is there
@@ -97,15 +63,7 @@ def read_yaml(raw: bytes, where: str) -> Any:
 
 
 def check_depth(value: Any, where: str) -> None:
-    """Checks that a value nests no deeper than `DEEPEST`, level by level.
-
-    Args:
-        value: as it was decoded.
-        where: the file, for messages.
-
-    Raises:
-        UsageError: where it does.
-    """
+    """Checks that a value nests no deeper than `DEEPEST`, level by level."""
     level = [value]
     for _ in range(DEEPEST + 1):
         below: list[Any] = []

@@ -69,15 +69,7 @@ class Told(Exception):
 
 @contextmanager
 def naming_folder(folder: Path, name: str) -> Iterator[None]:
-    """Has errors say the name that the user gave, and not a folder of ours that is deleted.
-
-    Args:
-        folder: that is deleted afterwards.
-        name: what the user knows it as.
-
-    Raises:
-        UsageError: as it is raised inside, with the other name; likewise an OSError.
-    """
+    """Has errors say the name that the user gave, and not a folder of ours that is deleted."""
     # The longest first: on some systems one of them is the end of the other.
     ours = sorted({str(folder), str(folder.resolve())}, key=len, reverse=True)
 
@@ -98,15 +90,7 @@ def naming_folder(folder: Path, name: str) -> Iterator[None]:
 
 
 def described(fault: BaseException) -> str:
-    """An exception of somebody else's code in one line: its type, its words, and where it arose.
-
-    Args:
-        fault: the exception, as it was caught.
-
-    Returns:
-        Such as "KeyError: 'city' (my_agent.py, line 12)". The place is that of `place_of`; without
-        one none is named.
-    """
+    """An exception of somebody else's code in one line: its type, its words, and where it arose."""
     try:
         words = storable(" ".join(str(fault).split()))
     except Exception:  # its own text fails, too
@@ -119,14 +103,7 @@ def described(fault: BaseException) -> str:
 
 
 def ended(fault: BaseException) -> str:
-    """An exception of code that was imported, in one line; for an exit, what to do about it.
-
-    Args:
-        fault: the exception, as it was caught.
-
-    Returns:
-        As `described` says it.
-    """
+    """An exception of code that was imported, in one line; for an exit, what to do about it."""
     if not isinstance(fault, SystemExit):
         return described(fault)
     return f"{described(fault)}: what runs the file as a script goes under `if __name__ == ...`"
@@ -138,17 +115,7 @@ def placed(text: str, place: str) -> str:
 
 
 def place_of(fault: BaseException) -> str:
-    """Where an exception arose in somebody else's code.
-
-    Args:
-        fault: the exception, as it was caught.
-
-    Returns:
-        Such as "my_agent.py, line 12": the innermost line outside of ToolShift, the standard
-        library and installed packages. Where there is none, the last line of an installed package
-        that ToolShift has called; "" where there is none either. Of the path only the last part is
-        shown, for the rest may be private.
-    """
+    """Where an exception arose in somebody else's code."""
     if isinstance(fault, SyntaxError) and fault.filename and fault.lineno:
         return f"{Path(fault.filename).name}, line {fault.lineno}"
     if place := outside(fault):
@@ -165,14 +132,7 @@ def place_of(fault: BaseException) -> str:
 
 
 def outside(fault: BaseException) -> str:
-    """The innermost line of an exception outside of ToolShift, the standard library and packages.
-
-    Args:
-        fault: the exception, as it was caught.
-
-    Returns:
-        Such as "my_agent.py, line 12"; "" where there is none.
-    """
+    """The innermost line of an exception outside ToolShift, the standard library and packages."""
     for frame in reversed(traceback.extract_tb(fault.__traceback__)):
         if not frame.filename.startswith((*_LIBRARIES, "<frozen", "<string>")):
             return f"{Path(frame.filename).name}, line {frame.lineno}"
@@ -180,14 +140,7 @@ def outside(fault: BaseException) -> str:
 
 
 def defined_at(thing: object) -> str:
-    """Where a function or a class stands.
-
-    Args:
-        thing: of somebody else's code; an object stands where its class does.
-
-    Returns:
-        Such as "library.py, line 40"; "" where that is not known.
-    """
+    """Where a function or a class stands."""
     made = getattr(thing, "func", thing)  # of a functools.partial
     if not (isinstance(made, type) or inspect.isroutine(made)):
         made = type(made)

@@ -29,16 +29,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
-    """The lines of a file, decoded; `torn` leaves an unfinished last one out.
-
-    Args:
-        path: of the file, which may be compressed (see `PACKED`).
-        type_: what each line is.
-        torn: leave an unfinished last line out, as a killed process leaves it.
-
-    Raises:
-        UsageError: where the file is missing or a line is damaged.
-    """
+    """The lines of a file, decoded; `torn` leaves an unfinished last one out."""
     if not path.is_file():
         raise UsageError(f"{path} is missing: the run folder is incomplete")
     decoder = msgspec.json.Decoder(type_)
@@ -55,14 +46,7 @@ def lines(path: Path, type_: type[T], torn: bool = False) -> Iterator[T]:
 
 
 def stored(path: Path) -> Path:
-    """Where a file is kept: at `path`, or compressed beside it as `path` with `.gz` or `.xz`.
-
-    Args:
-        path: of the file that is not compressed.
-
-    Returns:
-        The compressed one where it is the only one there; else `path`, whether or not it exists.
-    """
+    """Where a file is kept: at `path`, or compressed beside it as `path` with `.gz` or `.xz`."""
     if path.exists():
         return path
     packed = (path.with_name(f"{path.name}{suffix}") for suffix in PACKED)
@@ -70,16 +54,7 @@ def stored(path: Path) -> Path:
 
 
 def pack(content: bytes, suffix: str = ".gz") -> bytes:
-    """Compresses, without a time or a name in it, so that the same content gives the same bytes.
-
-    Args:
-        content: what to compress.
-        suffix: one of `PACKED`. Episodes take half the room as `.xz`: the same task comes again
-            under each shift, too far on for gzip to see.
-
-    Returns:
-        The bytes of the compressed file.
-    """
+    """Compresses, without a time or a name in it, so that the same content gives the same bytes."""
     if suffix == ".xz":
         return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
     return gzip.compress(content, 9, mtime=0)
@@ -87,14 +62,7 @@ def pack(content: bytes, suffix: str = ".gz") -> bytes:
 
 @contextmanager
 def sound(path: Path) -> Iterator[None]:
-    """Says which file it is where compressed content cannot be read to its end.
-
-    Args:
-        path: of the file that is read inside.
-
-    Raises:
-        UsageError: where it cannot.
-    """
+    """Says which file it is where compressed content cannot be read to its end."""
     try:
         yield
     except _DAMAGED as fault:
@@ -111,17 +79,7 @@ def cut_torn_line(path: Path) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Opens a file for reading; one whose name is of a compressed file is read as what it holds.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        A stream of bytes, decompressed where the name says so.
-
-    Raises:
-        UsageError: where it cannot be read.
-    """
+    """Opens a file for reading; one whose name is of a compressed file is read as what it holds."""
     try:
         if path.suffix == ".xz":
             if not lzma:
@@ -139,19 +97,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(raw: bytes, type_: type[T], where: str) -> T:
-    """Reads JSON.
-
-    Args:
-        raw: the content.
-        type_: what it is to be.
-        where: the file, for the message.
-
-    Returns:
-        The content as that type.
-
-    Raises:
-        UsageError: where it is damaged; `where` names the file.
-    """
+    """Reads JSON."""
     try:
         return msgspec.json.decode(raw, type=type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
@@ -166,14 +112,7 @@ def write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Says which file it is where the system does not, as when the disk is full.
-
-    Args:
-        path: of the file that is written inside.
-
-    Raises:
-        OSError: as the system raises it, with the file's name.
-    """
+    """Says which file it is where the system does not, as when the disk is full."""
     try:
         yield
     except OSError as fault:
@@ -183,15 +122,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def check_writable(path: Path, option: str) -> None:
-    """Checks before long work that its result can be written; changes nothing.
-
-    Args:
-        path: of the file.
-        option: that it was given by.
-
-    Raises:
-        UsageError: where it cannot be written.
-    """
+    """Checks before long work that its result can be written; changes nothing."""
     if path.is_dir():
         raise UsageError(f"{option} {path} is a folder: name a file in it")
     new = path.with_name(f".{path.name}.new")

@@ -19,19 +19,7 @@ MAX_LISTED = 12
 
 
 def import_attribute(module: str, attribute: str, what: str) -> Any:
-    """Imports something of the caller's.
-
-    Args:
-        module: to import, from the working directory too.
-        attribute: of the module; may have dots.
-        what: it is named for, at the beginning of each message.
-
-    Returns:
-        The object.
-
-    Raises:
-        UsageError: where the module or the attribute is not there, or importing it fails.
-    """
+    """Imports something of the caller's."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     if module.endswith((".py", "/")) or os.sep in module:
@@ -51,11 +39,7 @@ def import_attribute(module: str, attribute: str, what: str) -> Any:
 
 
 def _imported(module: str, attribute: str, what: str) -> ModuleType:
-    """A module of the caller's.
-
-    Raises:
-        UsageError: as of `import_attribute`.
-    """
+    """A module of the caller's."""
     try:
         return import_module(module)
     except ModuleNotFoundError as fault:
@@ -100,15 +84,7 @@ def _is_own(module: Any, name: str) -> bool:
 
 
 def in_module(name: str, what: str) -> str:
-    """What to write for an object of a module that was named otherwise.
-
-    Args:
-        name: as it was given: `module`, `module.object` or a file.
-        what: stands for the object where none was named.
-
-    Returns:
-        Such as "second:Overlap"; "" where the name leads to no module.
-    """
+    """What to write for an object of a module that was named otherwise."""
     head, _, last = name.removesuffix(".py").replace(os.sep, ".").rpartition(".")
     for module, attribute in ((name.removesuffix(".py").replace(os.sep, "."), what), (head, last)):
         if _is_module(module):
@@ -134,12 +110,6 @@ def load(name: str) -> Any:
     """Imports a part of ToolShift when it is first needed: one that is heavy, or needs an extra.
 
     Such names go downward through the layers like any import, which a test sees to.
-
-    Args:
-        name: a `module:object` string, or a module.
-
-    Returns:
-        The object, or the module.
     """
     module, _, path = name.partition(":")
     return reduce(getattr, filter(None, path.split(".")), import_module(module))

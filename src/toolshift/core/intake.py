@@ -79,16 +79,7 @@ class Intake(msgspec.Struct, frozen=True):
         return Intake(self.source, self.unit, self.read, self.blank + 1, self.unread, self.first)
 
     def missed(self, where: str, why: str, raw: bytes | str = b"") -> Intake:
-        """The same with one more part that was not understood.
-
-        Args:
-            where: it stands.
-            why: it was not understood.
-            raw: the part itself, of which the beginning is kept.
-
-        Returns:
-            What was read by now.
-        """
+        """The same with one more part that was not understood."""
         first = self.first or Unread(where, one_line(why), quoted(raw))
         return Intake(self.source, self.unit, self.read, self.blank, self.unread + 1, first)
 
@@ -115,16 +106,7 @@ class NotRead(UsageError):
 
 
 def check_read(intake: Intake, wanted: str, understood: str) -> None:
-    """Ends a command that has nothing to go by.
-
-    Args:
-        intake: what was read.
-        wanted: what a part should hold, such as "a call".
-        understood: a sentence that names the forms that are read.
-
-    Raises:
-        NotRead: where nothing was.
-    """
+    """Ends a command that has nothing to go by."""
     if intake.read:
         return
     if not intake.total:
@@ -147,14 +129,7 @@ def counted(count: int, unit: str) -> str:
 
 
 def quoted(raw: bytes | str) -> str:
-    """How a text begins, on one line and with hidden characters named.
-
-    Args:
-        raw: the text, or its bytes.
-
-    Returns:
-        At most `LONGEST_QUOTE` characters of it; "" for bytes that are no text.
-    """
+    """How a text begins, on one line and with hidden characters named."""
     if isinstance(raw, bytes):
         if no_text(raw):
             return ""
@@ -164,14 +139,7 @@ def quoted(raw: bytes | str) -> str:
 
 
 def no_text(raw: bytes) -> str:
-    """Says what bytes are that are no text in UTF-8.
-
-    Args:
-        raw: the beginning of a file, or one line of it.
-
-    Returns:
-        What they are and what to do; "" where they may be text.
-    """
+    """Says what bytes are that are no text in UTF-8."""
     for beginnings, what in _KINDS_OF_BYTES:
         if raw.startswith(beginnings):
             return what

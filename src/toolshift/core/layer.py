@@ -46,11 +46,7 @@ class Following(Protocol):
     """An upstream that is told when each request of the user is done with."""
 
     def request_over(self, attempts: int) -> None:
-        """Judges the request, where that is done turn by turn; may add to `effects`.
-
-        Args:
-            attempts: how many calls were made in it, those included that could not be sent.
-        """
+        """Judges the request, where that is done turn by turn; may add to `effects`."""
         ...
 
 
@@ -213,14 +209,7 @@ class Session:
         self._looked: tuple[tuple[Tool, ...], tuple[int, ...], tuple[Tool, ...]] | None = None
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools as they stand now, the retired ones included.
-
-        Returns:
-            What the outermost layer shows.
-
-        Raises:
-            LayerFault: where the code of a layer raises.
-        """
+        """The tools as they stand now, the retired ones included."""
         below = self.upstream.tools()
         stack = zip(self.layers, self.memories, self._changing, strict=True)
         phases = tuple([_phase(layer, mem) if own else 0 for layer, mem, own in stack])
@@ -239,14 +228,7 @@ class Session:
         return shown
 
     def changed_results(self) -> frozenset[str]:
-        """The true tools whose successful results a layer may change, as the tools stand now.
-
-        Returns:
-            Their names. It follows from what the layers are, not from a trial.
-
-        Raises:
-            LayerFault: where the code of a layer raises.
-        """
+        """The true tools whose successful results a layer may change, as the tools stand now."""
         shown = self.upstream.tools()
         found: set[str] = set()
         for layer, memory in zip(self.layers, self.memories, strict=True):
@@ -256,18 +238,7 @@ class Session:
         return frozenset(found)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """Carries a spoken call through the whole stack.
-
-        Args:
-            name: of the tool, as shown.
-            arguments: as spoken, already valid for that tool.
-
-        Returns:
-            What the outermost layer returns.
-
-        Raises:
-            LayerFault: where the code of a layer raises; what the upstream raises passes.
-        """
+        """Carries a spoken call through the whole stack."""
         return self._entry(name, arguments)
 
     def deploy(self) -> None:

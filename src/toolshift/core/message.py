@@ -163,12 +163,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def _refuse_other_forms(message: dict[str, Any]) -> None:
-    """Names what would be lost: content and calls in the form of another interface.
-
-    Raises:
-        TypeError: where a call stands elsewhere than in `tool_calls`, or content is neither a text
-            nor a list.
-    """
+    """Names what would be lost: content and calls in the form of another interface."""
     content = message.get("content") or ()
     if not isinstance(content, str | list | tuple):
         raise TypeError(
@@ -183,11 +178,7 @@ def _refuse_other_forms(message: dict[str, Any]) -> None:
 
 
 def _read_call(raw: object) -> Call:
-    """Reads one entry of `tool_calls`.
-
-    Raises:
-        TypeError: where it names no function.
-    """
+    """Reads one entry of `tool_calls`."""
     function = raw.get("function", raw) if isinstance(raw, dict) else None
     if not isinstance(raw, dict) or not isinstance(function, dict):
         shown = repr(raw) if isinstance(raw, str) else type(raw).__name__

@@ -11,29 +11,12 @@ MAX_NAME = 64
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that is not known.
-
-    Args:
-        what: the kind of thing, as "shift".
-        name: that was given.
-        known: the names that there are.
-
-    Returns:
-        A clause with the nearest names, or with all of them where none is near.
-    """
+    """The message for a name that is not known."""
     return f"unknown {what} {name!r}: {nearest(name, known)}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The names nearest to one that is not known.
-
-    Args:
-        name: that was given.
-        known: the names that there are.
-
-    Returns:
-        A clause with the nearest names, or with all of them where none is near.
-    """
+    """The names nearest to one that is not known."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.4)
     return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"

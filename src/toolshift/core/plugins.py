@@ -28,26 +28,12 @@ def name(plugin: str) -> None:
 
 
 def load_all() -> tuple[ModuleType, ...]:
-    """Imports every file and module that is named, each once.
-
-    Returns:
-        The modules, in order.
-
-    Raises:
-        UsageError: where one is not there, or fails.
-    """
+    """Imports every file and module that is named, each once."""
     return tuple(map(load, named()))
 
 
 def worlds_in(module: ModuleType) -> list[World]:
-    """The worlds that a module has at its top: objects, and classes of which it has no object.
-
-    Args:
-        module: of a plugin.
-
-    Returns:
-        The worlds, in the order in which they stand there.
-    """
+    """The worlds that a module has at its top: objects, and classes of which it has no object."""
     mine = [each for each in vars(module).values() if isinstance(each, World)]
     for each in vars(module).values():
         if not isinstance(each, type) or not issubclass(each, World):
@@ -59,17 +45,7 @@ def worlds_in(module: ModuleType) -> list[World]:
 
 
 def load(plugin: str) -> ModuleType:
-    """Imports a file or a module; from the working directory too.
-
-    Args:
-        plugin: a file that ends in `.py`, or the name of a module.
-
-    Returns:
-        The module.
-
-    Raises:
-        UsageError: where it is not there, or fails.
-    """
+    """Imports a file or a module; from the working directory too."""
     return _load(plugin, str(Path(plugin).resolve()) if plugin.endswith(".py") else "")
 
 

@@ -44,13 +44,7 @@ FORMS: dict[str, Form] = {
 
 
 def register(name: str, write: Callable[[Any], str], read: Callable[[str], Any]) -> None:
-    """Adds a form. Errors stay JSON whatever the form, as they do behind most gateways.
-
-    Args:
-        name: of the form.
-        write: data as text.
-        read: the text as data again.
-    """
+    """Adds a form. Errors stay JSON whatever the form, as they do behind most gateways."""
     FORMS[name] = Form(write, read)
 
 

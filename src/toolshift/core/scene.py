@@ -209,16 +209,7 @@ class Scene:
 
 
 def reword(scene: Scene, turn: int, goal: dict[str, Any]) -> str | None:
-    """States a request of the task again, in the phrasing that it has now, with other values.
-
-    Args:
-        scene: with the task.
-        turn: of the user, counted from 0.
-        goal: the values to state.
-
-    Returns:
-        The new text; None where the text is no longer one of the kind's phrasings.
-    """
+    """States a request of the task again, in the phrasing that it has now, with other values."""
     requests = kind_of(scene).requests
     ask = scene.asks[turn]
     if len(requests) != len(scene.asks):
@@ -242,16 +233,5 @@ class GivenTasks(Protocol):
     counts: Mapping[str, int]
 
     def scene(self, kind: str, index: int, seed: int, pool: str, size: int) -> Scene:
-        """The clean scene of a task that is given.
-
-        Args:
-            kind: of the task.
-            index: of the task among those of its kind.
-            seed: what shifts draw from.
-            pool: of the wordings that shifts take.
-            size: not used, for nothing is drawn.
-
-        Returns:
-            The scene without shifts.
-        """
+        """The clean scene of a task that is given."""
         ...

@@ -113,18 +113,7 @@ class Solver:
     # -- fact queries, for the solutions of task kinds --------------------------------------------
 
     def require(self, fact: str, env: Known) -> Any:
-        """A fact: known, said by the user, or brought by a tool.
-
-        Args:
-            fact: its name.
-            env: what is known so far.
-
-        Returns:
-            The value of the fact.
-
-        Raises:
-            Impossible: where no shown tool can bring it.
-        """
+        """A fact: known, said by the user, or brought by a tool."""
         value = env.find(fact)
         if value is None and fact in self.goal:
             value = self.given(fact)
@@ -160,17 +149,7 @@ class Solver:
     def route(
         self, fact: str, env: Known, many: bool = False, without: frozenset[str] = frozenset()
     ) -> Tool | None:
-        """The shown tool that brings a fact at the least cost, the authoritative one first.
-
-        Args:
-            fact: that is wanted.
-            env: what is known.
-            many: whether a list of records is wanted.
-            without: names of tools that may not be used.
-
-        Returns:
-            None where no shown tool can bring it.
-        """
+        """The shown tool that brings a fact at the least cost, the authoritative one first."""
         best: tuple[tuple[int, int], Tool] | None = None
         for tool in _sources(self.offered(), fact, many):
             if tool.key in without:
@@ -184,18 +163,7 @@ class Solver:
         return best[1] if best else None
 
     def perform(self, tool: Tool, arguments: dict[str, Any]) -> tuple[Any, Result]:
-        """Calls a tool and follows what its results ask for, until it succeeds.
-
-        Args:
-            tool: as shown.
-            arguments: by parameter, in true terms.
-
-        Returns:
-            The data as read from the shown text, and the last result.
-
-        Raises:
-            Impossible: on a failure that offers no way on.
-        """
+        """Calls a tool and follows what its results ask for, until it succeeds."""
         self.check_choice(tool)
         key = (tool.key, JSON.encode(arguments))
         if key in self.seen:
@@ -229,23 +197,7 @@ class Solver:
         result: Result,
         pages: list[Any],
     ) -> tuple[Tool, dict[str, Any]]:
-        """The next call that a hint asks for.
-
-        Args:
-            hint: of the last result.
-            tool: that was called.
-            arguments: that it was called with.
-            text: the result as it was shown.
-            result: behind the text.
-            pages: what earlier pages held, to which this one is added.
-
-        Returns:
-            The tool to call next, and its arguments.
-
-        Raises:
-            Impossible: for a fatal hint.
-            Untraceable: where the shown text does not say what the hint says.
-        """
+        """The next call that a hint asks for."""
         if hint.kind == "fatal":
             raise Impossible("service_failure")
         if hint.kind == "use":
@@ -283,14 +235,7 @@ class Solver:
         return [facts(record, result.fields) for record in records]
 
     def check_choice(self, tool: Tool) -> None:
-        """Insists that something shown tells what the tool does.
-
-        Args:
-            tool: as shown.
-
-        Raises:
-            Untraceable: where its name and its description have both been taken.
-        """
+        """Insists that something shown tells what the tool does."""
         if not tool.channels:
             raise Untraceable(f"nothing that is shown tells what {tool.name} does")
 

@@ -38,15 +38,7 @@ def console(record: bool = False) -> Console:
 
 
 def save_svg(console: Console, file: Path) -> None:
-    """Draws what a recorded console has printed.
-
-    Args:
-        console: that was made with `record=True`.
-        file: to write.
-
-    Raises:
-        UsageError: where the file cannot be written.
-    """
+    """Draws what a recorded console has printed."""
     try:
         console.save_svg(str(file), title="toolshift report")
     except OSError as error:
@@ -54,12 +46,7 @@ def save_svg(console: Console, file: Path) -> None:
 
 
 def say(text: str = "", err: bool = False) -> None:
-    """Prints a line; what text of others hides in it is named.
-
-    Args:
-        text: what is said.
-        err: on standard error.
-    """
+    """Prints a line; what text of others hides in it is named."""
     click.echo(visible(text), err=err)
 
 
@@ -76,14 +63,7 @@ def marked(text: str) -> str:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], whole: int = 1
 ) -> None:
-    """Prints a plain table; the first `whole` columns are never broken into lines.
-
-    Args:
-        title: above it; "" for none.
-        columns: their headings.
-        rows: the cells, which may be anything that has a text.
-        whole: how many of the first columns are never broken into lines.
-    """
+    """Prints a plain table; the first `whole` columns are never broken into lines."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=place < whole)

@@ -310,16 +310,6 @@ class ToolFailure(Exception):
 
 
 def error(code: str, message: str, hint: Hint | None = None, provoked: bool = False) -> Result:
-    """A failed result.
-
-    Args:
-        code: of the error, for programs.
-        message: for the agent.
-        hint: what the message asks for, if anything.
-        provoked: whether the interface made the failure, and not the call.
-
-    Returns:
-        A result that is not ok.
-    """
+    """A failed result."""
     data = {"error": {"code": code, "message": message}}
     return Result(False, data, hint=hint, provoked=provoked)

@@ -81,18 +81,7 @@ class TruthSession:
         return self.truth.tools
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """Carries out a true call.
-
-        Args:
-            name: of the tool.
-            arguments: of the call, valid for the tool.
-
-        Returns:
-            What the action returns, or the failure that it raises.
-
-        Raises:
-            WorldFault: where the action raises anything else, or returns no record.
-        """
+        """Carries out a true call."""
         tool = self.truth.by_name.get(name)
         if tool is None:
             return error("unknown_tool", f"There is no tool named {name}.")
@@ -240,11 +229,7 @@ class World:
 
 @cache
 def _truth(world: World, seed: int, size: int, pool: str) -> Truth:
-    """The truth of a world.
-
-    Raises:
-        WorldFault: where its `build` raises, or returns what is no database.
-    """
+    """The truth of a world."""
     called = f"world {world.name}: build({seed}, {size}, {pool!r})"
     try:
         db = world.build(seed, size, pool)
@@ -273,19 +258,7 @@ def declare(
     many: bool = False,
     effect: Effect = "read",
 ) -> tuple[Tool, Action]:
-    """A tool that is named after the function that carries it out.
-
-    Args:
-        action: carries the tool out.
-        description: as it is shown.
-        params: what it takes.
-        returns: the fields of its result.
-        many: whether it returns a list of records.
-        effect: whether it reads or writes.
-
-    Returns:
-        The tool and its action, for the lists of a world.
-    """
+    """A tool that is named after the function that carries it out."""
     name = action.__name__
     return Tool(name, description, params, returns, many, effect, origin=(name,)), action
 

@@ -102,14 +102,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Checks a recipe before anything is read.
-
-    Args:
-        recipe: what is to be done.
-
-    Raises:
-        UsageError: for a share out of range, and for unknown shifts, severities or formats.
-    """
+    """Checks a recipe before anything is read."""
     if not 0 <= recipe.alpha <= 1:
         raise UsageError(
             f"alpha is a share of the conversations, from 0 to 1, not {recipe.alpha:g}"
@@ -127,18 +120,7 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def format_of(row: Mapping[str, Any], recipe: Recipe) -> Format:
-    """The format of a row.
-
-    Args:
-        row: as it was read.
-        recipe: which may name the format.
-
-    Returns:
-        What reads and writes such rows.
-
-    Raises:
-        RowFault: where it is of none that is known.
-    """
+    """The format of a row."""
     return FORMATS.find(recipe.format) if recipe.format else recognised(row)
 
 
@@ -152,20 +134,7 @@ def is_selected(digest: str, recipe: Recipe) -> bool:
 def augmented(
     row: Row, content: bytes, recipe: Recipe, functions: list[dict[str, Any]] | None = None
 ) -> Made:
-    """What becomes of a row.
-
-    Args:
-        row: as it was read.
-        content: its bytes, from which every choice is derived.
-        recipe: what is done.
-        functions: the tools of the whole data set, for distractors.
-
-    Returns:
-        The rows that it becomes, and what was done to it.
-
-    Raises:
-        RowFault: where the row cannot be read, or a call does not fit its tools.
-    """
+    """What becomes of a row."""
     form = format_of(row, recipe)
     target = FORMATS.find(recipe.to) if recipe.to else form
     conversation = read_as(form, row)
@@ -209,11 +178,7 @@ def _untold(conversation: Conversation) -> str:
 
 
 def _check_column(row: Row) -> None:
-    """Checks that the column that says what a row went through holds nothing of the user's.
-
-    Raises:
-        RowFault: where it does.
-    """
+    """Checks that the column that says what a row went through holds nothing of the user's."""
     held = row.get(COLUMN)
     if held and not str(held).startswith(_NOTE):
         raise RowFault(
@@ -285,16 +250,7 @@ def draw_number(recipe: Recipe, digest: str, place: int) -> int:
 
 
 def pick(recipe: Recipe, number: int, left: Sequence[Sequence[int]]) -> Pick:
-    """Draws one try on a row.
-
-    Args:
-        recipe: what is done.
-        number: which decides.
-        left: for each entry that is left, how many stacks it stands for at each severity.
-
-    Returns:
-        Places in these lists.
-    """
+    """Draws one try on a row."""
     number, entry = divmod(number, len(left))
     number, severity = divmod(number, len(recipe.severities))
     number, stack = divmod(number, left[entry][severity])
@@ -327,19 +283,7 @@ def stacks_by_severity(recipe: Recipe) -> tuple[tuple[tuple[Stack, ...], ...], .
 
 
 def converted(row: Row, form: Format, target: Format) -> Row:
-    """A row in another format; its further columns survive.
-
-    Args:
-        row: as it was read.
-        form: of the row.
-        target: the other format.
-
-    Returns:
-        The row.
-
-    Raises:
-        RowFault: where it cannot be read, or the other format cannot say it.
-    """
+    """A row in another format; its further columns survive."""
     return _in_format(read_as(form, row), row, form, target)
 
 
@@ -373,11 +317,7 @@ def digest_of(content: bytes) -> str:
 def _apply(
     draw: Draw, conversation: Conversation, functions: list[dict[str, Any]]
 ) -> tuple[str, list[Conversation]]:
-    """A conversation under one draw, and what it was.
-
-    Raises:
-        NotApplicable: where that cannot be.
-    """
+    """A conversation under one draw, and what it was."""
     if draw.entry == DISTRACTORS:
         made = _with_distractors(conversation, draw.rng, draw.severity, functions)
         return f"{draw.entry}:{draw.severity}", [made]
@@ -428,12 +368,7 @@ def _with_distractors(
 
 
 def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[Conversation]]:
-    """The conversation without a tool: the last that it calls, or one that it never calls.
-
-    Raises:
-        NotApplicable: where the last tool was called before, another may do its work, or a text
-            that stays speaks of it.
-    """
+    """The conversation without a tool: the last that it calls, or one that it never calls."""
     own, kept = apart(conversation.tools)
     names = [tool.function["name"] for tool in own]
     if rng.random() < 0.5:
@@ -457,11 +392,7 @@ def _another_ending(conversation: Conversation, rng: Random) -> tuple[str, list[
 
 
 def _last_calling(conversation: Conversation, names: list[str]) -> tuple[int, Message]:
-    """The last message that calls one of these tools.
-
-    Raises:
-        NotApplicable: where none does.
-    """
+    """The last message that calls one of these tools."""
     calling = (
         place
         for place, said in enumerate(conversation.messages)
@@ -474,22 +405,14 @@ def _last_calling(conversation: Conversation, names: list[str]) -> tuple[int, Me
 
 
 def _without(conversation: Conversation, gone: str, messages: tuple[Message, ...]) -> Conversation:
-    """A conversation whose list of tools lacks one.
-
-    Raises:
-        NotApplicable: where what is learned, or a tool that is left, speaks of it.
-    """
+    """A conversation whose list of tools lacks one."""
     tools = tuple(tool for tool in conversation.tools if tool.function["name"] != gone)
     check_gone([gone], tools, messages)
     return Conversation(tools, messages)
 
 
 def _check_alone(conversation: Conversation, name: str) -> None:
-    """Checks that no other tool may do the work of one.
-
-    Raises:
-        NotApplicable: where one is alike, or two have one name.
-    """
+    """Checks that no other tool may do the work of one."""
     listed = [{"type": "function", "function": t.function} for t in conversation.tools]
     try:
         box = from_openai(listed)

@@ -85,33 +85,11 @@ class Format(Protocol):
         ...
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said, whatever the format.
-
-        Raises:
-            RowFault: where it cannot be read.
-        """
+        """The conversation of a row."""
         ...
 
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
-        """A row of a conversation.
-
-        Args:
-            conversation: what to write.
-            row: the row of this format that it was read from, whose further columns and keys
-                survive; None where it was read from another format.
-
-        Returns:
-            The row.
-
-        Raises:
-            RowFault: where this format cannot say it.
-        """
+        """A row of a conversation."""
         ...
 
 
@@ -171,14 +149,7 @@ Turn = tuple[Message, tuple[Message | None, ...]]
 
 
 def turns_of(messages: Iterable[Message]) -> list[Turn] | None:
-    """Every message but results, each with the results of its calls.
-
-    Args:
-        messages: as they were recorded.
-
-    Returns:
-        In their order; None where a result belongs to no call.
-    """
+    """Every message but results, each with the results of its calls."""
     found = _Recorded()
     waiting: list[Message] = []
     for said in messages:
@@ -339,18 +310,7 @@ def joined(messages: list[Message]) -> tuple[Message, ...]:
 
 
 def decoded(text: Any, what: str) -> Any:
-    """Reads JSON that stands in a string; what is no string passes.
-
-    Args:
-        text: JSON in a string, or data.
-        what: it is, for the message.
-
-    Returns:
-        The data.
-
-    Raises:
-        RowFault: where it is not JSON.
-    """
+    """Reads JSON that stands in a string; what is no string passes."""
     if not isinstance(text, str):
         return text
     try:
@@ -364,13 +324,6 @@ def encoded(value: Any, like: str = "") -> str:
 
     Formats have JSON inside of texts that models read. What is written anew must not be told by
     its spaces from what was there before: those would mark the rows that are shifted.
-
-    Args:
-        value: the data.
-        like: how JSON is written there; compact where it does not say.
-
-    Returns:
-        The JSON.
     """
     if '": ' not in like or not _SPACED.search(like):
         return msgspec.json.encode(value).decode()
@@ -399,18 +352,7 @@ def data_of(text: str) -> Any:
 
 
 def arguments_of(value: Any, name: str) -> dict[str, Any]:
-    """The arguments of a call, as an object or as JSON in a string.
-
-    Args:
-        value: as the row has it.
-        name: of the tool, for the message.
-
-    Returns:
-        By parameter.
-
-    Raises:
-        RowFault: where they are neither.
-    """
+    """The arguments of a call, as an object or as JSON in a string."""
     found = decoded(value if value not in ("", None) else {}, f"the arguments of {name}")
     if not isinstance(found, dict):
         raise RowFault(f"the arguments of {name} are no JSON object")
@@ -421,16 +363,6 @@ def function_of(raw: Any, place: int) -> dict[str, Any]:
     """A tool as an OpenAI function; bare or wrapped in `{"type": "function", ...}`.
 
     The schema of its arguments may stand where MCP or Anthropic have it.
-
-    Args:
-        raw: as the row has it.
-        place: of the tool in its list, for the message.
-
-    Returns:
-        With its name.
-
-    Raises:
-        RowFault: where it has no name.
     """
     inner = raw.get("function", raw) if isinstance(raw, Mapping) else None
     if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
@@ -452,17 +384,7 @@ def _schema_key(function: Mapping[str, Any]) -> str:
 
 
 def read_tools(listed: Any) -> tuple[ToolShown, ...]:
-    """Tools from a list of OpenAI functions.
-
-    Args:
-        listed: as the row has it.
-
-    Returns:
-        In the same order.
-
-    Raises:
-        RowFault: where it is no list, or one has no name.
-    """
+    """Tools from a list of OpenAI functions."""
     listed = decoded(listed if listed not in ("", None) else [], "the list of tools")
     if not isinstance(listed, list):
         raise RowFault("the list of tools is no list")

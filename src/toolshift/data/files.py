@@ -104,14 +104,7 @@ class Job:
 
 
 def check_job(job: Job) -> None:
-    """Checks what can be checked before the work.
-
-    Args:
-        job: the files and the recipe.
-
-    Raises:
-        UsageError: for files of another kind, one that is not there, and a wrong recipe.
-    """
+    """Checks what can be checked before the work."""
     check_recipe(job.recipe)
     check_source(job.source)
     _check_kind(job.out, "--out ")
@@ -122,14 +115,7 @@ def check_job(job: Job) -> None:
 
 
 def check_source(path: Path) -> None:
-    """Checks that there is such a file of rows.
-
-    Args:
-        path: of the data.
-
-    Raises:
-        UsageError: where it is not there, a folder, or of another kind.
-    """
+    """Checks that there is such a file of rows."""
     if not path.is_file():
         what = "a folder: name a file in it" if path.is_dir() else "not there"
         raise UsageError(f"{path} is {what}")
@@ -146,20 +132,7 @@ def _kind(path: Path) -> str:
 
 
 def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
-    """Augments a file.
-
-    Args:
-        job: which, and how.
-        watch: told how many rows are done, and of how many; 0 where that is not known.
-
-    Returns:
-        What became of its rows.
-
-    Raises:
-        NotRead: where no row can be read, and where none is shifted though alpha says so.
-        UsageError: where a file cannot be read or written, and, if strict, at the first row that
-            cannot be read.
-    """
+    """Augments a file."""
     check_job(job)
     functions = _functions_of(job.source, job.recipe)
     draft = job.out.with_name(f".{job.out.name}.new")
@@ -196,16 +169,7 @@ def augment_file(job: Job, watch: Watch = lambda done, total: None) -> Tally:
 
 
 def none_left(source: Path, faults: Iterable[tuple[int, str]], what: str) -> str:
-    """Says why nothing can be done with a file.
-
-    Args:
-        source: the file.
-        faults: place and reason of each row.
-        what: none of them could.
-
-    Returns:
-        One sentence, with the first faults.
-    """
+    """Says why nothing can be done with a file."""
     word = place_word(source)
     first = "".join(f"; {word} {place}: {why}" for place, why in islice(faults, 3))
     return f"{source}: none of its rows {what}{first}" if first else f"{source} holds no rows"
@@ -215,17 +179,7 @@ MAX_REASONS = 5
 
 
 def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
-    """Says why a file stays as it is though it was to be shifted.
-
-    Args:
-        source: the file.
-        recipe: what was asked for.
-        tally: what became of the rows.
-
-    Returns:
-        Sentences with the reasons and how often each was met; "" where something was shifted, or
-        nothing was to be.
-    """
+    """Says why a file stays as it is though it was to be shifted."""
     if tally.shifted or not recipe.alpha:
         return ""
     if not tally.drawn:
@@ -247,15 +201,7 @@ def nothing_shifted(source: Path, recipe: Recipe, tally: Tally) -> str:
 
 
 def intake_of(source: Path, tally: Tally) -> Intake:
-    """What was read of a file; rows in which nothing can be shifted count as not understood.
-
-    Args:
-        source: the file.
-        tally: what became of its rows.
-
-    Returns:
-        How much was read, and the first row that was not.
-    """
+    """What was read of a file; rows in which nothing can be shifted count as not understood."""
     place, why = tally.faults[0] if tally.faults else (0, "")
     first = Unread(f"{place_word(source)} {place}", one_line(why)) if place else None
     untried = sum(tally.untried.values())
@@ -285,11 +231,7 @@ def _in_columns(job: Job) -> bool:
 
 
 def _finish(job: Job, draft: Path) -> list[str]:
-    """Puts the output in its place: compressed, as one list or as Parquet where its name says so.
-
-    Returns:
-        Columns of Parquet that are JSON in a string.
-    """
+    """Puts the output in place: compressed, as one list or as Parquet, as its name says."""
     if _in_columns(job):
         changed = write_like(job.source, draft, job.out)
         draft.unlink()
@@ -388,11 +330,7 @@ def _functions_of(source: Path, recipe: Recipe) -> list[dict[str, Any]]:
 
 
 def _decoded(line: bytes) -> Row | None:
-    """A line as a row; None for an empty one.
-
-    Raises:
-        RowFault: where it is no JSON object.
-    """
+    """A line as a row; None for an empty one."""
     if not line.strip():
         return None
     try:
@@ -493,11 +431,7 @@ def _take(done: _Done, number: int, line: bytes, made: Made, rows: list[bytes]) 
 
 
 def _check_strict(job: Job, chunk: _Done, left: Iterable[Path]) -> None:
-    """Ends a strict job at the first row that could not be read, and leaves nothing of it.
-
-    Raises:
-        UsageError: naming the row.
-    """
+    """Ends a strict job at the first row that could not be read, and leaves nothing of it."""
     if chunk.faults and job.strict:
         for path in left:  # the data will be another, so there is nothing to go on with
             path.unlink(missing_ok=True)
@@ -553,18 +487,7 @@ class RowMade(msgspec.Struct, frozen=True):
 
 
 def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
-    """Augments the rows of a file one by one.
-
-    Args:
-        source: JSON lines, `.gz` or not, or Parquet.
-        recipe: what is done.
-
-    Yields:
-        In the order of the file; empty lines are left out.
-
-    Raises:
-        UsageError: where the file cannot be read, and for a wrong recipe.
-    """
+    """Augments the rows of a file one by one."""
     check_recipe(recipe)
     check_source(source)
     functions = _functions_of(source, recipe)
@@ -580,18 +503,7 @@ def each_made(source: Path, recipe: Recipe) -> Iterator[RowMade]:
 
 
 def previews(job: Job, tally: Tally) -> Iterator[tuple[int, str, str, str]]:
-    """Changed rows, each of them tried.
-
-    Args:
-        job: the file and the recipe; its output is not written.
-        tally: to which is added what becomes of the rows.
-
-    Yields:
-        Line, shifts, and the two rows as indented texts.
-
-    Raises:
-        NotRead: where no row can be read, or none is changed.
-    """
+    """Changed rows, each of them tried."""
     recipe = msgspec.structs.replace(job.recipe, alpha=1.0)
     for each in each_made(job.source, recipe):
         if each.fault:

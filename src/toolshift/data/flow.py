@@ -54,17 +54,7 @@ NO_FLOW = Flow()
 
 
 def turns_of(conversation: Conversation) -> list[Turn]:
-    """Every message but results, each with the results of its calls; None for one not recorded.
-
-    Args:
-        conversation: as it was recorded.
-
-    Returns:
-        In its order.
-
-    Raises:
-        NotApplicable: where a result belongs to no call.
-    """
+    """Every message but results, each with the results of its calls; None for one not recorded."""
     found = recorded_turns(conversation.messages)
     if found is None:
         raise NotApplicable("a result belongs to no call")
@@ -84,17 +74,7 @@ def data_of(text: str) -> Any:
 
 
 def flow_of(conversation: Conversation) -> Flow:
-    """What a recording says of its tools, where it is plain.
-
-    Args:
-        conversation: as it was recorded.
-
-    Returns:
-        The results that have one form, and the parameters that are fed.
-
-    Raises:
-        NotApplicable: where a result belongs to no call.
-    """
+    """What a recording says of its tools, where it is plain."""
     turns = turns_of(conversation)
     results = tuple(_results(turns))
     records = {name for name, _ in results}
@@ -159,15 +139,7 @@ def _between(
 
 
 def with_flow(toolbox: Toolbox, flow: Flow) -> Toolbox:
-    """The tools with what a recording says of them: values of results, and what they feed.
-
-    Args:
-        toolbox: of the tools of the recording.
-        flow: read from it.
-
-    Returns:
-        Tools that shifts of the graph can work on.
-    """
+    """The tools with what a recording says of them: values of results, and what they feed."""
     results = {name: msgspec.json.decode(raw) for name, raw in flow.results}
     fed = {(link.target, link.param): fact(link.source, link.path) for link in flow.links}
 

@@ -20,14 +20,7 @@ _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 def parquet() -> Any:
-    """What reads and writes Parquet.
-
-    Returns:
-        The module `pyarrow.parquet`.
-
-    Raises:
-        UsageError: where it is not installed.
-    """
+    """What reads and writes Parquet."""
     try:
         import pyarrow.parquet  # noqa: PLC0415 - heavy, and an extra
     except ImportError:
@@ -38,29 +31,12 @@ def parquet() -> Any:
 
 
 def count_of(path: Path) -> int:
-    """How many rows a file holds.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        Their number.
-    """
+    """How many rows a file holds."""
     return int(parquet().ParquetFile(path).metadata.num_rows)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The rows of a file as JSON lines.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        The lines.
-
-    Raises:
-        UsageError: where it is no such file.
-    """
+    """The rows of a file as JSON lines."""
     return (_line(row) + b"\n" for row in _rows(path))
 
 
@@ -91,17 +67,7 @@ def without_holes(value: Any) -> Any:
 
 
 def write_typed(lines: Path, out: Path) -> list[str]:
-    """Writes JSON lines as Parquet, each column in the type of its values.
-
-    Args:
-        lines: the rows.
-        out: where to.
-
-    Returns:
-        Columns that are JSON in a string: those of values of several types, and of objects whose
-        keys are not the same everywhere, which Arrow would fill up. The objects of a list that is
-        itself the column, such as messages, may lack keys.
-    """
+    """Writes JSON lines as Parquet, each column in the type of its values."""
     with lines.open("rb") as file:
         kinds: dict[str, Any] = {}
         keys: dict[tuple[str, ...], frozenset[str]] = {}
@@ -149,15 +115,7 @@ def _is_closed(value: Any, path: tuple[str, ...], keys: dict[Any, frozenset[str]
 
 
 def draft_line(number: int, made: bytes) -> bytes:
-    """A row for `write_like`: the number of the row that it comes from, and what that became.
-
-    Args:
-        number: counted from 1.
-        made: the row as JSON; empty for one that stays as it is.
-
-    Returns:
-        The line.
-    """
+    """A row for `write_like`: the number of the row that it comes from, and what that became."""
     return b"%d\t%b\n" % (number, made)
 
 
@@ -165,17 +123,6 @@ def write_like(source: Path, draft: Path, out: Path) -> list[str]:
     """Writes rows in the columns of the file that they come from.
 
     What a shift left alone is what was read. Columns get the further keys that shifts need.
-
-    Args:
-        source: the file.
-        draft: lines as `draft_line` makes them, in the order of the file.
-        out: where to.
-
-    Returns:
-        Columns that are JSON in a string now, as what a shift puts there does not fit their types.
-
-    Raises:
-        UsageError: where the source cannot be read.
     """
     schema = parquet().ParquetFile(source).schema_arrow
     own = {field.name: field.type for field in schema}
@@ -226,11 +173,7 @@ def _type_for(own: Any, values: list[Any]) -> Any:
 
 
 def _grown(own: Any, other: Any) -> Any:
-    """A type with the keys that it lacks of another.
-
-    Raises:
-        TypeError: where the two do not go together.
-    """
+    """A type with the keys that it lacks of another."""
     import pyarrow  # noqa: PLC0415 - heavy, and an extra
 
     kinds = pyarrow.types

@@ -155,21 +155,7 @@ def prepared(
     draw: int,
     flow: Flow = NO_FLOW,
 ) -> Prepared:
-    """The tools under a stack; the same for the same arguments, and kept.
-
-    Args:
-        tools: of the conversation.
-        stack: the shifts.
-        needed: the tools that are called; shifts of low severity pick from them.
-        draw: which of the ways in which the shifts may fall.
-        flow: what the recording says of its tools; for shifts of the graph.
-
-    Returns:
-        The tools as they are shown, and what carries calls between both.
-
-    Raises:
-        NotApplicable: where a shift cannot be truthful on these tools.
-    """
+    """The tools under a stack; the same for the same arguments, and kept."""
     listed = msgspec.json.encode([tool.function for tool in tools])
     # What one recording says is of use to it alone, so it is not kept.
     found = (_kept if flow == NO_FLOW else _made)(listed, stack, needed, draw, flow)

@@ -380,11 +380,7 @@ class Quick:
 
 
 def _check(said: list[_Said], checks: Mapping[str, Any]) -> None:
-    """Checks that every call fits its tool.
-
-    Raises:
-        _NotPlain: where one does not.
-    """
+    """Checks that every call fits its tool."""
     for each in said:
         for call in each.tool_calls or ():
             check = checks.get(call.function.name, _Never)
@@ -398,9 +394,6 @@ def _messages(said: list[_Said], raws: list[Any], shown: _Shown) -> list[Any] | 
     """The messages by other names; those in which nothing changes are the bytes that they were.
 
     None where no tool is called, and so nothing is to be learned of tools.
-
-    Raises:
-        _NotPlain: where a call does not fit its tool, or would not fit what is shown.
     """
     called = False
     for place, each in enumerate(said):
@@ -438,11 +431,7 @@ _SPOKEN = ("content", *THOUGHTS)
 
 
 def _rename(calls: list[_Call], raws: list[Any], shown: Mapping[str, _Renamed]) -> None:
-    """Renames the calls of a message in place.
-
-    Raises:
-        _NotPlain: where one does not fit its tool, or would not fit what is shown.
-    """
+    """Renames the calls of a message in place."""
     for place, call in enumerate(calls):
         said = call.function
         to = shown.get(said.name)

@@ -26,14 +26,7 @@ from toolshift.interop.schema import checkable
 
 
 def check(conversation: Conversation) -> None:
-    """Checks that each call that is learned is of a tool on offer, and is what its schema takes.
-
-    Args:
-        conversation: of a row.
-
-    Raises:
-        RowFault: naming the first call that is not.
-    """
+    """Checks that each call that is learned is of a tool on offer, and is what its schema takes."""
     for place, call, wrong in _faults(conversation):
         later = (each.name for said in conversation.messages[place + 1 :] for each in said.calls)
         again = call.name in later
@@ -56,16 +49,7 @@ _PUT_RIGHT = (
 
 
 def fault_of(schemas: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> str:
-    """What is wrong with a call; "" where nothing is, or its schema cannot be used.
-
-    Args:
-        schemas: of the arguments of each tool on offer, by name.
-        name: of the tool that is called.
-        arguments: of the call.
-
-    Returns:
-        One sentence.
-    """
+    """What is wrong with a call; "" where nothing is, or its schema cannot be used."""
     if not schemas:
         return f"{name} is called, and the row lists no tools"
     if name not in schemas:
@@ -95,19 +79,7 @@ def _validator(schema: bytes) -> Any:
 
 
 def replay(conversation: Conversation, ready: Prepared) -> list[Conversation]:
-    """The conversation as it goes under the shifts.
-
-    Args:
-        conversation: as it was recorded; its calls fit its tools.
-        ready: its tools under the shifts.
-
-    Returns:
-        One conversation for each list of tools that is seen: where it changes midway, what was
-        said before is context only.
-
-    Raises:
-        NotApplicable: where a call cannot be carried.
-    """
+    """The conversation as it goes under the shifts."""
     try:
         found = [_spoken(conversation, ready)] if ready.plain else played(conversation, ready)
     except LayerFault as fault:
@@ -145,16 +117,7 @@ def _renamed(said: Message, ready: Prepared) -> Message:
 
 
 def undone(conversation: Conversation, ready: Prepared, before: Conversation) -> Conversation:
-    """What `replay` has renamed, by its old names again.
-
-    Args:
-        conversation: as it goes under shifts of names and texts alone.
-        ready: the tools under those shifts.
-        before: whose tools these were.
-
-    Returns:
-        The conversation in the words of `before`.
-    """
+    """What `replay` has renamed, by its old names again."""
     back = tuple(surface.inverse for surface in reversed(ready.surfaces))
     inverse = Prepared(ready.toolbox, ready.scene, ready.kept)
     inverse.__dict__["surfaces"] = back

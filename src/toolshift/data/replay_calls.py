@@ -21,18 +21,7 @@ from toolshift.shifts.live import Live
 
 
 def played(conversation: Conversation, ready: Prepared) -> list[Conversation]:
-    """A conversation whose calls go through the layers.
-
-    Args:
-        conversation: as it was recorded.
-        ready: its tools under the shifts.
-
-    Returns:
-        One conversation for each list of tools that is seen.
-
-    Raises:
-        NotApplicable: where a call cannot be carried.
-    """
+    """A conversation whose calls go through the layers."""
     return _Play(conversation, ready).parts()
 
 
@@ -189,11 +178,7 @@ class _Play:
         return self._made_by(_standing_for(self.live.tools(), call.name), [step])
 
     def _made_by(self, tools: tuple[Tool, ...], steps: list[_Recorded]) -> list[_Attempt]:
-        """Makes recorded calls by tools that together stand for them.
-
-        Raises:
-            NotApplicable: where they cannot be made so, or less would come back.
-        """
+        """Makes recorded calls by tools that together stand for them."""
         self._now, self._made = steps, []
         given, further = _given(steps, self.true)
         known, left = dict(given), list(tools)
@@ -211,11 +196,7 @@ class _Play:
         return self._made
 
     def _feeding(self, tool: Tool, known: Mapping[str, Any]) -> Tool:
-        """A tool of the layers that yields what another needs.
-
-        Raises:
-            NotApplicable: where there is none that can be called.
-        """
+        """A tool of the layers that yields what another needs."""
         missing = [param for param in tool.params if param.required and param.fact not in known]
         for each in self.live.tools():
             yields = any(each.yields(param.fact) for param in missing)
@@ -235,9 +216,6 @@ class _Play:
         """Checks that nothing which is shown names a tool that others have taken the place of.
 
         What is learned, or on offer, when one has gone midway does not name that one either.
-
-        Raises:
-            NotApplicable: where something does.
         """
         replaced = self.ready.gone
         texts = [
@@ -341,11 +319,7 @@ def _noted(text: str, result: Result) -> str:
 
 
 def _standing_for(shown: tuple[Tool, ...], name: str) -> tuple[Tool, ...]:
-    """The shown tools that stand for a true one: one, or several that each do a part of it.
-
-    Raises:
-        NotApplicable: where there is none.
-    """
+    """The shown tools that stand for a true one: one, or several that each do a part of it."""
     parts: dict[tuple[frozenset[str], frozenset[str]], list[Tool]] = {}
     for tool in shown:
         if tool.origin == (name,) and not tool.retired:
@@ -357,12 +331,7 @@ def _standing_for(shown: tuple[Tool, ...], name: str) -> tuple[Tool, ...]:
 
 
 def _steps(turns: list[Turn], joint: Tool) -> list[_Recorded]:
-    """The recorded calls that a merged tool stands for, each in a turn of its own.
-
-    Raises:
-        NotApplicable: where they are not called one right after the other, or their results cannot
-            stand side by side.
-    """
+    """The recorded calls that a merged tool stands for, each in a turn of its own."""
     found: list[_Recorded] = []
     for name, (message, results) in zip(joint.origin, turns, strict=False):
         if [call.name for call in message.calls] != [name] or results[0] is None:
@@ -401,11 +370,7 @@ def _given(
 def _check_passed(
     given: Mapping[str, Any], steps: list[_Recorded], tools: tuple[Tool, ...]
 ) -> None:
-    """Checks that every argument is taken by a tool, or is what another call feeds.
-
-    Raises:
-        NotApplicable: where one is not.
-    """
+    """Checks that every argument is taken by a tool, or is what another call feeds."""
     taken = {param.fact for tool in tools for param in tool.params}
     for fact in given:
         fed = any(field.fact == fact for tool in tools for field in tool.returns)
@@ -414,11 +379,7 @@ def _check_passed(
 
 
 def _check_shared_out(step: _Recorded, made: list[_Attempt]) -> None:
-    """Checks that several calls bring back all that one did.
-
-    Raises:
-        NotApplicable: where they do not.
-    """
+    """Checks that several calls bring back all that one did."""
     brought = [each.result.data for each in made if each.result.ok]
     if step.data in brought:
         return

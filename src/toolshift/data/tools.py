@@ -72,17 +72,7 @@ class ToolIndex:
 def distractors(
     functions: list[dict[str, Any]], shown: Iterable[Mapping[str, Any]], rng: Random, count: int
 ) -> list[dict[str, Any]]:
-    """Tools of other conversations, none of which has a name that is on offer.
-
-    Args:
-        functions: of the index.
-        shown: the tools on offer.
-        rng: which decides.
-        count: how many are wanted; there may be fewer.
-
-    Returns:
-        OpenAI functions.
-    """
+    """Tools of other conversations, none of which has a name that is on offer."""
     taken = {str(one["name"]).lower() for one in shown}
     found: list[dict[str, Any]] = []
     for place in rng.sample(range(len(functions)), min(len(functions), 4 * count)):
@@ -98,12 +88,6 @@ def apart(tools: tuple[ToolShown, ...]) -> tuple[tuple[ToolShown, ...], tuple[To
 
     Rows that `toolshift data` writes offer `final_answer`, `refuse` and `ask_user` after the tools
     of the task. They stand for the conversation itself: no shift of the sandbox changes them.
-
-    Args:
-        tools: of a conversation.
-
-    Returns:
-        Both parts, in their order; the second is empty in data of others.
     """
     end = len(tools)
     while end and tools[end - 1].function in _PROTOCOL:
@@ -114,16 +98,7 @@ def apart(tools: tuple[ToolShown, ...]) -> tuple[tuple[ToolShown, ...], tuple[To
 def check_gone(
     gone: Iterable[str], tools: Iterable[ToolShown], messages: Iterable[Message]
 ) -> None:
-    """Checks that nothing learned, and no tool that is left, speaks of a tool that is gone.
-
-    Args:
-        gone: names of tools that are not on offer.
-        tools: on offer.
-        messages: that are said while they are.
-
-    Raises:
-        NotApplicable: where something does.
-    """
+    """Checks that nothing learned, and no tool that is left, speaks of a tool that is gone."""
     surface = Surface(names=dict.fromkeys(gone, ""))
     for said in messages:
         texts = (said.text, said.thought) if said.role == "assistant" and said.learned else ()

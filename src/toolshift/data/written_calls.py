@@ -13,15 +13,7 @@ CALLS_IN_TEXT = (
 
 
 def calls_in_text(conversation: Conversation) -> bool:
-    """Whether a conversation has no calls but those that its assistant writes as text.
-
-    Args:
-        conversation: as it was read.
-
-    Returns:
-        True where a text has a call behind a template's mark, or one of a tool on offer in any form
-        that replies of models are read in.
-    """
+    """Whether a conversation has no calls but those that its assistant writes as text."""
     if any(said.calls for said in conversation.messages):
         return False
     names = {str(tool.function.get("name")) for tool in conversation.tools}

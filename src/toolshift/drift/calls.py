@@ -62,16 +62,7 @@ class Checker:
         self._checks: dict[str, Any] = {}
 
     def fault(self, call: RecordedCall) -> tuple[str, str]:
-        """What is wrong with a call.
-
-        Args:
-            call: to any tool.
-
-        Returns:
-            The path to the argument and what is wrong with it; two empty texts where nothing is. A
-            schema that cannot be read refuses nothing, and neither does a format (`uri`), which
-            servers need not check.
-        """
+        """What is wrong with a call."""
         if call.tool not in self.documents:
             return "", f"there is no tool named {call.tool}"
         if call.tool not in self._checks:
@@ -97,16 +88,7 @@ def broken_calls(
     old: Sequence[Mapping[str, Any]],
     new: Sequence[Mapping[str, Any]],
 ) -> tuple[BrokenCall, ...]:
-    """The calls that the old tools take and the new ones refuse.
-
-    Args:
-        calls: as they were recorded; a call that the old tools refuse is left out.
-        old: the tools as they were, as an MCP server lists them.
-        new: the tools as they are.
-
-    Returns:
-        Each broken call once, in the order of their first record.
-    """
+    """The calls that the old tools take and the new ones refuse."""
     before, after = Checker(old), Checker(new)
     counted: dict[bytes, tuple[RecordedCall, int]] = {}
     for call in calls:
@@ -121,14 +103,7 @@ def broken_calls(
 
 
 def tried_calls(source: Source) -> Iterator[RecordedCall]:
-    """Calls that a tool takes: the least one, one more for each optional parameter and choice.
-
-    Args:
-        source: the tool.
-
-    Yields:
-        Calls that its schema accepts, at most 60.
-    """
+    """Calls that a tool takes: the least one, one more for each optional parameter and choice."""
     check = _compiled(source.inputs)
     params = source.tool.params
     least = {param.name: sample(param.schema) for param in params if param.required}
@@ -166,19 +141,7 @@ def counter_examples(
     new: Sequence[Mapping[str, Any]],
     calls: Iterable[RecordedCall] = (),
 ) -> dict[str, BrokenCall]:
-    """For each old tool of which a call breaks, one such call.
-
-    Args:
-        old: the tools as they were, as an MCP server lists them.
-        new: the tools as they are.
-        calls: as they were recorded; where none of a tool breaks, calls are made from its schema.
-
-    Returns:
-        By old tool, the recorded call that breaks most often, else a try.
-
-    Raises:
-        UsageError: where a tool has no name, or two have the same.
-    """
+    """For each old tool of which a call breaks, one such call."""
     found: dict[str, BrokenCall] = {}
     for broken in broken_calls(calls, old, new):
         known = found.get(broken.call.tool)
@@ -201,17 +164,7 @@ def counter_examples(
 
 
 def as_calls(records: Iterable[Mapping[str, Any]]) -> list[RecordedCall]:
-    """Recorded calls from JSON objects.
-
-    Args:
-        records: each with `tool` or `name`, and `arguments` as an object or as JSON text.
-
-    Returns:
-        The calls.
-
-    Raises:
-        UsageError: where one is no call, with its place.
-    """
+    """Recorded calls from JSON objects."""
     return [_as_call(record, place) for place, record in enumerate(records)]
 
 

@@ -61,19 +61,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 def write_shifts(before: Side, after: Side, folder: Path) -> list[str]:
-    """Writes the release, and its wording alone, as shifts.
-
-    Args:
-        before: the tools as they were.
-        after: the tools as they are.
-        folder: for the files.
-
-    Returns:
-        The paths; one alone where no wording changed, or nothing else did.
-
-    Raises:
-        UsageError: where no shift can be made of the two lists.
-    """
+    """Writes the release, and its wording alone, as shifts."""
     answers = settle(before, after, Answers(), accept=True).answers
     reworded = with_wording(before, after, answers)
     sides = {RELEASE: (after, answers)}
@@ -89,16 +77,7 @@ def write_shifts(before: Side, after: Side, folder: Path) -> list[str]:
 
 
 def with_wording(before: Side, after: Side, answers: Answers) -> Side:
-    """The old tools in the new words.
-
-    Args:
-        before: the tools as they were.
-        after: the tools as they are.
-        answers: what became what.
-
-    Returns:
-        The old names and schemas; descriptions are the new ones, wherever one tool became one.
-    """
+    """The old tools in the new words."""
     olds, news = before.toolbox(), after.toolbox()
     pairs = pairs_of(answers, olds, news)
     counts = Counter(old for old, _ in pairs) + Counter(f"\n{new}" for _, new in pairs)
@@ -151,17 +130,7 @@ def changed_tools(changes: Iterable[ToolChange]) -> frozenset[str]:
 def costs_of(
     plan: Plan, records: Iterable[Record], agents: Sequence[str], changes: Iterable[ToolChange]
 ) -> list[Cost]:
-    """What the release of a run cost each agent.
-
-    Args:
-        plan: clean scenes and those under the shifts of `write_shifts`.
-        records: the episodes.
-        agents: their names, in the order of the result.
-        changes: of the release.
-
-    Returns:
-        One cost an agent.
-    """
+    """What the release of a run cost each agent."""
     cells = {cell.id: cell for cell in plan.cells}
     rows: dict[str, list[tuple[Cell, Record]]] = defaultdict(list)
     for record in records:
@@ -249,14 +218,7 @@ def _group(kind: str) -> str:
 
 
 def release_in_words(changes: Iterable[ToolChange]) -> str:
-    """What a release does, such as "renames 3 tools and adds a required parameter".
-
-    Args:
-        changes: of the release.
-
-    Returns:
-        A clause without its subject; "changes nothing" where there is no change.
-    """
+    """What a release does, such as "renames 3 tools and adds a required parameter"."""
     counted: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for change in changes:
         counted[_group(change.kind)].add((change.old or change.new, change.where))
@@ -276,15 +238,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def cost_in_words(cost: Cost, changes: Sequence[ToolChange]) -> str:
-    """The verdict in one sentence.
-
-    Args:
-        cost: of one agent.
-        changes: of the release.
-
-    Returns:
-        What the release does, and what it costs.
-    """
+    """The verdict in one sentence."""
     lead = f"This release {release_in_words(changes)}"
     if isnan(cost.drop.estimate):
         return f"{lead}: nothing can be said of {cost.agent}, for no task was scored in both arms."

@@ -204,14 +204,7 @@ _SIDE_EFFECT = re.compile(
 
 
 def only_reads(source: Source) -> bool:
-    """Whether a tool says that it only reads: by its hints, or by its name with nothing against it.
-
-    Args:
-        source: the tool as its server tells of it.
-
-    Returns:
-        False where it does not say so, too.
-    """
+    """Whether a tool says that it only reads: by hints, or by its name with nothing against it."""
     effect, hinted = said_effect(source)
     if effect != "read" or hinted:
         return effect == "read"
@@ -225,16 +218,7 @@ def _effect_told(source: Source) -> str | None:
 
 
 def opposed(was: Source, now: Source) -> bool:
-    """Whether a tool does something else than another one, or may do more harm.
-
-    Args:
-        was: a tool.
-        now: what may stand for it.
-
-    Returns:
-        True where one reads and the other writes, one undoes what the other does, only `now` says
-        that it destroys, or the names of two that may write speak of different effects.
-    """
+    """Whether a tool does something else than another one, or may do more harm."""
     first, second = said_effect(was)[0], said_effect(now)[0]
     told, said = _effect_told(was), _effect_told(now)
     if {"read", "write"} <= {first, second} or {"read", "write"} <= {told, said}:
@@ -256,16 +240,7 @@ def _destroys(source: Source) -> bool | None:
 
 
 def names_another_effect(one: str, other: str) -> bool:
-    """Whether two names of tools speak of different effects, by the words that only one has.
-
-    Args:
-        one: a name.
-        other: another.
-
-    Returns:
-        True where their verbs do different things ("archive", "purge"). Where the names share a
-        word, also where one has a word of scope ("soft", "all", "prod"), or only adds a verb.
-    """
+    """Whether two names of tools speak of different effects, by the words that only one has."""
     mine, theirs = _own_words(one, other)
     does, did = ({n for n, verbs in enumerate(_EFFECTS) if verbs & own} for own in (mine, theirs))
     if does and did and not does & did:
@@ -277,15 +252,7 @@ def names_another_effect(one: str, other: str) -> bool:
 
 
 def contradict(one: str, other: str) -> bool:
-    """Whether words that only one of two texts has are opposites, or deny what the other says.
-
-    Args:
-        one: a text.
-        other: another.
-
-    Returns:
-        False where both say both.
-    """
+    """Whether words that only one of two texts has are opposites, or deny what the other says."""
     mine, theirs = _own_words(one, other)
     if (mine & _DENIALS) != (theirs & _DENIALS):
         return True
@@ -294,31 +261,13 @@ def contradict(one: str, other: str) -> bool:
 
 
 def differently_meant(one: str, other: str) -> bool:
-    """Whether two texts about a value are of opposite things, or in other units.
-
-    Args:
-        one: a text, with the name of its parameter.
-        other: another.
-
-    Returns:
-        True where one of them names a unit that the other does not.
-    """
+    """Whether two texts about a value are of opposite things, or in other units."""
     mine, theirs = _own_words(one, other)
     return bool((mine | theirs) & _UNITS) or contradict(one, other)
 
 
 def says_otherwise(before: str, after: str) -> bool:
-    """Whether a text that was edited may mean something else, however few of its words changed.
-
-    Args:
-        before: the text as it was.
-        after: the text as it is.
-
-    Returns:
-        True where a unit or the form of a date came, went or changed, a verb of effect became
-        another ("archive" and "delete", "read" and "remove") or its opposite, or there are more or
-        fewer negations. Another verb of reading ("get" and "fetch") says the same.
-    """
+    """Whether a text that was edited may mean something else, however few of its words changed."""
     mine, theirs = _own_words(before, after)
     gone, come = ({_singular(word) for word in some} for some in (mine, theirs))
     gone, come = gone - come, come - gone
@@ -350,15 +299,7 @@ def _dates(text: str) -> set[str]:
 
 
 def substituted(one: str, other: str) -> bool:
-    """Whether both of two texts have words of their own that tell something.
-
-    Args:
-        one: a text.
-        other: another.
-
-    Returns:
-        False where one only says more than the other, or fills in small words.
-    """
+    """Whether both of two texts have words of their own that tell something."""
     mine, theirs = _own_words(one, other)
     return bool(mine - _FILLING) and bool(theirs - _FILLING)
 

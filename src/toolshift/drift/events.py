@@ -100,20 +100,7 @@ def drift_report(
     source: str = "",
     calls: Sequence[RecordedCall] | None = None,
 ) -> DriftReport:
-    """Compares a list of tools with a lock.
-
-    Args:
-        lock: the tools as they were.
-        tools: the tools as they are, as an MCP server lists them.
-        source: how messages name where they come from.
-        calls: that the agent has made; None where they are not known.
-
-    Returns:
-        What drifted.
-
-    Raises:
-        UsageError: where a tool has no name, or two have the same.
-    """
+    """Compares a list of tools with a lock."""
     tools = lock.seen(tools) if lock.recorded else tools
     drift = verify(lock, tools, calls or ())
     events = (*_instructing(lock, tools, drift), *_events(drift, calls))
@@ -130,19 +117,7 @@ def drift_report(
 def hash_report(
     lock: HashLock, tools: Sequence[Mapping[str, Any]], source: str = ""
 ) -> DriftReport:
-    """Compares a list of tools with a lock that holds only hashes.
-
-    Args:
-        lock: the hashes of the tools as they were.
-        tools: the tools as they are, as an MCP server lists them.
-        source: how messages name where they come from.
-
-    Returns:
-        Which tools came and went, and which parts moved. What changed in them cannot be known.
-
-    Raises:
-        UsageError: where a tool has no canonical form.
-    """
+    """Compares a list of tools with a lock that holds only hashes."""
     now = [str(tool.get("name")) for tool in tools]
     events = [
         *(_came_or_went("tool_removed", name) for name in lock.hashes if name not in now),

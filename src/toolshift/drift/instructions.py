@@ -82,15 +82,7 @@ class Sign(msgspec.Struct, frozen=True):
 
 
 def texts_of(document: Any, inside: bool = False) -> Iterator[str]:
-    """Every text of a tool that a model reads: descriptions, titles, defaults, choices.
-
-    Args:
-        document: the tool as its server lists it.
-        inside: whether the document is itself what is told, such as a default.
-
-    Yields:
-        The texts.
-    """
+    """Every text of a tool that a model reads: descriptions, titles, defaults, choices."""
     if isinstance(document, str):
         if inside:
             yield document
@@ -108,15 +100,7 @@ def sentences_of(texts: Iterable[str]) -> frozenset[str]:
 
 
 def instructions_in(texts: Iterable[str], known: frozenset[str] = frozenset()) -> tuple[Sign, ...]:
-    """The signs of instructions in texts.
-
-    Args:
-        texts: as they are now.
-        known: sentences that stood there before, which are not looked at.
-
-    Returns:
-        Each sign once, with its first sentence.
-    """
+    """The signs of instructions in texts."""
     found: dict[str, Sign] = {}
     for sentence in (each for text in texts for each in _sentences(text)):
         for sign, what in _signs(sentence) if sentence not in known else ():

@@ -157,18 +157,7 @@ def lock_tools(tools: Iterable[Mapping[str, Any]], origin: str = "", kind: Kind 
 
 
 def lock_shown(tools: Iterable[Tool], origin: str = "") -> Lock:
-    """Locks the tools of a world, with the form of their results and whether they only read.
-
-    Args:
-        tools: as they are shown.
-        origin: how messages name what they were read from.
-
-    Returns:
-        The lock.
-
-    Raises:
-        UsageError: where two tools have one name.
-    """
+    """Locks the tools of a world, with the form of their results and whether they only read."""
     return lock_tools([_documented(tool) for tool in tools], origin)
 
 
@@ -192,17 +181,7 @@ def _documented(tool: Tool) -> dict[str, Any]:
 
 
 def lock_side(side: Side) -> Lock:
-    """Locks the tools of a server, a document or a file, as `read_side` has read them.
-
-    Args:
-        side: what was read.
-
-    Returns:
-        The lock.
-
-    Raises:
-        UsageError: where a tool has no canonical form.
-    """
+    """Locks the tools of a server, a document or a file, as `read_side` has read them."""
     return lock_tools(side.tools, side.origin, side.kind)
 
 
@@ -211,15 +190,7 @@ def _whole(tools: Sequence[LockedTool]) -> str:
 
 
 def write_lock(path: Path, lock: Lock) -> None:
-    """Writes a lock as JSON, with a line for each value so that a diff is readable.
-
-    Args:
-        path: of the file.
-        lock: the lock.
-
-    Raises:
-        UsageError: where it cannot be written.
-    """
+    """Writes a lock as JSON, with a line for each value so that a diff is readable."""
     said = json.dumps(msgspec.to_builtins(lock), indent=1, ensure_ascii=False)
     try:
         write(path, f"{said}\n".encode())
@@ -250,17 +221,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def read_any_lock(path: Path) -> Lock | HashLock:
-    """Reads a lock as `read_lock` does, and one that holds only hashes too.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        The lock.
-
-    Raises:
-        UsageError: as `read_lock`, but for a lock that holds only hashes.
-    """
+    """Reads a lock as `read_lock` does, and one that holds only hashes too."""
     try:
         raw = path.read_bytes().removeprefix(BOM_UTF8)
         document = msgspec.json.decode(raw)
@@ -278,15 +239,7 @@ def read_any_lock(path: Path) -> Lock | HashLock:
 
 
 def check_holds_tools(lock: Lock | HashLock, path: Path) -> None:
-    """Checks that there is something to compare with.
-
-    Args:
-        lock: as it was read.
-        path: of its file.
-
-    Raises:
-        NotRead: where it holds no tool.
-    """
+    """Checks that there is something to compare with."""
     if not (lock.hashes if isinstance(lock, HashLock) else lock.tools):
         raise NotRead(
             f"{path} holds no tool, so there is nothing to compare with: lock the tools again",
@@ -326,19 +279,7 @@ def _checked(path: Path, raw: bytes) -> Lock:
 def verify(
     lock: Lock, tools: Sequence[Mapping[str, Any]], calls: Iterable[RecordedCall] = ()
 ) -> Drift:
-    """Compares a list of tools with a lock.
-
-    Args:
-        lock: the tools as they were.
-        tools: the tools as they are, as an MCP server lists them.
-        calls: that the agent made, to say which changes break one of them.
-
-    Returns:
-        What has moved.
-
-    Raises:
-        UsageError: where a tool has no name, or two have the same.
-    """
+    """Compares a list of tools with a lock."""
     recorded = list(calls)
     tools = lock.seen(tools) if lock.recorded else tools
     was = {tool.document["name"]: tool.document for tool in lock.tools}

@@ -51,17 +51,7 @@ class HashLock(msgspec.Struct, frozen=True):
     hashes: dict[str, dict[str, str]]
 
     def moved(self, tools: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-        """Which parts of which tools have another hash.
-
-        Args:
-            tools: as they are, as an MCP server lists them.
-
-        Returns:
-            By tool the parts that moved, of those that both have.
-
-        Raises:
-            UsageError: where a tool has no canonical form.
-        """
+        """Which parts of which tools have another hash."""
         found = {}
         for tool in tools:
             locked = self.hashes.get(str(tool.get("name")), {})
@@ -85,15 +75,7 @@ _ABSENT: Mapping[str, Any] = {
 
 
 def recorded_parts(tool: Mapping[str, Any], recorded: Sequence[str]) -> dict[str, Any]:
-    """What a lock would hold of a tool.
-
-    Args:
-        tool: as an MCP server lists it.
-        recorded: the keys that the lock holds; every key where empty.
-
-    Returns:
-        The tool; where keys are named, without the others and without what is empty.
-    """
+    """What a lock would hold of a tool."""
     if not recorded:
         return dict(tool)
     return {
@@ -102,18 +84,7 @@ def recorded_parts(tool: Mapping[str, Any], recorded: Sequence[str]) -> dict[str
 
 
 def read_foreign(document: Any, name: str) -> ForeignLock | HashLock | None:
-    """Reads the lock of another tool.
-
-    Args:
-        document: the JSON of its file.
-        name: of the file, for messages.
-
-    Returns:
-        What it holds; None where it is of no tool that is known here.
-
-    Raises:
-        UsageError: where it is known and damaged, or holds too little.
-    """
+    """Reads the lock of another tool."""
     if not isinstance(document, Mapping):
         return None
     for keys, read in _READERS:

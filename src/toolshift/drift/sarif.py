@@ -19,17 +19,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(report: DriftReport, path: str, content: str, version: str) -> dict[str, Any]:
-    """One SARIF run with a result for each event.
-
-    Args:
-        report: what drifted.
-        path: of the lock file, relative to the repository.
-        content: of the lock file, in which the lines of tools are looked up.
-        version: of this package.
-
-    Returns:
-        The document, as JSON data.
-    """
+    """One SARIF run with a result for each event."""
     lines = _lines(content)
     kinds = list(dict.fromkeys(event.kind for event in report.events))
     rules = [

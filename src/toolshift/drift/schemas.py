@@ -49,17 +49,7 @@ class Difference:
 
 
 def wording(before: str, after: str) -> str:
-    """How far a text was changed.
-
-    Args:
-        before: the old text.
-        after: the new one.
-
-    Returns:
-        "" where both are the same, else added, removed, small (at least 0.9 of the words stand as
-        they stood, by `SequenceMatcher`; of very long texts, at least 0.9 of them are there
-        still), reworded (at least half) or rewritten.
-    """
+    """How far a text was changed."""
     if before == after:
         return ""
     if not before.strip() or not after.strip():
@@ -93,19 +83,7 @@ def members(
     closed: bool,
     doubtful: frozenset[str] = frozenset(),
 ) -> Iterator[Difference]:
-    """The differences between the members of two objects, or the parameters of two tools.
-
-    Args:
-        where: the path to the object; "" for the arguments of a tool.
-        old: its members before, by name.
-        new: its members now.
-        moved: which old name became which new one, where they differ.
-        closed: whether the new object refuses members that it does not know.
-        doubtful: the old names of which that is only likely.
-
-    Yields:
-        The differences, those inside the members included.
-    """
+    """The differences between the members of two objects, or the parameters of two tools."""
     lead = f"{where}." if where else ""
     to = {name: moved.get(name) or name for name in old}
     for name, param in old.items():
@@ -146,18 +124,7 @@ def _unreached(found: Iterator[Difference]) -> Iterator[Difference]:
 def differences(
     where: str, old: Mapping[str, Any], new: Mapping[str, Any], depth: int = 0
 ) -> Iterator[Difference]:
-    """The differences between two schemas of one value.
-
-    Args:
-        where: the path to the value.
-        old: its schema before, on its own.
-        new: its schema now.
-        depth: of the value in the whole; very deep ones are not looked into.
-
-    Yields:
-        The differences. Where the schemas differ in nothing that is known by name, one of the kind
-        `schema_changed`.
-    """
+    """The differences between two schemas of one value."""
     if same(old, new) or depth > _DEEPEST:
         return
     found = [
@@ -427,12 +394,6 @@ def asked(schema: Any) -> dict[bytes, Any]:
 
     Texts and defaults are left out. `["string", "null"]` and `anyOf` of the two are the same, and
     so are `const` and a choice of one.
-
-    Args:
-        schema: on its own.
-
-    Returns:
-        Its alternatives, by their JSON.
     """
     if not isinstance(schema, Mapping):
         return {JSON.encode(schema): schema}

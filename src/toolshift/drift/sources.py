@@ -31,17 +31,7 @@ _LINES = (".jsonl", ".ndjson")
 
 
 def read_source(text: str) -> Side:
-    """Reads the tools of anything that shows some.
-
-    Args:
-        text: a path, an address, or a command after `mcp:`.
-
-    Returns:
-        The tools.
-
-    Raises:
-        UsageError: where it cannot be read, shows no tools, or has two of one name in a list.
-    """
+    """Reads the tools of anything that shows some."""
     path = Path(text)
     if path.is_dir():
         return _of_run(path)
@@ -57,32 +47,12 @@ def is_stream(path: Path) -> bool:
 
 
 def lock_sources(texts: Iterable[str]) -> Lock:
-    """Locks the tools of several sources together.
-
-    Args:
-        texts: the sources; see `read_source`.
-
-    Returns:
-        The lock. A tool that several list in the same way is in it once.
-
-    Raises:
-        UsageError: where one cannot be read, and where two list different tools of one name.
-    """
+    """Locks the tools of several sources together."""
     return lock_side(read_sources(texts))
 
 
 def read_sources(texts: Iterable[str]) -> Side:
-    """Reads the tools of several sources as one list.
-
-    Args:
-        texts: the sources; see `read_source`.
-
-    Returns:
-        The tools of all.
-
-    Raises:
-        UsageError: where one cannot be read, and where two list different tools of one name.
-    """
+    """Reads the tools of several sources as one list."""
     sides = [read_source(text) for text in texts]
     if len(sides) == 1:
         return sides[0]
@@ -112,18 +82,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def events_in(path: Path, reader: Reader | None = None) -> Iterator[Event]:
-    """What a file of traces, conversations or spans says.
-
-    Args:
-        path: of JSON lines.
-        reader: that reads them and counts what it understands; a new one where None.
-
-    Yields:
-        The events, in their order.
-
-    Raises:
-        UsageError: where a line cannot be read.
-    """
+    """What a file of traces, conversations or spans says."""
     reader = reader or Reader(str(path))
     for number, line in enumerate(read_lines(path), 1):
         try:
@@ -205,20 +164,7 @@ class Calls(NamedTuple):
 
 
 def calls_of(text: str) -> Calls:
-    """The calls that an agent has made.
-
-    Args:
-        text: the path of a trace, of conversations, of spans, of a run folder (its clean scenes),
-            or of a JSON list of calls.
-
-    Returns:
-        The calls, in their order; those of which the arguments are not known are left out, and
-        count as not read.
-
-    Raises:
-        NotRead: where nothing of it was understood.
-        UsageError: where it cannot be read.
-    """
+    """The calls that an agent has made."""
     path = Path(text)
     if path.is_dir():
         return Calls(list(_calls_of_run(path)))  # an agent may have made none
@@ -236,13 +182,7 @@ def calls_of(text: str) -> Calls:
 
 
 def _calls_of_stream(path: Path) -> Calls:
-    """The calls in a stream.
-
-    Raises:
-        NotRead: where nothing of it was understood, and where the arguments of no call are
-            known.
-        UsageError: where a line cannot be read.
-    """
+    """The calls in a stream."""
     reader = Reader(str(path))
     called = [event for event in events_in(path, reader) if isinstance(event, Called)]
     reader.check()

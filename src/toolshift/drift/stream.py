@@ -113,17 +113,7 @@ class Reader:
         self._line = 0
 
     def read(self, line: bytes) -> list[Event]:
-        """What a line says.
-
-        Args:
-            line: JSON; an empty one says nothing.
-
-        Returns:
-            The events, in their order.
-
-        Raises:
-            RowFault: where it is no JSON object, or of no form that is known.
-        """
+        """What a line says."""
         self._line += 1
         line = line.removeprefix(BOM_UTF8)
         if not line.strip():
@@ -135,11 +125,7 @@ class Reader:
             raise
 
     def check(self) -> None:
-        """Checks that something was read.
-
-        Raises:
-            NotRead: where nothing was.
-        """
+        """Checks that something was read."""
         check_read(self.intake, WANTED, understood())
 
     def _missed(self, why: str, raw: bytes | str) -> None:
@@ -192,11 +178,7 @@ class Reader:
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
-    """The JSON object of a line.
-
-    Raises:
-        RowFault: where it is none.
-    """
+    """The JSON object of a line."""
     try:
         row = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
@@ -207,11 +189,7 @@ def _object(line: bytes) -> Mapping[str, Any]:
 
 
 def _conversation(row: Mapping[str, Any]) -> Conversation | None:
-    """The conversation that a row is; None for a line of our own traces.
-
-    Raises:
-        RowFault: where it is neither.
-    """
+    """The conversation that a row is; None for a line of our own traces."""
     ours = isinstance(row.get("tool"), str)
     ours = ours or any(isinstance(row.get(key), list) for key in ("listed", "carried"))
     if ours or row.get("end") is True or "lost" in row:
@@ -283,15 +261,7 @@ def _spoken(one: Any) -> tuple[str, dict[str, Any] | None]:
 
 
 def conversed(said: Conversation, row: Mapping[str, Any]) -> Iterator[Event]:
-    """What a whole conversation says.
-
-    Args:
-        said: the conversation.
-        row: that it was read from.
-
-    Yields:
-        The tools on offer, each call with its result, and the end.
-    """
+    """What a whole conversation says."""
     if said.tools:
         yield Shown([_as_listed(tool.function) for tool in said.tools], "openai")
     waiting: dict[str, Called] = {}

@@ -80,14 +80,7 @@ class Today:
         return {old: new for old, new in {**kept, **renamed}.items() if old not in gone}
 
     def successor(self, old: str) -> Successor | None:
-        """What certainly stands for a tool of the lock.
-
-        Args:
-            old: its name there.
-
-        Returns:
-            The tool of today; None where that is not certain.
-        """
+        """What certainly stands for a tool of the lock."""
         if old not in self._found:
             new = self._paired.get(old)
             found = self._certain(old, new) if new else None

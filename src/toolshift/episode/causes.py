@@ -100,16 +100,7 @@ def current_name(cause: str) -> str:
 
 
 def cause_of(scene: Scene, steps: Sequence[Step], end: End) -> str:
-    """The root cause of a failed episode; one of `CAUSES`.
-
-    Args:
-        scene: that the agent was in.
-        steps: what happened.
-        end: how the episode ended.
-
-    Returns:
-        Its name.
-    """
+    """The root cause of a failed episode; one of `CAUSES`."""
     if end == "infrastructure":
         return "infrastructure"
     if end == "crashed":
@@ -133,14 +124,6 @@ def guilty_step(scene: Scene, steps: Sequence[Step], cause: str) -> int | None:
 
     Where no slip and no wrong answer explains the failure, it is the call that is none of the right
     ones.
-
-    Args:
-        scene: the scene of the episode.
-        steps: its trace.
-        cause: its root cause, as graded.
-
-    Returns:
-        The number of the step, from 0; None for a pass and for an empty trace.
     """
     if not cause or not steps:
         return None

@@ -126,12 +126,6 @@ def finished(value: object) -> Any:
 
     All awaitables of a process run in one event loop, in a thread of its own: an asynchronous
     client keeps its connections between turns, and episodes in several threads can share it.
-
-    Args:
-        value: what an agent has returned.
-
-    Returns:
-        The value, awaited where it is an awaitable. What that raises is raised here.
     """
     if not inspect.isawaitable(value):
         return value

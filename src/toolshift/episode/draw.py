@@ -75,11 +75,7 @@ def make_scene(
 
 
 def _drawn(world: World, family: TaskKind, db: Any, rng: Random) -> Goal | None:
-    """One draw of a kind.
-
-    Raises:
-        WorldFault: where it raises, or returns no goal that the world's facts have words for.
-    """
+    """One draw of a kind."""
     where = f"world {world.name}, task kind {family.name}: its draw"
     try:
         goal: object = family.draw(db, rng)
@@ -100,20 +96,7 @@ def _drawn(world: World, family: TaskKind, db: Any, rng: Random) -> Goal | None:
 
 
 def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> Ask:
-    """States a request in one of the phrasings of a pool.
-
-    Args:
-        request: with its phrasings.
-        goal: the values to state.
-        pool: of the phrasings.
-        choice: which of them, counted round.
-
-    Returns:
-        The user's turn.
-
-    Raises:
-        WorldFault: where the phrasing names a value that the goal does not have.
-    """
+    """States a request in one of the phrasings of a pool."""
     bank = request.phrasings[pool]
     template = bank[choice % len(bank)]
     try:
@@ -127,16 +110,7 @@ def phrase(request: Request, goal: dict[str, Any], pool: str, choice: int) -> As
 def settle(
     world: World, truth: Truth, asks: tuple[Ask, ...]
 ) -> tuple[tuple[Ask, ...], tuple[Any, ...]]:
-    """Works out the answers and the effects of requests on the bare truth.
-
-    Args:
-        world: of the task.
-        truth: without any layer.
-        asks: what the user asks for, turn by turn.
-
-    Returns:
-        The requests with their right answers, and the writes that solving them makes.
-    """
+    """Works out the answers and the effects of requests on the bare truth."""
     answers, effects = solve_in_truth(world, truth, asks)
     settled = tuple(replace(ask, expected=text) for ask, text in zip(asks, answers, strict=True))
     return settled, effects

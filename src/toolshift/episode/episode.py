@@ -137,12 +137,7 @@ class Episode:
             raise Over from fault
 
     def _shown(self, result: Result, name: str) -> str:
-        """The text of a result.
-
-        Raises:
-            LayerFault: where the layers have made one that cannot be written out.
-            WorldFault: where there are no layers, and the tool has returned it so.
-        """
+        """The text of a result."""
         try:
             return show(result)
         except (TypeError, ValueError, LookupError, AttributeError) as fault:
@@ -468,18 +463,7 @@ def _spoken(call: Call) -> dict[str, Any] | str:
 def read_ending(
     scene: Scene, text: str, shown: str, request: str, judge: ProseReader | None = None
 ) -> ProseReading:
-    """Reads a message in prose by the rule of its scene, or by a judge.
-
-    Args:
-        scene: whose answers are codes, or plain values.
-        text: the message.
-        shown: the results that the agent has seen.
-        request: what the user said.
-        judge: reads in place of the rule; where it fails, the rule counts.
-
-    Returns:
-        The reading, with the name of the judge that was asked.
-    """
+    """Reads a message in prose by the rule of its scene, or by a judge."""
     reading = judge.read(text, shown, request) if judge else None
     if reading and not reading.judge.endswith(FAILED):
         return reading
@@ -513,15 +497,7 @@ def may_be_none(scene: Scene) -> bool:
 
 
 def heard_in(steps: Sequence[Step], ask: Ask) -> str:
-    """What the user said in a request.
-
-    Args:
-        steps: so far.
-        ask: the request that is open.
-
-    Returns:
-        The request itself and the replies to questions, one a line.
-    """
+    """What the user said in a request."""
     since = next((n for n in range(len(steps), 0, -1) if steps[n - 1].kind == "answer"), 0)
     replies = [step.text for step in steps[since:] if step.kind == "ask"]
     return "\n".join((ask.text, *replies))

@@ -73,16 +73,7 @@ def grade(episode: Episode) -> Grade:
 
 
 def regrade(scene: Scene, steps: Sequence[Step], end: End) -> Grade:
-    """Grades a stored trace; the same verdict as when it was made.
-
-    Args:
-        scene: the same as when the trace was made.
-        steps: of the trace.
-        end: how the episode ended.
-
-    Returns:
-        The verdict of the rules of today.
-    """
+    """Grades a stored trace; the same verdict as when it was made."""
     calls = [step for step in steps if step.kind == "call"]
     last = steps[-1] if steps else None
     passed = _passed(scene, steps, end)

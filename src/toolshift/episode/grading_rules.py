@@ -65,13 +65,6 @@ def own_words(answer: str, steps: Sequence[Step]) -> str:
 
     One record is handed on with the name of each value, which is an answer. A list of records, and
     two results or more, leave it to the reader what the answer is.
-
-    Args:
-        answer: what the agent said.
-        steps: of the trace.
-
-    Returns:
-        The answer, or what is left of it.
     """
     said = fold(answer)
     texts = [fold(step.text).strip() for step in steps if step.kind == "call" and step.ok]
@@ -128,18 +121,7 @@ def _is_dump(stated: set[str], expected: str, results: Results, in_data: bool) -
 def is_right(
     ask: Ask, answer: str, fields: Fields, results: Results = (), asked: Asked = UNKNOWN
 ) -> bool:
-    """Whether an answer is right, as far as it is asked for one.
-
-    Args:
-        ask: with the right answer, or with what a check wants.
-        answer: what the agent said.
-        fields: the codes that the agent was shown, with the fields that they came from.
-        results: the codes of each result.
-        asked: what a plain answer is about.
-
-    Returns:
-        True where no answer is asked for.
-    """
+    """Whether an answer is right, as far as it is asked for one."""
     if ask.pattern:
         return matches(answer, ask.pattern, asked)
     if is_plain(ask):
@@ -187,15 +169,7 @@ def _added_by_layers(calls: Sequence[Step], fields: Fields) -> dict[str, frozens
 
 
 def is_shown(wanted: str | Sequence[str], steps: Sequence[Step]) -> bool:
-    """Whether results of a trace say each thing that a check wants of an answer.
-
-    Args:
-        wanted: as `Ask.pattern`; "" for nothing.
-        steps: of the trace.
-
-    Returns:
-        True where nothing is wanted.
-    """
+    """Whether results of a trace say each thing that a check wants of an answer."""
     items = (wanted,) if isinstance(wanted, str) else wanted
     texts = [step.text for step in steps if step.kind == "call" and step.ok]
     return all(
@@ -228,15 +202,6 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
     of the same field or of none that is known, is called what was asked for, or is a word that
     letters of other scripts make look like a code, and where the codes of a result are handed on
     and none is singled out. A code that was shown may be spelt letter by letter.
-
-    Args:
-        answer: what the agent said.
-        expected: the right code.
-        fields: the codes that the agent was shown, with the fields that they came from.
-        results: the codes of each result.
-
-    Returns:
-        True where the answer offers the code and says what every other one is.
     """
     if not CODE.fullmatch(expected):
         return says_text(answer, expected)
@@ -265,15 +230,7 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
 
 
 def guesses_among(answer: str, fields: Fields) -> bool:
-    """Whether an answer offers several codes, so that a reader has to guess which is meant.
-
-    Args:
-        answer: what the agent said.
-        fields: the codes that the agent was shown, with the fields that they came from.
-
-    Returns:
-        False where one is stated and the others are disowned or beside the point.
-    """
+    """Whether an answer offers several codes, so that a reader has to guess which is meant."""
     told = read_roles(answer, fields)
     offered = [one for one in told.mentions if not one.disowned]
     if len({one.code for one in offered}) < 2:
@@ -336,16 +293,7 @@ def effects_of(steps: Sequence[Step]) -> list[Any]:
 
 
 def calls_not_made(scene: Scene, steps: Sequence[Step]) -> list[Step]:
-    """The calls of the oracle that have no equal in a trace.
-
-    Args:
-        scene: that the agent was in.
-        steps: of the trace.
-
-    Returns:
-        In the oracle's order. A call counts as made where the same true calls were made, whatever
-        the tools were called, or the same writes.
-    """
+    """The calls of the oracle that have no equal in a trace."""
     made = [call for step in steps if step.ok for call in step.true]
     written = effects_of(steps)
     return [

@@ -21,14 +21,7 @@ class OracleAgent:
     solver: type[Solver] = Solver
 
     def play(self, episode: Episode) -> None:
-        """Works through the user's turns.
-
-        Args:
-            episode: to act in, up to its end.
-
-        Raises:
-            Untraceable: where the scene offers no evidence for a step: the scene is broken.
-        """
+        """Works through the user's turns."""
         backend = EpisodeBackend(episode, strict=episode.scene.world.traceable)
         try:
             while not episode.end:
@@ -137,17 +130,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def rehearse(scene: Scene) -> tuple[Step, ...]:
-    """The oracle's steps through a scene.
-
-    Args:
-        scene: as it stands.
-
-    Returns:
-        The steps of the trace, the end included.
-
-    Raises:
-        LayerFault: where the code of a shift raises.
-    """
+    """The oracle's steps through a scene."""
     episode = Episode(scene, Budget(calls=200, turns=200), live=False)
     OracleAgent().play(episode)
     if episode.fault is not None:

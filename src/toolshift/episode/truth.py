@@ -47,19 +47,7 @@ class TruthBackend:
 def solve_in_truth(
     world: World, truth: Truth, asks: tuple[Ask, ...]
 ) -> tuple[list[str], tuple[Any, ...]]:
-    """The answers to requests, and the effects of solving them, on the bare truth.
-
-    Args:
-        world: of the task.
-        truth: without any layer.
-        asks: what the user asks for, turn by turn.
-
-    Returns:
-        An answer for each request, and the writes in order.
-
-    Raises:
-        WorldFault: where the tools do not lead to an answer, or a solution is no text.
-    """
+    """The answers to requests, and the effects of solving them, on the bare truth."""
     session = truth.open()
     backend = TruthBackend(session)
     answers = [_answer(world, backend, ask) for ask in asks]

@@ -28,14 +28,6 @@ def answer(question: str, ask: Ask, vocabulary: Mapping[str, Fact]) -> Answer:
     Values that a question mentions are context, unless it asks to confirm one or to choose
     between two. What the user cannot know, he says so. A question that asks about nothing there
     is a word for is the simulator's failure, and the caller counts it as such.
-
-    Args:
-        question: the agent's question.
-        ask: what the user has said and knows.
-        vocabulary: the facts of the world, by slot.
-
-    Returns:
-        The reply, and the slot that it is about.
     """
     asked = asked_about(question, ask.goal, vocabulary, ask.text)
     if not asked:

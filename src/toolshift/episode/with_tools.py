@@ -24,18 +24,7 @@ class OnlyTools(Layer):
 
 
 def with_tools(scene: Scene, shown: Sequence[str]) -> Scene:
-    """The scene with these of its tools only.
-
-    Args:
-        scene: to narrow.
-        shown: names as they are shown in it.
-
-    Returns:
-        A scene in which the others are not on offer.
-
-    Raises:
-        UsageError: for a tool that is not shown in the scene.
-    """
+    """The scene with these of its tools only."""
     names = {tool.name for tool in scene.tools}
     missing = set(shown) - names
     if missing:

@@ -96,14 +96,7 @@ class Target:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Streams]:
-        """Connects; the streams carry messages both ways.
-
-        Yields:
-            What is read from, and what is written to.
-
-        Raises:
-            UsageError: where the program cannot be started.
-        """
+        """Connects; the streams carry messages both ways."""
         async with self._transport() as (read, write):
             yield Mended(read), write
 
@@ -210,19 +203,7 @@ class Upstream:
     async def ask(
         self, method: str, params: Mapping[str, Any] | None, request_id: str = ""
     ) -> dict[str, Any]:
-        """Asks the server.
-
-        Args:
-            method: of JSON-RPC.
-            params: of the request.
-            request_id: under which the client may cancel it; "" for none.
-
-        Returns:
-            The result, as JSON.
-
-        Raises:
-            MCPError: what the server answered, or that it is gone.
-        """
+        """Asks the server."""
         options: CallOptions = {"headers": self._headers(method, params)}
         if request_id:
             options["request_id"] = request_id
@@ -244,17 +225,7 @@ class Upstream:
         await self.wire.notify(method, params, {"headers": self._headers(method, params)})
 
     async def tools(self, meta: Mapping[str, Any] | None) -> tuple[list[Any], dict[str, Any]]:
-        """Every tool, over all pages, and what else stood on the first page.
-
-        Args:
-            meta: the `_meta` of requests in this era.
-
-        Returns:
-            The tools as JSON; what else the first page held, such as how long it may be kept.
-
-        Raises:
-            MCPError: as the server answered, or where its pages do not end.
-        """
+        """Every tool, over all pages, and what else stood on the first page."""
         own = {key: value for key, value in (meta or {}).items() if key != "progressToken"}
         params: dict[str, Any] = {"_meta": own} if own else {}
         tools: list[Any] = []
@@ -272,11 +243,7 @@ class Upstream:
         raise MCPError(UNREADABLE, f"the pages of tools/list do not end after {MAX_PAGES}")
 
     def note_tools(self, tools: Iterable[Any]) -> None:
-        """Keeps the schemas of listed tools, by which arguments are repeated in headers.
-
-        Args:
-            tools: as listed, on one page or on several.
-        """
+        """Keeps the schemas of listed tools, by which arguments are repeated in headers."""
         self._schemas |= schemas_of(tools)
 
     def _headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
@@ -295,14 +262,7 @@ class Upstream:
 
 
 def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
-    """The schemas of the arguments of tools.
-
-    Args:
-        tools: as listed; what is no tool is left out.
-
-    Returns:
-        By the name of the tool.
-    """
+    """The schemas of the arguments of tools."""
     listed = (tool for tool in tools if isinstance(tool, Mapping))
     return {str(tool.get("name", "")): tool.get("inputSchema") for tool in listed}
 
@@ -310,19 +270,7 @@ def schemas_of(tools: Iterable[Any]) -> dict[str, Any]:
 async def list_tools(
     target: Target, capabilities: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """The tools of a server, as a client of these capabilities is offered them.
-
-    Args:
-        target: where the server is.
-        capabilities: what the client says it can do; None for nothing. Some servers show more
-            tools to a client that can do more.
-
-    Returns:
-        The tools as JSON, in the order of the server.
-
-    Raises:
-        UsageError: where it cannot be started or does not answer.
-    """
+    """The tools of a server, as a client of these capabilities is offered them."""
     async with target.open() as streams, anyio.create_task_group() as group:
         upstream = Upstream(streams, target.name)
         await group.start(upstream.wire.run, decline, ignore)
@@ -337,18 +285,7 @@ async def list_tools(
 async def greet(
     upstream: Upstream, capabilities: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Shakes hands in whichever era the server lives; returns the `_meta` of later requests.
-
-    Args:
-        upstream: the connection, on which nothing was sent yet.
-        capabilities: of the client; None for none.
-
-    Returns:
-        Empty in the older era.
-
-    Raises:
-        MCPError: where it knows neither.
-    """
+    """Shakes hands in whichever era the server lives; returns the `_meta` of later requests."""
     about = {"name": "toolshift", "version": "0"}
     hello = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,

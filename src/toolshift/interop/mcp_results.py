@@ -49,17 +49,7 @@ def refused(message: str) -> Result:
 
 
 def as_mcp(result: Result, given: Result | None, raws: list[Raw], source: Source | None) -> Raw:
-    """A result as its client reads it.
-
-    Args:
-        result: as the outermost layer gave it.
-        given: what the last true call gave the layers; None where none was made.
-        raws: the server's answers in this spoken call, in order.
-        source: the tool that the answers are of, where it is one.
-
-    Returns:
-        The answer as JSON: the server's own where nothing has changed.
-    """
+    """A result as its client reads it."""
     last = raws[-1] if raws else {}
     same = given is not None and (result.ok, result.form) == (given.ok, given.form)
     if same and given is not None and result.data == given.data:

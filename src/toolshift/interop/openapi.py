@@ -33,20 +33,7 @@ class Operation:
 
 
 def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
-    """The operations of an OpenAPI 3 document, each with the tool as an MCP server would list it.
-
-    Args:
-        document: as parsed from JSON or YAML.
-        path: the file that it was read from, from which its references to other files lead.
-
-    Returns:
-        In the order of the document.
-
-    Raises:
-        NotRead: where it has no operation.
-        UsageError: where it is none or nested too deeply, where a reference cannot be followed,
-            and where two operations would be tools of one name.
-    """
+    """The operations of an OpenAPI 3 document, each with its tool as MCP would list it."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
         raise UsageError("it is no OpenAPI 3 document: it has no `paths`")
     if not str(document.get("openapi", "")).startswith("3."):
@@ -76,16 +63,7 @@ def read_openapi(document: object, path: Path | None = None) -> list[Operation]:
 
 
 def paths_read(document: Mapping[str, Any], path: Path | None = None) -> Intake:
-    """Which paths of an OpenAPI document could be read.
-
-    Args:
-        document: that `read_openapi` takes.
-        path: the like.
-
-    Returns:
-        Paths that have operations; those that have none; and those that could not be read, such as
-        one that is in another file.
-    """
+    """Which paths of an OpenAPI document could be read."""
     intake = Intake("the OpenAPI document", "path")
     whole = with_files(document, path)
     for address, item in whole["paths"].items():

@@ -65,36 +65,14 @@ _BUNDLE = "or bundle the document into one file first"
 
 
 def with_files(document: Mapping[str, Any], path: Path | None) -> Mapping[str, Any]:
-    """An OpenAPI document with what its references to other files lead to.
-
-    Args:
-        document: as parsed.
-        path: the file that it was read from; None where it was read from none.
-
-    Returns:
-        The same object where no reference leads out of it.
-
-    Raises:
-        UsageError: where a reference leads nowhere, or to what is not read.
-    """
+    """An OpenAPI document with what its references to other files lead to."""
     reader = _Reader(_File(document, path), INSIDE, in_place=False)
     written = reader.all(document, "document")
     return {**written, INSIDE: reader.targets} if reader.touched else document
 
 
 def with_definitions(schema: Any, path: Path | None) -> Any:
-    """A JSON Schema with what its references to other files lead to among its definitions.
-
-    Args:
-        schema: of a tool.
-        path: the file that it was read from; None where it was read from none.
-
-    Returns:
-        The same object where no reference leads out of it.
-
-    Raises:
-        UsageError: where a reference leads out of it to what is not read, or nowhere.
-    """
+    """A JSON Schema with what its references to other files lead to among its definitions."""
     if not isinstance(schema, Mapping):
         return schema
     reader = _Reader(_File(schema, path), "$defs", in_place=True)
@@ -182,18 +160,7 @@ class _Files:
         return iter(self._read.values())
 
     def open(self, part: str, above: _File) -> _File:
-        """The file that a reference names, seen from the file that has it.
-
-        Args:
-            part: the reference up to its `#`.
-            above: the file that has it.
-
-        Returns:
-            The file, read.
-
-        Raises:
-            UsageError: with why it is not read, to be set behind the reference.
-        """
+        """The file that a reference names, seen from the file that has it."""
         path = self._path(part, above)
         if path in self._read:
             return self._read[path]
@@ -282,18 +249,7 @@ class _Reader:
         return written
 
     def write(self, node: Any, at: _File, kind: str, spot: str, hops: int = 0) -> Any:
-        """A part as it stands in the new document.
-
-        Args:
-            node: the part.
-            at: the file that it is in.
-            kind: what it is, of those in `_PARTS` or "schema".
-            spot: where it is, for messages.
-            hops: how many references were written out to come here.
-
-        Returns:
-            The part with references into the new document alone.
-        """
+        """A part as it stands in the new document."""
         if not kind or not isinstance(node, Mapping | list):
             return node
         known = id(node), kind

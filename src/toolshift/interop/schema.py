@@ -135,15 +135,7 @@ def inlined(node: object, root: object) -> JSONSchema:
 
 
 def checkable(schema: Any) -> Any:
-    """The schema, as a validator comes to an end with it.
-
-    Args:
-        schema: of a server or a file, its references inside.
-
-    Returns:
-        The schema as it is; written out within bounds where its references stand for more than
-        `MAX_CHECKED` nodes, as one kilobyte of `allOf` can.
-    """
+    """The schema, as a validator comes to an end with it."""
     if not isinstance(schema, Mapping):
         return schema
     whole = dict(schema)
@@ -374,15 +366,7 @@ def usual(schema: Mapping[str, Any]) -> Any:
 
 
 def each_description(schema: Any, say: Callable[[str], str]) -> Any:
-    """A schema with its descriptions, at every depth, said in another way.
-
-    Args:
-        schema: without references.
-        say: gives the text that stands in place of one.
-
-    Returns:
-        Another schema; the very one that was given where every text stays.
-    """
+    """A schema with its descriptions, at every depth, said in another way."""
     if isinstance(schema, list):
         listed = [each_description(one, say) for one in schema]
         return listed if listed != schema else schema
@@ -453,16 +437,7 @@ def choices_of(schema: Mapping[str, Any]) -> list[str]:
 
 
 def inner_changes(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> list[str]:
-    """The declared values inside two schemas that only one of them has: `- a[].b`, `+ a[].c`.
-
-    Args:
-        old: a schema.
-        new: another.
-        path: where both stand, before each line.
-
-    Returns:
-        Lines that begin with `-` for what is gone and with `+` for what has come.
-    """
+    """The declared values inside two schemas that only one of them has: `- a[].b`, `+ a[].c`."""
     was, now = (dict(_inner(schema, path)) for schema in (old, new))
     if not was or not now:
         return []
@@ -538,16 +513,7 @@ def _named_values(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def sample(schema: object, word: str = "sample", depth: int = 0) -> Any:
-    """A value that an inlined schema plausibly accepts, always the same one.
-
-    Args:
-        schema: without references.
-        word: for texts of which nothing is known.
-        depth: of the schema in the whole; deep ones are cut.
-
-    Returns:
-        JSON.
-    """
+    """A value that an inlined schema plausibly accepts, always the same one."""
     if not isinstance(schema, Mapping) or depth > 8:
         return word
     for value in _named_values(schema):

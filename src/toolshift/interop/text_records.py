@@ -51,14 +51,7 @@ class Piece:
 
 
 def pieces(text: str) -> list[Piece]:
-    """A text in its parts.
-
-    Args:
-        text: any text; one longer than `MAX_TEXT` is all words.
-
-    Returns:
-        Parts whose texts make up the whole; words and records in turn.
-    """
+    """A text in its parts."""
     found: list[Piece] = []
     reader = _Reader(text)
     start = place = 0

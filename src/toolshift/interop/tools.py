@@ -161,13 +161,6 @@ class Toolbox:
         """A tool as its clients read it.
 
         What would still tell the old name (a title) goes where the name has changed.
-
-        Args:
-            tool: as it is shown.
-            keep_outputs: whether its results are still as its schema of them says.
-
-        Returns:
-            The tool as JSON, with all that its server said of it and still holds.
         """
         source = self.source(tool)
         keep_outputs = keep_outputs and (source is None or tool.returns is source.tool.returns)
@@ -278,17 +271,7 @@ def _as_shown(source: Source, tool: Tool) -> JSONSchema:
 
 
 def from_mcp(listed: Iterable[Mapping[str, Any]]) -> Toolbox:
-    """The tools of an MCP server, from the JSON objects of its `tools/list`.
-
-    Args:
-        listed: the tools.
-
-    Returns:
-        The tools as ours, and how to speak of each.
-
-    Raises:
-        UsageError: where one has no name, or two have the same.
-    """
+    """The tools of an MCP server, from the JSON objects of its `tools/list`."""
     return Toolbox("mcp", [_mcp(raw, place) for place, raw in enumerate(listed)])
 
 
@@ -307,17 +290,7 @@ def _mcp(raw: Mapping[str, Any], place: int) -> Source:
 
 
 def from_openai(listed: Iterable[Mapping[str, Any]]) -> Toolbox:
-    """The tools of a chat-completions request; whether one only reads is not said there.
-
-    Args:
-        listed: the entries of `tools`.
-
-    Returns:
-        The tools as ours, and how to speak of each.
-
-    Raises:
-        UsageError: where one is not a function with a name, or two have the same.
-    """
+    """The tools of a chat-completions request; whether one only reads is not said there."""
     return Toolbox("openai", [_openai(raw, place) for place, raw in enumerate(listed)])
 
 

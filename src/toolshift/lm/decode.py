@@ -309,16 +309,7 @@ class Decoder:
         return tokens
 
     def _forward(self, rows: list[_Row], ids: NDArray[np.int32], keep: int) -> torch.Tensor:
-        """Runs the model over `ids`, which come after what is known of each row.
-
-        Args:
-            rows: whose keys are extended.
-            ids: as many tokens of each.
-            keep: of how many last ones logits are wanted.
-
-        Returns:
-            Logits of shape [rows, keep, vocabulary].
-        """
+        """Runs the model over `ids`, which come after what is known of each row."""
         device = self.model.device
         step = Step([r.slot for r in rows], [r.length for r in rows], ids.shape[1], device)
         return self._logits(torch.as_tensor(ids, device=device).long(), step, keep)

@@ -56,26 +56,12 @@ SIZES = {
 
 
 def fills_a_gpu(model: Any) -> bool:
-    """Whether a GPU computes a step of a model for longer than its kernels take to be launched.
-
-    Args:
-        model: a transformers model.
-
-    Returns:
-        By the number of its parameters.
-    """
+    """Whether a GPU computes a step of a model for longer than its kernels take to be launched."""
     return bool(model.num_parameters() >= FILLS_A_GPU)
 
 
 def device() -> str:
-    """The device that models are loaded on and trained on.
-
-    Returns:
-        "cuda" or "cpu": what is asked for, or else "cuda" where torch sees a GPU.
-
-    Raises:
-        UsageError: where an unknown device is asked for, or a GPU that torch does not see.
-    """
+    """The device that models are loaded on and trained on."""
     import torch  # noqa: PLC0415 - heavy, and an extra
 
     asked = os.environ.get(DEVICE, "")

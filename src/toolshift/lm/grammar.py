@@ -24,18 +24,7 @@ _ENDINGS = (")", '")')
 
 
 def call_grammar(tools: Sequence[Mapping[str, Any]], layout: Layout = "description-first") -> str:
-    """The calls of these tools, as a Lark grammar: arguments in the order of the schema.
-
-    Args:
-        tools: the tools on offer, in the OpenAI format.
-        layout: as the calls of the conversation are written.
-
-    Returns:
-        The grammar in llguidance's dialect, with JSON Schemas inside.
-
-    Raises:
-        UsageError: where no tool is on offer.
-    """
+    """The calls of these tools, as a Lark grammar: arguments in the order of the schema."""
     if not tools:
         raise UsageError(
             "constrained decoding needs at least one tool on offer; use decoding='free'"

@@ -140,18 +140,7 @@ class Graphs:
         ids: NDArray[np.int32],
         store: object,
     ) -> torch.Tensor | None:
-        """The logits of a step, in memory that the next one uses again.
-
-        Args:
-            compute: logits of token ids, [rows, width], at a step's positions.
-            slots: of the rows.
-            starts: the position of each row's first token.
-            ids: tokens, [rows, width].
-            store: where keys and values are; graphs of another store are dropped.
-
-        Returns:
-            Of shape [rows, width, vocabulary]; None where there is no graph of such a step.
-        """
+        """The logits of a step, in memory that the next one uses again."""
         rows, width = ids.shape
         shape = shape_of(rows, width, max(starts))
         if not self.works or shape is None or shape.rows * shape.width > self._limit:
@@ -200,16 +189,7 @@ class Graphs:
 
 
 def shape_of(rows: int, width: int, last: int) -> Shape | None:
-    """The shape of the graph for a step.
-
-    Args:
-        rows: of the step.
-        width: tokens of each row.
-        last: the greatest position of a row's first token.
-
-    Returns:
-        The next greater one; None where there is none so great.
-    """
+    """The shape of the graph for a step."""
     fitting = next((each for each in ROWS if each >= rows), 0)
     wide = next((each for each in WIDTHS if each >= width), 0)
     end = -(-(last + wide) // ROUND) * ROUND

@@ -20,18 +20,6 @@ def load_model(directory: Path, dtype: str = "bfloat16", adapter: str | Path | N
 
     An adapter is merged into the weights in float32, before they are rounded to `dtype`. On a
     machine that only emulates this type the rounded weights are float32 again.
-
-    Args:
-        directory: of the model.
-        dtype: the type that the weights are rounded to, "bfloat16" or "float32".
-        adapter: a LoRA adapter directory.
-
-    Returns:
-        A causal language model in eval mode.
-
-    Raises:
-        UsageError: where the weights do not fit the config, there is no adapter, or it was
-            trained on another base.
     """
     place = device()
     model = load_weights(directory, torch.float32 if adapter else getattr(torch, dtype))
@@ -52,16 +40,7 @@ def stop_tokens(tokenizer: Any, model: Any) -> list[int]:
 
 
 def decoder_of(model: Any, stop: Sequence[int], memory_tokens: int | None) -> Decoder | Generator:
-    """What completes prompts: with shared prefixes where the model allows it.
-
-    Args:
-        model: as `load_model` returns it.
-        stop: the tokens that end a reply.
-        memory_tokens: positions kept between turns; 0 keeps none, None what suits the device.
-
-    Returns:
-        What has `complete`.
-    """
+    """What completes prompts: with shared prefixes where the model allows it."""
     if Decoder.fits(model):
         return Decoder(model, stop, memory_tokens)
     return Generator(model, stop)

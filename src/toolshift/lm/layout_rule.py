@@ -17,15 +17,7 @@ TEXTS = ("Lyon", "Quiet Thistle", "Vostrand 2", "opera house")
 
 
 def alike(tokenizer: Any, layout: Layout) -> float:
-    """The share of names and texts that are the same tokens where they are read and where written.
-
-    Args:
-        tokenizer: a fast transformers tokenizer.
-        layout: of the list and of the calls.
-
-    Returns:
-        From 0 to 1.
-    """
+    """The share of names and texts that have the same tokens where read and where written."""
     same = []
     for name in NAMES:
         tool = {"name": name, "description": "Does one thing.", "parameters": {"properties": {}}}
@@ -38,14 +30,7 @@ def alike(tokenizer: Any, layout: Layout) -> float:
 
 
 def derived_layout(tokenizer: Any) -> Layout:
-    """The layout in which most names and texts are cut alike.
-
-    Args:
-        tokenizer: a fast transformers tokenizer.
-
-    Returns:
-        One of `CANDIDATES`; the first of them where several are as good.
-    """
+    """The layout in which most names and texts are cut alike."""
     return max(CANDIDATES, key=lambda layout: alike(tokenizer, layout))
 
 

@@ -134,19 +134,7 @@ class _Malformed(ValueError):
 def render_system(
     system_text: str, tools: Sequence[Mapping[str, Any]], layout: Layout = "description-first"
 ) -> str:
-    """Writes the system message: the given text, how to call, and the tools, one a line.
-
-    Args:
-        system_text: what the episode says to its agent; may be empty.
-        tools: the tools on offer, in the OpenAI format.
-        layout: how one tool is written.
-
-    Returns:
-        The text; `system_text` alone where no tool is on offer.
-
-    Raises:
-        UsageError: for an unknown layout.
-    """
+    """Writes the system message: the given text, how to call, and the tools, one a line."""
     if layout not in LAYOUTS:
         raise UsageError(f"unknown layout {layout!r}; choose one of {', '.join(LAYOUTS)}")
     if not tools:
@@ -158,16 +146,7 @@ def render_system(
 def render_call(
     name: str, arguments: Mapping[str, Any] | str, layout: Layout = "description-first"
 ) -> str:
-    """Writes one call; arguments that are a string (they were malformed) stand as they came.
-
-    Args:
-        name: of the tool.
-        arguments: by parameter; their text where they could not be read.
-        layout: as the tools of the conversation are listed.
-
-    Returns:
-        One line.
-    """
+    """Writes one call; arguments that are a string (they were malformed) stand as they came."""
     opening = " " * layout.startswith("spaced") + _label(name)
     if isinstance(arguments, str):
         return f"{opening}({arguments})"
@@ -186,19 +165,7 @@ def _spaced(value: Any) -> Any:
 def to_plain_messages(
     turn: Turn, layout: Layout = "description-first", tool_role: Literal["tool", "user"] = "user"
 ) -> list[dict[str, Any]]:
-    """Rewrites a conversation with tool calls as one that any chat template can render.
-
-    Args:
-        turn: the conversation and the tools on offer, in the OpenAI format.
-        layout: how one tool is written.
-        tool_role: the role that results are given: "tool" where the template knows it; "user"
-            elsewhere, marked with "Result: ", and joined with a user message that follows, since
-            some templates demand that the roles alternate.
-
-    Returns:
-        Messages of a `role` and a `content`; the first is the system message with the tools. A
-        `weight` stays, as that of training data (see `toolshift.train.rows`).
-    """
+    """Rewrites a conversation with tool calls as one that any chat template can render."""
     messages = list(turn.messages)
     first_is_system = bool(messages) and messages[0].get("role") == "system"
     opening = _text_of(messages.pop(0)) if first_is_system else ""
@@ -341,14 +308,6 @@ def parse_reply(
     message that is nothing but bullets of calls; one message that opens like a call but is
     malformed, which becomes a `MalformedCall`. Anything else is prose. With the layout
     `spaced-texts` the space before a text is taken off.
-
-    Args:
-        text: as the model wrote it.
-        layout: as the tools of the conversation are listed.
-        tools: the names of the tools on offer, where they are known.
-
-    Returns:
-        Calls, or prose.
     """
     reply = _read(text, tools)
     if layout != "spaced-texts":
@@ -366,14 +325,7 @@ def _unspaced(call: Call) -> Call:
 
 
 def has_marked_call(text: str) -> bool:
-    """Whether a text has a call behind a template's mark, which a server should have read.
-
-    Args:
-        text: the content of a message.
-
-    Returns:
-        False for calls that no mark sets apart, as a line `f(a="x")`.
-    """
+    """Whether a text has a call behind a template's mark, which a server should have read."""
     return any(one.to for one in messages_of(text)) or bool(_tagged_calls(without_thoughts(text)))
 
 

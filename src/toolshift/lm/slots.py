@@ -81,15 +81,7 @@ class Slots:
         return lengths[best]
 
     def place(self, sequences: list[Tokens], more: int) -> list[Place]:
-        """Finds a slot for each sequence, with what is known of it.
-
-        Args:
-            sequences: none of which may be evicted for another.
-            more: positions that each may grow by.
-
-        Returns:
-            One for each, in their order; no two in one slot.
-        """
+        """Finds a slot for each sequence, with what is known of it."""
         common = [[common_prefix(s.tokens, tokens) for s in self.slots] for tokens in sequences]
         placed = self._taken_over(common)
         sources = {
@@ -125,11 +117,7 @@ class Slots:
             slot.tokens, slot.used = _EMPTY, 0
 
     def forget(self, keep_room: bool = False) -> None:
-        """Forgets everything, and gives the memory back.
-
-        Args:
-            keep_room: keep the memory instead, where it is.
-        """
+        """Forgets everything, and gives the memory back."""
         self.slots = []
         if keep_room:
             return

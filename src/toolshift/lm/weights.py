@@ -26,12 +26,6 @@ def check_model(directory: Path) -> None:
     """Checks that a config is of a known class, and that the weights are whole and fit it.
 
     Weights that are quantized, or in older formats than safetensors, are not compared.
-
-    Args:
-        directory: of the model.
-
-    Raises:
-        UsageError: naming the file that is damaged, or the first weight that does not fit.
     """
     from safetensors import safe_open  # noqa: PLC0415 - an extra
 
@@ -49,18 +43,7 @@ def check_model(directory: Path) -> None:
 
 
 def load_weights(directory: Path, dtype: torch.dtype) -> Any:
-    """Loads a causal language model, all of whose weights are in the files.
-
-    Args:
-        directory: of the model.
-        dtype: a torch type that the weights are loaded as.
-
-    Returns:
-        The model, on the CPU.
-
-    Raises:
-        UsageError: where they are not, or cannot be read.
-    """
+    """Loads a causal language model, all of whose weights are in the files."""
     from transformers import AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
 
     auto: Any = AutoModelForCausalLM
@@ -118,14 +101,7 @@ def _said(shape: Shape) -> str:
 
 @contextmanager
 def readable(folder: object) -> Iterator[None]:
-    """Says which folder it is that a library cannot read, whatever it raises.
-
-    Args:
-        folder: that is read inside.
-
-    Raises:
-        UsageError: naming the folder, and the first line of what the library says.
-    """
+    """Says which folder it is that a library cannot read, whatever it raises."""
     try:
         yield
     except (UsageError, RuntimeError, MemoryError):  # too little memory is another matter

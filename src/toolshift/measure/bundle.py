@@ -81,14 +81,7 @@ class Index(msgspec.Struct, frozen=True):
 
 
 def check_bundle_name(path: Path) -> None:
-    """Checks the name of an archive before anything is run.
-
-    Args:
-        path: of the archive.
-
-    Raises:
-        UsageError: where it does not end in .zip.
-    """
+    """Checks the name of an archive before anything is run."""
     if path.suffix != ".zip":
         raise UsageError(
             f"--bundle {path}: it is an archive, so name it {path.stem or 'failed'}.zip"
@@ -96,35 +89,14 @@ def check_bundle_name(path: Path) -> None:
 
 
 def passed_in(run: RunFolder, agent: str) -> frozenset[str]:
-    """The ids of the cells that an agent passed.
-
-    Args:
-        run: the run.
-        agent: its name there.
-
-    Returns:
-        The ids.
-    """
+    """The ids of the cells that an agent passed."""
     return frozenset(cell for cell, record in by_cell(run, agent).items() if record.grade.passed)
 
 
 def make_bundle(
     run: RunFolder, agent: str, path: Path, passed_before: frozenset[str] = frozenset()
 ) -> int:
-    """Packs what an agent failed; void episodes, which are no failures of its, are left out.
-
-    Args:
-        run: the run.
-        agent: its name.
-        path: of the archive, which is written whole or not at all.
-        passed_before: cells that the baseline passed; failures in these are lost ones.
-
-    Returns:
-        How many episodes are in it.
-
-    Raises:
-        UsageError: where it cannot be written.
-    """
+    """Packs what an agent failed; void episodes, which are no failures of its, are left out."""
     failed = [
         record
         for record in run.records()
@@ -280,18 +252,7 @@ def _page(index: Index, name: str, agent: str) -> str:
 
 @contextmanager
 def opened_bundle(path: Path, trust: bool = False) -> Iterator[RunFolder]:
-    """Opens a bundle, or a run folder, for reading.
-
-    Args:
-        path: an archive, the folder it was unpacked to, or any run folder.
-        trust: whether code of an archive may be run.
-
-    Yields:
-        The run of what failed.
-
-    Raises:
-        UsageError: where it is none, is damaged, or holds code and is not trusted.
-    """
+    """Opens a bundle, or a run folder, for reading."""
     if path.is_dir():
         yield _read(path, trust)
         return
@@ -320,11 +281,7 @@ def _read(folder: Path, trust: bool) -> RunFolder:
 
 
 def _check_whole(run: RunFolder, index: Index) -> None:
-    """Checks that the episodes of a bundle are those that it lists: half of them proves nothing.
-
-    Raises:
-        UsageError: where some are missing, or are not listed.
-    """
+    """Checks that the episodes of a bundle are those that it lists: half of them proves nothing."""
     there = {record.episode for record in run.records()}
     listed = {failure.episode for failure in index.failures}
     again = "get the bundle again, or make it again with `toolshift gate --bundle`"

@@ -63,14 +63,7 @@ class Comparability(msgspec.Struct, frozen=True):
 
 
 def comparability(folders: Sequence[RunFolder]) -> Comparability:
-    """Sorts runs by what they have run.
-
-    Args:
-        folders: the runs.
-
-    Returns:
-        The groups in the order of their first runs, and every pair of groups with its reasons.
-    """
+    """Sorts runs by what they have run."""
     places: dict[str, list[int]] = {}
     for place, folder in enumerate(folders):
         places.setdefault(folder.manifest.plan_hash, []).append(place)

@@ -70,19 +70,7 @@ def diagnose(
     weak: Sequence[Weakness],
     broken: str = "",
 ) -> list[str]:
-    """The sentences, the most important first; `broken` is what `broke_down` says, if it did.
-
-    Args:
-        clean: the clean scenes.
-        placebo: the placebo arm; None where it was not run.
-        tiers: a row each.
-        shifts: a row each.
-        weak: what the agent is weak at.
-        broken: what `broke_down` says of an agent that fails everywhere, if it does.
-
-    Returns:
-        Sentences for the report.
-    """
+    """The sentences, the most important first; `broken` is what `broke_down` says, if it did."""
     said = [_clean(clean), *([broken] if broken else [])]
     if placebo is not None and placebo.significant:
         said.append(

@@ -100,15 +100,7 @@ class Gate(msgspec.Struct, frozen=True):
     breaches: list[str] = []
 
     def exit_code(self, inconclusive: Inconclusive = "") -> int:
-        """0 pass, 1 fail, 3 inconclusive, 4 error.
-
-        Args:
-            inconclusive: "pass" or "fail" where an inconclusive gate is to count so. An error never
-                does: nothing was measured that could pass.
-
-        Returns:
-            The exit code of the command.
-        """
+        """0 pass, 1 fail, 3 inconclusive, 4 error."""
         verdict = self.verdict
         if verdict == "inconclusive" and inconclusive:
             verdict = inconclusive
@@ -142,26 +134,7 @@ def judge(
     by: str = "tier",
     max_void: float = MAX_VOID,
 ) -> Gate:
-    """Gates a run by a baseline.
-
-    Args:
-        baseline: the run of what is in use.
-        candidate: the run of what may replace it.
-        margin: points of accuracy that may be lost, above 0 and under 100.
-        baseline_agent: which agent, where the run has several. The candidate's is looked for there
-            first.
-        candidate_agent: likewise, of the candidate.
-        by: what makes a family: "tier", "dimension", "shift", or "overall" for none beside clean
-            and overall.
-        max_void: percent of a family's scenes that may be void or missing in either run.
-
-    Returns:
-        The verdict, with that of each family and of each shift.
-
-    Raises:
-        UsageError: for an option out of range, an unknown agent, no common scene, and shifts that
-            have another version now.
-    """
+    """Gates a run by a baseline."""
     check_options(margin, by, max_void)
     same_shifts(baseline, candidate)
     first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
@@ -206,20 +179,6 @@ def certain_to_fail(
 
     That is so where a family fails even with all of them passed. A run that is stopped then has the
     verdict of the whole run, so the rates of error are those of the whole (curtailed sampling).
-
-    Args:
-        baseline: the run of what is in use.
-        candidate: a run of the same scenes, which may be going on.
-        margin: points of accuracy that may be lost.
-        baseline_agent: as for `judge`.
-        candidate_agent: likewise.
-        by: what makes a family, as for `judge`.
-
-    Returns:
-        True where nothing can change the verdict.
-
-    Raises:
-        UsageError: for an unknown agent.
     """
     first, second = _names(baseline, candidate, baseline_agent, candidate_agent)
     every = _paired(baseline, candidate, first, second)
@@ -247,16 +206,7 @@ def _paired(baseline: RunFolder, candidate: RunFolder, first: str, second: str) 
 
 
 def check_options(margin: float, by: str = "tier", max_void: float = MAX_VOID) -> None:
-    """Checks what the gate is asked for.
-
-    Args:
-        margin: points of accuracy, above 0 and under 100.
-        by: what makes a family.
-        max_void: percent, 0 to 100.
-
-    Raises:
-        UsageError: for an unknown grouping, or a number out of range.
-    """
+    """Checks what the gate is asked for."""
     if not 0 < margin < 100:
         raise UsageError(f"the margin is in points of accuracy, above 0 and under 100: {margin:g}")
     if margin < MIN_MARGIN:
@@ -353,12 +303,7 @@ def _family(label: str, scenes: list[_Scene], rules: _Rules, gated: bool) -> Fam
 
 
 def _task_means(scenes: Iterable[_Scene], void: float = 0.0) -> tuple[Floats, Floats]:
-    """Mean passes of each task in both runs, each of shape (tasks,).
-
-    Args:
-        scenes: of the tasks.
-        void: what the candidate's void and missing episodes count as; 0 a failure, 1 a pass.
-    """
+    """Mean passes of each task in both runs, each of shape (tasks,)."""
     before: dict[str, list[float]] = defaultdict(list)
     after: dict[str, list[float]] = defaultdict(list)
     for scene in scenes:

@@ -25,15 +25,7 @@ MAX_TASKS = 20_000
 
 
 def change_interval(changes: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """The mean change with its exact limits; NaN where there is no task.
-
-    Args:
-        changes: mean change of each task, in [-1, 1], shape (tasks,).
-        confidence: two-sided.
-
-    Returns:
-        The mean of the changes, from -1 to 1, with its limits.
-    """
+    """The mean change with its exact limits; NaN where there is no task."""
     if not changes.size:
         return Interval(float("nan"), float("nan"), float("nan"), "exact", 0)
     low, high = exact_limits(changes, (-1.0, 1.0), confidence)
@@ -44,14 +36,6 @@ def decide(changes: Floats, margin: float, confidence: float = CONFIDENCE) -> Ve
     """The verdict that `change_interval` stands for, ten times sooner.
 
     Pass where the lower limit is above -margin, fail where the upper limit is below it.
-
-    Args:
-        changes: mean change of each task, in [-1, 1], shape (tasks,).
-        margin: what may be lost, between 0 and 1.
-        confidence: two-sided.
-
-    Returns:
-        "inconclusive" where neither holds.
     """
     tail = 0.5 - confidence / 2
     if not changes.size:
@@ -66,14 +50,6 @@ def more_tasks(changes: Floats, margin: float, confidence: float = CONFIDENCE) -
 
     Supposes that the tasks to come change as those seen do. None without any task, and where the
     change is so near to the margin that `MAX_TASKS` would not do.
-
-    Args:
-        changes: mean change of each task, in [-1, 1], shape (tasks,).
-        margin: what may be lost, between 0 and 1.
-        confidence: two-sided.
-
-    Returns:
-        Tasks beside those that there are.
     """
     seen = changes.size
     if not seen:

@@ -101,14 +101,7 @@ def _chance(drops: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _tasks_needed(passes: Floats, noise: Floats, floor: Floats, rule: _Rule) -> int:
-    """How many tasks, taken in order, must be lost to be significant; one too many where none do.
-
-    Args:
-        passes: clean scores, which are what a lost task loses.
-        noise: the drops by chance.
-        floor: the drops of the placebo arm; NaN where it lacks the task.
-        rule: says what is significant.
-    """
+    """How many tasks, in order, must be lost to be significant; one too many where none do."""
     least, most = 1, passes.size + 1
     while least < most:
         middle = (least + most) // 2

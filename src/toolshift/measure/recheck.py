@@ -73,20 +73,7 @@ class Recheck(msgspec.Struct, frozen=True):
 def recheck(
     folder: RunFolder, sample: int = 100, seed: int = 0, watch: Watch = lambda done, total: None
 ) -> Recheck:
-    """Plays a sample of a run again.
-
-    Args:
-        folder: the run, which stays as it is.
-        sample: how many episodes; all of them where there are no more.
-        seed: of the drawing.
-        watch: told how many episodes are done, and of how many.
-
-    Returns:
-        What differs.
-
-    Raises:
-        UsageError: where a scene can no longer be made as it was, or no episode can be played.
-    """
+    """Plays a sample of a run again."""
     if sample < 1:
         raise UsageError(f"--sample must be at least 1, not {sample}")
     folder.require_code()
@@ -123,18 +110,7 @@ def not_playable(folder: RunFolder, record: Record) -> str:
 
 
 def played_again(folder: RunFolder, record: Record) -> Difference | None:
-    """Plays one episode again, call by call.
-
-    Args:
-        folder: of its run.
-        record: the episode.
-
-    Returns:
-        How it differs from what is stored; None where it does not.
-
-    Raises:
-        UsageError: where its scene can no longer be made as it was.
-    """
+    """Plays one episode again, call by call."""
     cell = folder.cell(record)
     again = play_again(build(cell), record.steps, cell.trial, folder.manifest.selection.max_repeats)
     after = grade(again)
@@ -155,18 +131,7 @@ def played_again(folder: RunFolder, record: Record) -> Difference | None:
 def play_again(
     scene: Scene, steps: Sequence[Step], trial: int = 0, max_repeats: int = 0
 ) -> Episode:
-    """Makes the recorded calls, questions and endings in a fresh scene.
-
-    Args:
-        scene: as the episode met it.
-        steps: of the stored trace.
-        trial: of the stored episode.
-        max_repeats: the episode ends where the same call has the same result this often; 0 for no
-            such limit.
-
-    Returns:
-        The episode as it came out now; it has not ended where the steps do not end it.
-    """
+    """Makes the recorded calls, questions and endings in a fresh scene."""
     episode = Episode(scene, Budget.of(scene, max_repeats), trial, live=False)
     try:
         for step in steps:

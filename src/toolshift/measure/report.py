@@ -202,16 +202,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def make_report(plan: Plan, records: Iterable[Record], agents: Sequence[dict[str, Any]]) -> Report:
-    """Measures a run.
-
-    Args:
-        plan: what was to be run.
-        records: the finished episodes; others than the plan's are left out.
-        agents: the agents' descriptions from the manifest, in the order of the report.
-
-    Returns:
-        The report of every agent that has an episode in the plan.
-    """
+    """Measures a run."""
     scenes = Scenes(plan.cells)
     places = {cell.id: place for place, cell in enumerate(scenes.cells)}
     episodes: dict[str, Episodes] = defaultdict(lambda: Episodes(scenes))

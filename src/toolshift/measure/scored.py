@@ -158,15 +158,7 @@ class Episodes:
         return found
 
     def add(self, place: int, row: Scored) -> None:
-        """Adds an episode.
-
-        Args:
-            place: of its cell among those of `scenes`.
-            row: the episode.
-
-        Raises:
-            UsageError: where it counts something above all that can be.
-        """
+        """Adds an episode."""
         grade, usage, reading = row.grade, row.usage, row.reading
         if grade.cause == BROKEN_SHIFT:
             self._in_broken_shifts.append(place)

@@ -92,21 +92,7 @@ def seal(
     version: str,
     baseline_agent: str = "",
 ) -> SealedPlan:
-    """Seals what decides a gate.
-
-    Args:
-        baseline: the run of what is in use.
-        candidate: the agent, as `agents.catalog.describe` has it.
-        rules: how the gate decides.
-        version: of ToolShift.
-        baseline_agent: which agent of the baseline; the candidate's name, or the only one.
-
-    Returns:
-        The plan, with its hash.
-
-    Raises:
-        UsageError: for an unknown agent, and for a baseline that is not finished.
-    """
+    """Seals what decides a gate."""
     name = _agent_of(baseline, candidate, baseline_agent)
     there, planned = len(by_cell(baseline, name)), len(baseline.plan.cells)
     if there < planned:
@@ -130,15 +116,7 @@ def seal(
 
 
 def save_plan(plan: SealedPlan, path: Path) -> None:
-    """Writes a sealed plan.
-
-    Args:
-        plan: with its hash.
-        path: of the file.
-
-    Raises:
-        UsageError: where it cannot be written, or another plan is there.
-    """
+    """Writes a sealed plan."""
     _check_file(path)
     if path.exists() and read_plan(path) != plan:
         raise UsageError(f"{path} is another sealed plan: name another file, or delete it")
@@ -155,17 +133,7 @@ def plan_bytes(plan: SealedPlan) -> bytes:
 
 
 def read_plan(path: Path) -> SealedPlan:
-    """Reads a sealed plan.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        The plan.
-
-    Raises:
-        UsageError: where there is none, or its seal is broken.
-    """
+    """Reads a sealed plan."""
     _check_file(path)
     if not path.is_file():
         raise UsageError(f"{path}: there is no sealed plan; `toolshift gate --seal FILE` makes one")
@@ -194,15 +162,7 @@ def _check_file(path: Path) -> None:
 
 
 def baseline_breaches(plan: SealedPlan, baseline: RunFolder) -> list[str]:
-    """What of a baseline is not as it was sealed.
-
-    Args:
-        plan: that was sealed.
-        baseline: the run of what is in use.
-
-    Returns:
-        Sentences; none where it is the sealed one.
-    """
+    """What of a baseline is not as it was sealed."""
     if baseline.plan.hash != plan.plan:
         return [f"{baseline.path} is the run of another plan than the one sealed"]
     names = [str(agent["name"]) for agent in baseline.manifest.agents]
@@ -215,16 +175,7 @@ def baseline_breaches(plan: SealedPlan, baseline: RunFolder) -> list[str]:
 
 
 def candidate_breaches(plan: SealedPlan, agent: dict[str, Any], version: str) -> list[str]:
-    """What of a candidate is not as it was sealed.
-
-    Args:
-        plan: that was sealed.
-        agent: the candidate, as a manifest describes it.
-        version: of ToolShift that runs it.
-
-    Returns:
-        Sentences; none where it is the sealed one.
-    """
+    """What of a candidate is not as it was sealed."""
     found = []
     changed = sorted(
         key for key in {*plan.candidate, *agent} if plan.candidate.get(key) != agent.get(key)
@@ -237,16 +188,7 @@ def candidate_breaches(plan: SealedPlan, agent: dict[str, Any], version: str) ->
 
 
 def run_breaches(plan: SealedPlan, baseline: RunFolder, candidate: RunFolder) -> list[str]:
-    """Why a run is not the one that was sealed.
-
-    Args:
-        plan: that was sealed.
-        baseline: the run of what is in use.
-        candidate: the run of what may replace it.
-
-    Returns:
-        Sentences; none where it is the sealed one.
-    """
+    """Why a run is not the one that was sealed."""
     found = baseline_breaches(plan, baseline)
     if candidate.plan.hash != plan.plan:
         found.append(f"{candidate.path} is the run of another plan than the one sealed")
@@ -276,16 +218,7 @@ def _copy_breaches(plan: SealedPlan, candidate: RunFolder) -> list[str]:
 
 
 def under_plan(gate: Gate, plan: SealedPlan, breaches: list[str]) -> Gate:
-    """A verdict that names its plan; an error where the run is not the sealed one.
-
-    Args:
-        gate: the verdict on the runs as they are.
-        plan: that was sealed.
-        breaches: why the run is not the sealed one.
-
-    Returns:
-        The verdict.
-    """
+    """A verdict that names its plan; an error where the run is not the sealed one."""
     if not breaches:
         return msgspec.structs.replace(gate, plan=plan.hash)
     return msgspec.structs.replace(

@@ -27,16 +27,7 @@ class Tally(msgspec.Struct, frozen=True):
 
     @classmethod
     def count(cls, tasks: Codes, held: NDArray[np.bool_], known: int) -> Tally:
-        """Counts rows.
-
-        Args:
-            tasks: the task of each row, shape (rows,).
-            held: whether it held in each, same shape.
-            known: how many tasks there are.
-
-        Returns:
-            A count a task, in the order of their first rows.
-        """
+        """Counts rows."""
         of = np.bincount(tasks, minlength=known)
         first = np.full(known, tasks.size)
         np.minimum.at(first, tasks, np.arange(tasks.size))

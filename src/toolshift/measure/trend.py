@@ -76,17 +76,7 @@ class Trend(msgspec.Struct, frozen=True):
 
 
 def read_days(folder: Path) -> list[tuple[str, Arm, RunFolder]]:
-    """The runs of a folder: DAY/anchor and DAY/fresh, where DAY is a date such as 2026-11-25.
-
-    Args:
-        folder: of the days.
-
-    Returns:
-        The day, the arm and the run, by day. Other folders are passed over.
-
-    Raises:
-        UsageError: where there is none, and where a run is damaged.
-    """
+    """The runs of a folder: DAY/anchor and DAY/fresh, where DAY is a date such as 2026-11-25."""
     found: list[tuple[str, Arm, RunFolder]] = []
     arms: tuple[Arm, ...] = (ANCHOR, FRESH)
     for day in sorted(path for path in folder.glob("*") if path.is_dir() and _is_day(path.name)):
@@ -109,14 +99,7 @@ def _is_day(name: str) -> bool:
 
 
 def make_trend(days: Sequence[tuple[str, Arm, RunFolder]]) -> Trend:
-    """The trend of some days.
-
-    Args:
-        days: the day, the arm and the run, by day.
-
-    Returns:
-        A point for each agent, day and arm.
-    """
+    """The trend of some days."""
     points: list[Point] = []
     firsts: dict[tuple[str, str], tuple[str, Scenes]] = {}
     last: dict[str, RunFolder] = {}
@@ -208,15 +191,7 @@ def _adjusted(points: Sequence[Point]) -> list[Point]:
 
 
 def sentence_of(trend: Trend, agent: str) -> str:
-    """What has become of an agent, in one sentence.
-
-    Args:
-        trend: of all agents.
-        agent: its name.
-
-    Returns:
-        The last anchors beside the first that they can be compared with.
-    """
+    """What has become of an agent, in one sentence."""
     anchors = trend.of(agent, ANCHOR)
     if not anchors:
         return f"{agent}: there are no anchors, so days cannot be compared."
@@ -248,14 +223,7 @@ def _compared_in_words(agent: str, last: Point) -> str:
 
 
 def has_lost(trend: Trend) -> list[str]:
-    """The agents whose last scored anchors are significantly worse than their first.
-
-    Args:
-        trend: of all agents.
-
-    Returns:
-        Their names.
-    """
+    """The agents whose last scored anchors are significantly worse than their first."""
     lasts = [_scored(trend, agent)[-1:] for agent in trend.agents]
     return [
         last.agent

@@ -39,28 +39,12 @@ _MAX_SHOWN = 40_000
 
 
 def is_none(wanted: str) -> bool:
-    """Whether what is wanted is a word for nobody or nothing.
-
-    Args:
-        wanted: the right answer.
-
-    Returns:
-        True for 0 as well.
-    """
+    """Whether what is wanted is a word for nobody or nothing."""
     return bool(_NONE.fullmatch(wanted.strip()))
 
 
 def says_none(text: str, asked: Asked) -> bool:
-    """Whether a text claims that there is none of what was asked for.
-
-    Args:
-        text: without markup.
-        asked: the request and what was shown: "no assignee" says it where the request asks who is
-            assigned, or where a result has an assignee that is empty.
-
-    Returns:
-        False for "nobody knows", "nobody but Jo", and for what was not found.
-    """
+    """Whether a text claims that there is none of what was asked for."""
     return any(verdict(text, *span, False) == "said" for span in _places(text, asked))
 
 

@@ -82,18 +82,7 @@ def is_pattern(wanted: str) -> bool:
 
 
 def matches(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
-    """Whether an answer says what is wanted: asserts it, does not deny it, and offers nothing else.
-
-    Args:
-        answer: what the agent said.
-        wanted: a regular expression where it has a sign of one, searched for as it is; else a
-            text (see `says_text`). Of several every one is wanted, in any order.
-        asked: what the answer is about.
-
-    Returns:
-        False for an answer without it, and where it is denied, asked, supposed, still to come, so
-        no longer, another quantity, or one of several.
-    """
+    """Whether an answer asserts what is wanted, does not deny it, and offers nothing else."""
     if not isinstance(wanted, str):
         wanted = [as_answer(item) for item in wanted]
         if any(map(is_pattern, wanted)):
@@ -113,17 +102,7 @@ def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
 
 
 def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
-    """Whether an answer says a text, which is never a regular expression.
-
-    Args:
-        answer: what the agent said.
-        wanted: a number, an amount, a date, a time of day, yes or no, or words; a list, or a text
-            with commas, wants every item.
-        asked: what the answer is about.
-
-    Returns:
-        As `matches`.
-    """
+    """Whether an answer says a text, which is never a regular expression."""
     is_address = "://" in (wanted if isinstance(wanted, str) else " ".join(map(as_answer, wanted)))
     text = plain(_LINK.sub(r"\1", answer) if is_address else answer)
     if not isinstance(wanted, str):
@@ -136,15 +115,7 @@ def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) 
 
 
 def passage(text: str, wanted: str) -> str:
-    """The part of a shown text that says what is wanted; "" where none does.
-
-    Args:
-        text: of a result.
-        wanted: as for `matches`, but one thing.
-
-    Returns:
-        Words or a value of the text, which say by themselves what is wanted.
-    """
+    """The part of a shown text that says what is wanted; "" where none does."""
     if is_pattern(wanted):
         spans = [match.span() for match in re.finditer(wanted, text, _I)]
     else:
@@ -156,14 +127,7 @@ def passage(text: str, wanted: str) -> str:
 
 
 def single_values(value: object) -> Iterator[Any]:
-    """The single values inside of one, at every depth; then a list of such as a whole.
-
-    Args:
-        value: JSON data.
-
-    Yields:
-        What `as_answer` makes a text of.
-    """
+    """The single values inside of one, at every depth; then a list of such as a whole."""
     if isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from single_values(each)
@@ -174,14 +138,7 @@ def single_values(value: object) -> Iterator[Any]:
 
 @lru_cache(maxsize=1 << 8)  # each rehearsal of a task reads the same results
 def data_values(text: str) -> tuple[str, ...]:
-    """The values of a text that begins with a JSON list or object, as an answer says them.
-
-    Args:
-        text: of a result; a notice may follow the data.
-
-    Returns:
-        Each once; nothing for another text.
-    """
+    """The values of a text that begins with a JSON list or object, as an answer says them."""
     try:
         data = _DECODE(text)[0] if text[:1] in ("[", "{") else []
     except (ValueError, RecursionError):
@@ -190,14 +147,7 @@ def data_values(text: str) -> tuple[str, ...]:
 
 
 def as_answer(value: object) -> str:
-    """What a solution returns as the text of an answer.
-
-    Args:
-        value: a text, a number, a date, a truth value, or a list of such.
-
-    Returns:
-        The text; the items of a list with commas between them.
-    """
+    """What a solution returns as the text of an answer."""
     if isinstance(value, list | tuple | set | frozenset):
         items = sorted(map(as_answer, value)) if isinstance(value, set | frozenset) else value
         return ", ".join(map(as_answer, items))

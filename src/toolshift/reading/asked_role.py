@@ -36,17 +36,7 @@ _LONGEST, _MOST = 160, 60
 
 
 def is_of_another_role(text: str, start: int, end: int, request: str) -> bool:
-    """Whether the answer says that something else is what was asked for, and this is not.
-
-    Args:
-        text: of the answer, without markup.
-        start: of the place.
-        end: of the place.
-        request: what the user said.
-
-    Returns:
-        False where the request names no such thing, or the answer does not say both.
-    """
+    """Whether the answer says that something else is what was asked for, and this is not."""
     asked = asked_for(request)
     if not asked:
         return False
@@ -63,14 +53,7 @@ def is_of_another_role(text: str, start: int, end: int, request: str) -> bool:
 
 
 def asked_for(request: str) -> str:
-    """The one thing that a request asks for, "manager" in "Who is the manager of KA-72?".
-
-    Args:
-        request: what the user said.
-
-    Returns:
-        Its last word; "" where the request names none, or several.
-    """
+    """The one thing that a request asks for, "manager" in "Who is the manager of KA-72?"."""
     found = _ASKS_FOR.search(request)
     if not found or _MORE.search(request, found.start()):
         return ""

@@ -147,18 +147,7 @@ _MIGHT = re.compile(
 
 
 def verdict(text: str, start: int, end: int, is_state: bool) -> Verdict:
-    """What a text says of what stands at a place.
-
-    Args:
-        text: without markup.
-        start: of the place.
-        end: of the place.
-        is_state: whether words stand there that say how something is ("shipped"), not a name or
-            a value: "will be shipped" leaves that open, while "will be 25 EUR" says the price.
-
-    Returns:
-        The verdict on this place alone.
-    """
+    """What a text says of what stands at a place."""
     first, last = sentence(text, start, end)
     # as many characters as before, so that nothing moves
     before = _IDIOMS.sub(lambda m: " " * len(m[0]), text[max(first, start - _REACH) : start])

@@ -115,16 +115,7 @@ class _Question(msgspec.Struct, frozen=True):
 
 
 def chooses_another(text: str, wanted: str, request: str) -> bool:
-    """Whether an answer says of another option of the request that it is what was asked for.
-
-    Args:
-        text: of the answer, without markup.
-        wanted: the expected option.
-        request: what the user said.
-
-    Returns:
-        False where the request offers no choice with that option, and where no clause says which.
-    """
+    """Whether an answer says of another option of the request that it is what was asked for."""
     question = _question(text, wanted, request)
     if question is None:
         return False

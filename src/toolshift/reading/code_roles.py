@@ -166,15 +166,7 @@ class CodeMentions(msgspec.Struct, frozen=True):
 
 
 def read_roles(text: str, shown: Collection[str]) -> CodeMentions:
-    """Reads what a text says of each code in it.
-
-    Args:
-        text: of an answer.
-        shown: the codes that were shown; others count in their plain form alone.
-
-    Returns:
-        The codes with what is said of them.
-    """
+    """Reads what a text says of each code in it."""
     plain = written_out(with_parentheses(_KEY.sub(" ", spoken(text))), shown)
     codes = codes_of_bare(plain, shown)
     marked, end = [], 0

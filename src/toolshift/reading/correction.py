@@ -34,17 +34,7 @@ _GAP = re.compile(r"[^.!?\n]*[.!?\n]{0,3}[\s)\"'-]*")
 
 
 def is_corrected(text: str, start: int, end: int, value: Value | None = None) -> bool:
-    """Whether something else is put in the place of what stands there.
-
-    Args:
-        text: without markup.
-        start: of the place.
-        end: of the place.
-        value: the value that stands there; None for words.
-
-    Returns:
-        False where no sign of a correction follows in this sentence or begins the next one.
-    """
+    """Whether something else is put in the place of what stands there."""
     after = text[end : end + _REACH]
     sign = _SIGN.search(after)
     if not sign or not _GAP.fullmatch(after, 0, sign.start()):

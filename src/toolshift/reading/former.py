@@ -103,30 +103,12 @@ _ASKED_FOR = re.compile(
 
 
 def asks_what_was(request: str) -> bool:
-    """Whether a request asks for what was so before, or may do so.
-
-    Args:
-        request: what the user said.
-
-    Returns:
-        True where it has a word of former times or of a change.
-    """
+    """Whether a request asks for what was so before, or may do so."""
     return bool(_ASKED_FOR.search(request))
 
 
 def is_former(text: str, start: int, end: int, is_state: bool) -> bool:
-    """Whether a text says that what stands at a place was so before, and is so no longer.
-
-    Args:
-        text: without markup.
-        start: of the place.
-        end: of the place.
-        is_state: whether words stand there that say how something is. What "was shipped, and is
-            now in transit" was shipped all the same.
-
-    Returns:
-        False for what is told in the past tense alone.
-    """
+    """Whether a text says that what stands at a place was so before, and is so no longer."""
     first, last = sentence(text, start, end)
     before, after = text[max(first, start - _REACH) : start], text[end : min(last, end + _REACH)]
     if text[last : last + 1] == ";":  # "it was X until May; now it is Y"

@@ -40,14 +40,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def messages_of(text: str) -> list[Message]:
-    """The messages of a reply in Harmony.
-
-    Args:
-        text: as a server or a decoder gave it.
-
-    Returns:
-        None of them where the text is not in that format.
-    """
+    """The messages of a reply in Harmony."""
     if "<|channel|>" not in text:
         text = _with_tags(text)
     opening = _MESSAGE.search(text) if "<|message|>" in text else None
@@ -64,14 +57,7 @@ def messages_of(text: str) -> list[Message]:
 
 
 def for_the_user(text: str) -> str:
-    """What a reply in Harmony says to the user; any other text as it is.
-
-    Args:
-        text: as for `messages_of`.
-
-    Returns:
-        The last channel `final`; without one, the comments that call no tool.
-    """
+    """What a reply in Harmony says to the user; any other text as it is."""
     messages = messages_of(text)
     if not messages:
         return text

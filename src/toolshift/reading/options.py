@@ -132,16 +132,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def rivals(request: str, wanted: str) -> list[str]:
-    """The options of a request beside the one that is expected.
-
-    Args:
-        request: what the user said.
-        wanted: the expected option.
-
-    Returns:
-        Each as it begins: plain words may go on with the verb ("desk weigh"), so that an option is
-        the longest beginning that an answer has. Empty where the request offers no such choice.
-    """
+    """The options of a request beside the one that is expected."""
     said = fold(request)
     for number, (start, end) in enumerate(places(said, wanted)):
         if number == _MOST_PLACES:
@@ -160,15 +151,7 @@ def rivals(request: str, wanted: str) -> list[str]:
 
 
 def kind_of(said: str, start: int) -> str:
-    """The word before an option that says what all of them are: "room" of "room A1 or room B2".
-
-    Args:
-        said: the request.
-        start: where the option begins there.
-
-    Returns:
-        "" where the word before it stands there once.
-    """
+    """The word before an option that says what all of them are: "room" of "room A1 or room B2"."""
     words = [word.casefold() for word in _WORD.findall(said)]
     before = len(_WORD.findall(said[:start]))
     kind = words[before - 1] if before else ""
@@ -264,14 +247,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 def comparisons(text: str) -> Iterator[Comparison]:
-    """The words of a text that compare.
-
-    Args:
-        text: a sentence, or a request.
-
-    Yields:
-        Each with its place.
-    """
+    """The words of a text that compare."""
     blanked = _BESIDES.sub(lambda match: " " * len(match[0]), text)
     for match in _COMPARES.finditer(blanked):
         more, of = (match["more"] or "").lower(), (match["of"] or "").lower()
@@ -289,15 +265,7 @@ def comparisons(text: str) -> Iterator[Comparison]:
 
 
 def agree(one: Scale, other: Scale) -> int:
-    """Whether two comparisons go the same way.
-
-    Args:
-        one: a scale.
-        other: another.
-
-    Returns:
-        1 for the same way, -1 for the other one; 0 where they compare different things.
-    """
+    """Whether two comparisons go the same way."""
     names = {one[0], other[0]}
     if len(names) == 1 or ("amount" in names and not names & {*_ALONE}):
         return one[1] * other[1]
@@ -305,25 +273,11 @@ def agree(one: Scale, other: Scale) -> int:
 
 
 def without_kinds(text: str) -> str:
-    """A request without the words that say what its options are: "of the tickets".
-
-    Args:
-        text: the request, with blanks in place of its options.
-
-    Returns:
-        The same without them.
-    """
+    """A request without the words that say what its options are: "of the tickets"."""
     return _OF_THEM.sub(" ", text)
 
 
 def telling_words(text: str) -> set[str]:
-    """The words of a text that say something, by how they begin.
-
-    Args:
-        text: of a request or an answer.
-
-    Returns:
-        The first five letters of each, as a plain plural has them too.
-    """
+    """The words of a text that say something, by how they begin."""
     words = re.findall(r"[^\W_]+", _KIND.sub(" ", text.casefold()))
     return {word[:5] for word in words if word not in _SAYS_LITTLE}

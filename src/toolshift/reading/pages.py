@@ -22,15 +22,7 @@ _RELATED = re.compile(r"\brel=\\?[\"']?next\b", re.IGNORECASE)
 
 
 def offers_more(text: str) -> bool:
-    """Whether a result says that it goes on.
-
-    Args:
-        text: of the result, in any form that names its values.
-
-    Returns:
-        True where a key such as `next_page`, `nextPageToken` or `has_more` has a value that is not
-        empty, and where this page is not the last of so many.
-    """
+    """Whether a result says that it goes on."""
     numbers: dict[str, int] = {}
     for found in _KEY.finditer(text):
         key = re.sub(r"[^a-z]", "", found["key"].lower())

@@ -48,15 +48,7 @@ def _folded(word: str) -> str:
 
 
 def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a text has some words; numbers and dates among them may have another form.
-
-    Args:
-        text: without markup.
-        wanted: the words; a leading article is left out.
-
-    Yields:
-        The start and the end of each place, in order.
-    """
+    """Where a text has some words; numbers and dates among them may have another form."""
     sought = _items(_ARTICLE.sub("", wanted, count=1) if _ARTICLE.match(wanted) else wanted)
     tokens, values = _tokens(text), {value.start: value for value in values_in(text)}
     ends = ((first, _match(sought, tokens, first, values)) for first in range(len(tokens)))

@@ -160,19 +160,7 @@ _SAYS_ANYTHING = frozenset((
 def read_plain_prose(
     text: str, shown: str = "", request: str = "", may_be_none: bool = False
 ) -> tuple[Kind, str]:
-    """Reads a message that ends a turn in prose, in a world whose answers are plain values.
-
-    Args:
-        text: the message.
-        shown: the results that the agent has seen.
-        request: what the user said.
-        may_be_none: whether the right answer of the task is nobody or nothing, so that a claim of
-            that is an answer.
-
-    Returns:
-        The kind, and the refusal's reason ("" where none of the four can be read), as of
-        `prose.read_prose`. The right answer plays no other part.
-    """
+    """Reads a message that ends a turn in prose, in a world whose answers are plain values."""
     said = plain(text)
     parts = [part for part in _PART.split(said) if part.strip(" .\"'-")]
     known = _Known(shown, request, may_be_none)

@@ -61,15 +61,7 @@ class LinearModel(msgspec.Struct, frozen=True):
     weights: Mapping[str, Sequence[int]]
 
     def best(self, signs: Iterable[str], barred: str = "") -> str:
-        """The class that the signs speak for most; the first of equals.
-
-        Args:
-            signs: what was seen, each once.
-            barred: a class that cannot be.
-
-        Returns:
-            Its name.
-        """
+        """The class that the signs speak for most; the first of equals."""
         held = [self.weights[sign] for sign in ("", *signs) if sign in self.weights]
         sums = [sum(column) for column in zip(*held, strict=True)]
         open_ = [n for n, name in enumerate(self.classes) if name != barred]
@@ -99,15 +91,6 @@ def read_prose(text: str, shown: str = "", request: str = "") -> tuple[Kind, str
     came to light) and by its words. The right answer plays no part, and the same message is read
     alike everywhere, since weights are whole numbers.
     `studies/strangers/finishes` measures the reading.
-
-    Args:
-        text: the message.
-        shown: the results that the agent has seen.
-        request: what the user said.
-
-    Returns:
-        The kind ("none" is a claim that states nothing), and the refusal's reason ("" where none
-        of the four can be read).
     """
     message = Message(text, shown, request)
     kind = linear_models().kind.best(message.kind_signs(), "" if message.states else "answer")

@@ -85,16 +85,7 @@ _SPOKEN_OF = {name: re.compile(words, _I) for name, (_, words) in _DIMENSIONS.it
 
 
 def is_other_quantity(text: str, value: Value, asked: Asked) -> bool:
-    """Whether a number has a unit of which neither the request nor a result speaks.
-
-    Args:
-        text: the answer.
-        value: a number in it, for which no unit is wanted.
-        asked: what the answer is about.
-
-    Returns:
-        False where nothing is known of what was asked.
-    """
+    """Whether a number has a unit of which neither the request nor a result speaks."""
     told = f"{asked.request}\n{asked.shown}"[:_MAX_TOLD].replace("_", " ")
     dimension = _dimension(text, value)
     return bool(told.strip() and dimension and not _SPOKEN_OF[dimension].search(told))
@@ -128,14 +119,6 @@ def is_label(text: str, value: Value, asked: Asked) -> bool:
 
     It numbers a step of the work ("Step 1: search"), or the request asks how many there are of
     something and another number has that noun: "I found 4 results, but there are 5 copies".
-
-    Args:
-        text: the answer.
-        value: a number in it.
-        asked: what the answer is about.
-
-    Returns:
-        False where the request speaks of such a step, or where no other number has the noun.
     """
     counter = _COUNTER.search(text[max(0, value.start - 20) : value.start])
     if counter:
@@ -184,14 +167,6 @@ def is_other_part(text: str, value: Value, asked: Asked) -> bool:
     "6 copies, of which 4 are free": who asks how many copies there are gets 6, and who asks how
     many are free gets 4. Where the request says neither, or asks for more than one thing, both may
     be meant.
-
-    Args:
-        text: the answer.
-        value: a number in it.
-        asked: what the answer is about.
-
-    Returns:
-        False where no number is said to be a part of another.
     """
     if len(_HOW_MANY.findall(asked.request)) > 1 or _ASKS_MORE.search(asked.request):
         return False
@@ -210,16 +185,7 @@ def is_other_part(text: str, value: Value, asked: Asked) -> bool:
 
 
 def is_part_of(text: str, part: Value, whole: Value) -> bool:
-    """Whether a number is said to be a part of the one before it: "6 copies, 4 of them free".
-
-    Args:
-        text: the answer.
-        part: the later number.
-        whole: the one before it.
-
-    Returns:
-        False for two numbers of which nothing like this is said.
-    """
+    """Whether a number is said to be a part of the one before it: "6 copies, 4 of them free"."""
     between = text[whole.end : part.start]
     some = _TO_SOME.fullmatch(between) and _OF_IT.match(text, part.end)
     return bool(some or _TO_PART.fullmatch(between))
@@ -261,15 +227,6 @@ def is_overruled(text: str, value: Value, asked: Asked, unit: str = "") -> bool:
     """Whether a piece without a verb has answered, so that a later number is of something else.
 
     "No copies. 4 were lost": the later sentence counts only where the request asks what it says.
-
-    Args:
-        text: the answer.
-        value: a number in it.
-        asked: what the answer is about.
-        unit: the noun that is wanted behind the number; "" for none.
-
-    Returns:
-        False where no such piece comes before or after the number.
     """
     found = _first_fragment(text, asked, unit or _noun_behind(text, value))
     if found is None:

@@ -126,17 +126,7 @@ class QuestionClassifier:
     cues: Mapping[str, str]
 
     def guess(self, text: str, states: Mapping[str, str]) -> Guess:
-        """The slots that a question asks for.
-
-        Args:
-            text: the question, masked.
-            states: for each slot that the user knows, whether the request leaves it "open", has
-                "said" it, or is "torn" between two values.
-
-        Returns:
-            One slot, or two where a first part of the question asks for one and the rest for
-            another.
-        """
+        """The slots that a question asks for."""
         scores = self._scores(text, states)
         best, lead = self._best(scores)
         for cut in cuts(text):
@@ -192,15 +182,7 @@ def tokens(text: str) -> list[str]:
 
 
 def features(found: list[str], states: Mapping[str, str]) -> set[str]:
-    """What a text has: n-grams of its words, with masks by slot and by state, and of letters.
-
-    Args:
-        found: the tokens of the text.
-        states: as for `QuestionClassifier.guess`.
-
-    Returns:
-        Their names, each once.
-    """
+    """What a text has: n-grams of its words, with masks by slot and by state, and of letters."""
     lines = [found]
     if any(token[0] == "⟦" for token in found):
         lines.append([f"⟦{states.get(t[1:-1], '')}⟧" if t[0] == "⟦" else t for t in found])
@@ -222,14 +204,7 @@ def features(found: list[str], states: Mapping[str, str]) -> set[str]:
 
 
 def parts(found: list[str]) -> list[str]:
-    """For each token, whether its sentence is the first that asks, a later one, or asks nothing.
-
-    Args:
-        found: the tokens of a text.
-
-    Returns:
-        "asks 1", "asks 2" or "aside"; "" everywhere where no sentence ends in a question mark.
-    """
+    """For each token, whether its sentence is the first that asks, a later one, or asks nothing."""
     if "?" not in found:
         return [""] * len(found)
     marks, start, asked = [], 0, 0

@@ -177,18 +177,7 @@ class Reading:
 def asked_about(
     question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str = ""
 ) -> tuple[str, ...]:
-    """The slots that a question asks about, in order; none where it is not understood.
-
-    Args:
-        question: the question; of one longer than `LONGEST` the beginning and the end are read.
-        goal: what the user knows, a tuple where he has stated two values.
-        vocabulary: every slot there is a word for.
-        said: the user's request: between slots that fit equally well, one that the request
-            leaves open is likelier to be asked for.
-
-    Returns:
-        The slots; those outside the goal are ones that the user does not know.
-    """
+    """The slots that a question asks about, in order; none where it is not understood."""
     if len(question) > LONGEST:
         question = f"{question[: LONGEST // 2]}\n{question[-LONGEST // 2 :]}"
     plain = _label_of(question, goal, vocabulary)
@@ -230,17 +219,7 @@ def _by_rule(
 
 
 def read(question: str, goal: Goal, vocabulary: Mapping[str, Fact], said: str) -> Reading:
-    """A question's clauses with their cues.
-
-    Args:
-        question: what the agent asked.
-        goal: the values that the user has in mind, by slot.
-        vocabulary: the facts of the world.
-        said: what the user has said so far.
-
-    Returns:
-        What each clause is about.
-    """
+    """A question's clauses with their cues."""
     known = {slot: value for slot, value in goal.items() if slot in vocabulary}
     clauses, asked = [], []
     for sentence in _sentences(mask(question, known)):

@@ -13,15 +13,7 @@ MAX_READ = 50_000
 
 
 def is_shown(value: str, shown: str) -> bool:
-    """Whether a text was shown: as it is, in other case or spacing, or as the same value.
-
-    Args:
-        value: that was passed.
-        shown: all that was shown, in any case.
-
-    Returns:
-        True for a date, a time, a number or an amount that was shown in another form too.
-    """
+    """Whether a text was shown: as it is, in other case or spacing, or as the same value."""
     said = shown[-MAX_READ:]
     if value.casefold() in shown.casefold() or _even(value) in _even(said):
         return True
@@ -30,15 +22,7 @@ def is_shown(value: str, shown: str) -> bool:
 
 
 def is_shown_number(number: float, shown: str) -> bool:
-    """Whether a number was shown, with whatever separators, or in words.
-
-    Args:
-        number: that was passed.
-        shown: all that was shown.
-
-    Returns:
-        False where it is only a part of another number or of a code.
-    """
+    """Whether a number was shown, with whatever separators, or in words."""
     if re.search(rf"(?<![\w.]){re.escape(f'{number:g}')}(?!\w|\.\d)", shown):
         return True
     said = fold(shown[-MAX_READ:])

@@ -94,14 +94,7 @@ def spoken(text: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """The text without thoughts that fill lines of it; what stands inside a line stays.
-
-    Args:
-        text: as a model wrote it. A call that has such a tag among its values is one line.
-
-    Returns:
-        The text, nothing else of it changed.
-    """
+    """The text without thoughts that fill lines of it; what stands inside a line stays."""
     if "<" not in text:
         return text
     return _THOUGHT_LINES_BEFORE.sub("", _THOUGHT_LINES.sub("\n", text))
@@ -123,27 +116,12 @@ def codes_in(text: str, shown: Collection[str] = ()) -> list[Stated]:
 
     The form of a code counts in any case. A code with a space for its hyphen, or none, counts
     where it can only be a code that was shown.
-
-    Args:
-        text: the text; it is read without markup (`bare`).
-        shown: the codes that were shown.
-
-    Returns:
-        The codes with their places, a code once for each time that it stands there.
     """
     return codes_of_bare(bare(text), shown)
 
 
 def codes_of_bare(text: str, shown: Collection[str]) -> list[Stated]:
-    """The codes of a text that is without markup already; see `codes_in`.
-
-    Args:
-        text: what `bare` or `with_parentheses` gave.
-        shown: the codes that were shown.
-
-    Returns:
-        The codes with their places in that text.
-    """
+    """The codes of a text that is without markup already; see `codes_in`."""
     found = []
     for match in _LOOSE.finditer(text.upper() if text.isascii() else _upper(text)):
         code = f"{match[1]}-{match[2]}"
@@ -158,15 +136,7 @@ def codes_of_bare(text: str, shown: Collection[str]) -> list[Stated]:
 
 
 def written_out(text: str, shown: Collection[str]) -> str:
-    """The text with each code that is spelt letter by letter written as it was shown.
-
-    Args:
-        text: folded.
-        shown: the codes that were shown; letters of another code stay as they are.
-
-    Returns:
-        The text, which is the same where nothing is spelt.
-    """
+    """The text with each code that is spelt letter by letter written as it was shown."""
     parts, end = [], 0
     for match in _SPELT.finditer(_upper(text)):
         letters = "".join(_DIGIT.get(letter, letter) for letter in match.groups())
@@ -178,14 +148,7 @@ def written_out(text: str, shown: Collection[str]) -> str:
 
 
 def imitated_codes(text: str) -> set[str]:
-    """Words that letters of other scripts make look like a code.
-
-    Args:
-        text: the text; it is read without markup (`bare`).
-
-    Returns:
-        The words as they stand there.
-    """
+    """Words that letters of other scripts make look like a code."""
     return {word for word in _SHAPE.findall(bare(text)) if _imitates(word)}
 
 

@@ -419,14 +419,7 @@ _READERS: tuple[Callable[[str], Iterator[Value]], ...] = (
 
 
 def values_in(text: str) -> list[Value]:
-    """The values that a text states, in order; none overlaps another.
-
-    Args:
-        text: one form of each sign (`reading.text.fold`).
-
-    Returns:
-        Dates first where signs can be read in two ways, then times, amounts and numbers.
-    """
+    """The values that a text states, in order; none overlaps another."""
     taken = [False] * len(text)
     found = []
     for read in _READERS:
@@ -452,14 +445,7 @@ def _signed(text: str, value: Value) -> Value:
 
 
 def value_of(text: str) -> list[Value]:
-    """The values of a text that says nothing else; none where it does.
-
-    Args:
-        text: what is wanted, as `2026-05-03`, `EUR 1,250.00` or `2026-05-03T09:30`.
-
-    Returns:
-        One value, or a date and a time.
-    """
+    """The values of a text that says nothing else; none where it does."""
     found = values_in(text)
     rest = text
     for value in reversed(found):

@@ -58,17 +58,7 @@ class Act(msgspec.Struct, frozen=True):
 def align(
     clean: Scene | None, before: Sequence[Step], shifted: Scene | None, after: Sequence[Step]
 ) -> list[Pair]:
-    """Aligns the steps of a clean episode with those of a shifted one.
-
-    Args:
-        clean: the clean scene; None where it cannot be made again: names then count as they are.
-        before: the steps of the clean episode.
-        shifted: the shifted scene.
-        after: the steps of the shifted episode.
-
-    Returns:
-        The rows in order; every step of both episodes is in one of them.
-    """
+    """Aligns the steps of a clean episode with those of a shifted one."""
     elsewhere = bool(clean and shifted and clean.world is not shifted.world)
     left = acts(before, (clean,))
     right = acts(after, (shifted, None if elsewhere else clean))
@@ -82,16 +72,7 @@ def first_divergence(pairs: Sequence[Pair]) -> int | None:
 
 
 def matched_tools(before: Sequence[Tool], after: Sequence[Tool]) -> list[Row]:
-    """The tools of two scenes side by side, those that do the same in one row.
-
-    Args:
-        before: the tools of the first scene.
-        after: the tools of the second scene.
-
-    Returns:
-        Places in `before` and in `after`, None for a tool that has no partner; first the tools of
-        `before`, then the new ones.
-    """
+    """The tools of two scenes side by side, those that do the same in one row."""
     likeness = sorted(
         ((-_overlap(_origin(one), _origin(other)), left, right))
         for left, one in enumerate(before)

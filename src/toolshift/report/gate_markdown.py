@@ -14,15 +14,7 @@ COLUMNS = ("", "verdict", "tasks", "scenes", "baseline", "candidate", "change", 
 
 
 def gate_markdown(gate: Gate, run: str = "") -> str:
-    """The verdict, a table of the families and one of the shifts, and what was lost.
-
-    Args:
-        gate: the verdict.
-        run: the candidate's run folder, to say how a lost episode is looked at.
-
-    Returns:
-        Markdown, as for a comment on a pull request.
-    """
+    """The verdict, a table of the families and one of the shifts, and what was lost."""
     head = (
         f"{_plain(gate.candidate)} against {_plain(gate.baseline)}, margin {gate.margin:g} points"
     )

@@ -20,13 +20,6 @@ def junit(gate: Gate, inconclusive: Inconclusive = "") -> str:
     A failure is a failed case, and what was not measured an error; what is inconclusive is skipped
     with its reason, or failed if that is how it counts. Shifts that are not gated never fail: one
     that is worse is skipped, with the sentence as the reason.
-
-    Args:
-        gate: the verdict.
-        inconclusive: "pass" or "fail" where it is to count so; "" leaves it skipped.
-
-    Returns:
-        XML.
     """
     cases = [_case(family, inconclusive) for family in (*gate.families, *gate.shifts)]
     if gate.plan:

@@ -23,14 +23,7 @@ LEGEND = (
 
 
 def as_markdown(reports: Sequence[Report]) -> str:
-    """A summary of some runs: for each agent a sentence, its tiers and what hurts most.
-
-    Args:
-        reports: the runs, in the order in which they are shown.
-
-    Returns:
-        Markdown, as for a pull request.
-    """
+    """A summary of some runs: for each agent a sentence, its tiers and what hurts most."""
     parts = [_run(report) for report in reports]
     return "\n\n".join(parts) + "\n"
 

@@ -46,16 +46,7 @@ NOT_SIGNIFICANT = " n.s.: not significant."
 
 
 def as_text(report: Report, width: int = 100, only_distinguishable: bool = False) -> str:
-    """The report as plain text.
-
-    Args:
-        report: of a run.
-        width: characters a line.
-        only_distinguishable: leaves out what is not significant.
-
-    Returns:
-        Several lines, without codes for colour.
-    """
+    """The report as plain text."""
     console = Console(file=StringIO(), width=width, color_system=None, legacy_windows=False)
     print_report(report, console, only_distinguishable)
     file = console.file
@@ -71,16 +62,7 @@ def print_report(
     grouping: str = "",
     run: Path | None = None,
 ) -> None:
-    """Prints a report.
-
-    Args:
-        report: what to print.
-        console: where to.
-        only_distinguishable: leave out shifts whose change is not significant, but for their names.
-        agent: print this agent only, in detail.
-        grouping: print this table of each agent instead of the one by shift.
-        run: its folder, which commands then name; None where it is kept in none.
-    """
+    """Prints a report."""
     agents = [report.agent(agent)] if agent else report.agents
     console.print(_headline(report))
     for line in left_out(report):

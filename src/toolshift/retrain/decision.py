@@ -46,18 +46,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def cost_of(run: RunFolder, release: str) -> Interval:
-    """What a release costs the one agent of a run.
-
-    Args:
-        run: of clean scenes, and of scenes under the release.
-        release: the name of its shift in results.
-
-    Returns:
-        The drop over the tasks that were scored in both.
-
-    Raises:
-        UsageError: where there is no such task.
-    """
+    """What a release costs the one agent of a run."""
     cells = {cell.id: cell for cell in run.plan.cells}
     arms: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in run.records():
@@ -74,15 +63,7 @@ def cost_of(run: RunFolder, release: str) -> Interval:
 
 
 def not_needed(cost: Interval, margin: float) -> Decision | None:
-    """The decision to train nothing, where the release costs less than the margin.
-
-    Args:
-        cost: of the release.
-        margin: in points.
-
-    Returns:
-        None where there is something to win back.
-    """
+    """The decision to train nothing, where the release costs less than the margin."""
     if 100 * cost.high > margin:
         return None
     return Decision(
@@ -94,20 +75,7 @@ def not_needed(cost: Interval, margin: float) -> Decision | None:
 
 
 def decide(before: RunFolder, after: RunFolder, release: str, margin: float) -> Decision:
-    """Compares the new model with the old one.
-
-    Args:
-        before: the run of the old model.
-        after: that of the new one, in the same scenes.
-        release: the name of the release's shift in results.
-        margin: points of accuracy that may be lost on each guarded family.
-
-    Returns:
-        The decision.
-
-    Raises:
-        UsageError: where the runs cannot be compared.
-    """
+    """Compares the new model with the old one."""
     found = judge(before, after, margin, by="shift")
     families = {family.label: family for family in found.families}
     gain = families.pop(release)

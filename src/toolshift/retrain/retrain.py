@@ -73,14 +73,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     always: bool = False
 
     def mix(self, shift: Path) -> Mix:
-        """What is trained on.
-
-        Args:
-            shift: the file of the release.
-
-        Returns:
-            Clean scenes of the training pool, and a share of them under the release.
-        """
+        """What is trained on."""
         return Mix(
             worlds=self.measured.worlds,
             kinds=self.measured.kinds,
@@ -123,22 +116,7 @@ class Kept(Asked, frozen=True, forbid_unknown_fields=True):
 
 
 def retrain(asked: Asked, release: ShiftFile, out: Path, say: Say) -> Decision:
-    """Measures the old model, trains it on one release, measures the new one, and decides.
-
-    Args:
-        asked: what is asked for.
-        release: the release as a shift.
-        out: the folder of all of it; what is done there already is not done again.
-        say: told what goes on.
-
-    Returns:
-        The decision, which is kept in the folder with what was asked for.
-
-    Raises:
-        UsageError: for what cannot work, where the folder holds the answer to another question,
-            and where another process is at work in it.
-        KeyboardInterrupt: after Ctrl-C, when what is done has been kept.
-    """
+    """Measures the old model, trains it on one release, measures the new one, and decides."""
     out = out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):

@@ -89,17 +89,6 @@ def build(cell: Cell, find: Worlds = find_world) -> Scene:
 
     It may start the tools of the user's own world, and import code of the user's. Who only looks
     at a run asks its folder for a scene (`RunFolder.scene`), which does not.
-
-    Args:
-        cell: the world, the task, the shifts.
-        find: gives the world of a name.
-
-    Returns:
-        The same scene for the same cell.
-
-    Raises:
-        NotApplicable: where a shift cannot be applied truthfully.
-        UsageError: where the world makes another task than the one planned.
     """
     scene = _shifted(
         find, cell.world, cell.kind, cell.index, cell.seed, cell.pool, cell.size, cell.shifts

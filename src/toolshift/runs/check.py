@@ -83,16 +83,7 @@ class Bench:
             yield _clean(world, kinds[kind], index, self.seed, pool, self.size)
 
     def shifted(self, name: str, severity: int, pool: str = "dev") -> Iterator[Scene]:
-        """The scenes of all worlds under a shift, where it is applicable.
-
-        Args:
-            name: of the shift.
-            severity: 1 to 3.
-            pool: of the entities and wordings.
-
-        Yields:
-            Scenes, one after the other.
-        """
+        """The scenes of all worlds under a shift, where it is applicable."""
         for world in self.worlds:
             for scene in self.clean(world, pool):
                 try:
@@ -459,17 +450,7 @@ def worlds_of(names: Sequence[str]) -> list[World]:
 
 
 def subject_of(name: str) -> World | Shift:
-    """The world or shift of a name, a file, or `module:attribute`.
-
-    Args:
-        name: as it stands on the command line.
-
-    Returns:
-        What is to be checked.
-
-    Raises:
-        UsageError: where it is neither.
-    """
+    """The world or shift of a name, a file, or `module:attribute`."""
     module, colon, attribute = name.partition(":")
     if is_file(name) or name.startswith((BFCL, TAU2)):
         return find_world(name)
@@ -499,20 +480,7 @@ def subject_of(name: str) -> World | Shift:
 
 
 def bench_of(names: Sequence[str], tasks: int, seed: int) -> Bench:
-    """What to check: the worlds and shifts named, or all of ours; shifts need worlds to stand in.
-
-    Args:
-        names: of worlds and shifts; () for all of ours.
-        tasks: of each kind.
-        seed: of the worlds.
-
-    Returns:
-        The worlds, the shifts and the scenes to check.
-
-    Raises:
-        UsageError: for a name that is neither, a plugin that cannot be imported, and fewer than
-            no tasks.
-    """
+    """What to check: the worlds and shifts named, or all of ours; shifts need worlds."""
     if tasks < 0:
         raise UsageError(f"--tasks must be 0 (two of each kind) or more, not {tasks}")
     found_worlds, found_shifts = worlds_of(names), _shifts_of(names)

@@ -31,14 +31,7 @@ def is_unproved(scene: Scene) -> bool:
 
 
 def misread(scene: Scene) -> str:
-    """What of a result cannot be read by its fields any more, as the oracle meets it.
-
-    Args:
-        scene: that the oracle fails in.
-
-    Returns:
-        A clause with the place of the layer that is likely to blame; "" where all can be read.
-    """
+    """What of a result cannot be read by its fields any more, as the oracle meets it."""
     if not scene.layers:
         return ""
     said: list[str] = []

@@ -11,16 +11,7 @@ FEWEST = 20
 def wording_auc(
     texts: Sequence[str], labels: Sequence[int], groups: Sequence[str]
 ) -> tuple[float | None, str]:
-    """The held-out area under the ROC curve of a logistic regression on word counts.
-
-    Args:
-        texts: what is shown.
-        labels: 0 or 1 each.
-        groups: texts of one group (a task) are never in the training and the test fold at once.
-
-    Returns:
-        The AUC pooled over the folds, or None and why it cannot be had.
-    """
+    """The held-out area under the ROC curve of a logistic regression on word counts."""
     if len(set(groups)) < FEWEST:
         return None, f"{len(set(groups))} tasks are too few (at least {FEWEST}): raise --tasks"
     try:

@@ -25,15 +25,7 @@ NUMBERS = {"integer": 987654321, "number": 987654321.5}
 
 
 def world_findings(world: World, scenes: Sequence[Scene]) -> Iterator[str]:
-    """What is wrong in the code of a world, as far as the oracle's calls show it.
-
-    Args:
-        world: of an author.
-        scenes: clean ones of it, which the oracle solves.
-
-    Yields:
-        A sentence each, with the place of the action that it is about.
-    """
+    """What is wrong in the code of a world, as far as the oracle's calls show it."""
     made: dict[str, list[tuple[dict[str, Any], Result]]] = defaultdict(list)
     wrote: dict[str, list[bool]] = defaultdict(list)
     unsteady: set[str] = set()

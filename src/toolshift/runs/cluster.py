@@ -89,20 +89,7 @@ class Cluster:
     def do(
         self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
     ) -> Iterator[list[Result]]:
-        """Yields the results of jobs chunk by chunk, in order.
-
-        Args:
-            work: does one chunk of jobs; a function of a module, so that other machines find it.
-            jobs: what is done; each must be picklable.
-            chunk: jobs that are sent together at first; chunks grow or shrink to take a second.
-
-        Yields:
-            The results of a chunk.
-
-        Raises:
-            UsageError: where the cluster cannot be reached or is gone, or a chunk loses its worker
-                again and again.
-        """
+        """Yields the results of jobs chunk by chunk, in order."""
         waiting = iter(jobs)
         under_way: deque[_Sent] = deque()
         self._under_way.append(under_way)

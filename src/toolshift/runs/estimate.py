@@ -45,19 +45,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate_run(plan: Plan, agents: tuple[str, ...], options: dict[str, Any]) -> list[Estimate]:
-    """Estimates a run from the oracle's way through every scene; nothing is sent.
-
-    Args:
-        plan: what would be run.
-        agents: the agents' specs.
-        options: `price_in` and `price_out` in dollars per million tokens, where known.
-
-    Returns:
-        One for each agent.
-
-    Raises:
-        UsageError: for a spec that names no agent.
-    """
+    """Estimates a run from the oracle's way through every scene; nothing is sent."""
     free = {agent: is_free(agent) for agent in agents}
     count = len(plan.cells)
     paid = _size(plan) if not all(free.values()) else (0, 0, 0)

@@ -42,11 +42,7 @@ MAX_WORKERS = 2**16
 
 
 def check_at_once(workers: int, concurrency: int | None) -> None:
-    """Checks how much is asked to be run at once; None is the agent's own number.
-
-    Raises:
-        UsageError: where that is nothing, or more than any machine has.
-    """
+    """Checks how much is asked to be run at once; None is the agent's own number."""
     if workers > MAX_WORKERS:
         raise UsageError(f"workers must be at most {MAX_WORKERS}, not {workers}")
     if workers < 1 or (concurrency is not None and concurrency < 1):
@@ -239,11 +235,7 @@ def _take_up_spending(agents: Sequence[Contestant], folder: RunFolder) -> None:
 
 
 def whole_path(out: str | Path) -> Path:
-    """A run folder by its whole path: an agent may change the directory.
-
-    Raises:
-        UsageError: for what names no folder of this machine.
-    """
+    """A run folder by its whole path: an agent may change the directory."""
     if not isinstance(out, str | PathLike):
         raise UsageError(f"out: a folder is named by a text or a path, not by {type(out).__name__}")
     check_local(str(out), "out")

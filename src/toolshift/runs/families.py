@@ -64,16 +64,6 @@ def stacks_of(entry: str, severity: int) -> tuple[Stack, ...]:
     """The stacks of shifts that an entry of a mix stands for, at one severity.
 
     Those of `HELD_OUT` are among them only where the entry names them.
-
-    Args:
-        entry: a family, a tier, a shift, or several joined by `+`.
-        severity: for shifts that name none.
-
-    Returns:
-        The stacks, which take turns.
-
-    Raises:
-        UsageError: for an unknown name or severity.
     """
     name, colon, own = entry.partition(":")
     families = TRAINING_FAMILIES.all()

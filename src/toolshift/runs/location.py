@@ -44,15 +44,7 @@ def is_address(out: str) -> bool:
 
 
 def check_address(out: str, what: str) -> None:
-    """Checks that what is no address does not look like one with a letter left out.
-
-    Args:
-        out: a folder, or an address such as `s3://bucket/run`.
-        what: the option that it was given by.
-
-    Raises:
-        UsageError: for `s3:/bucket/run`, which would be a folder of that name.
-    """
+    """Checks that what is no address does not look like one with a letter left out."""
     _check_scheme(out, what)
     found = None if is_address(out) else _SCHEME.match(out)
     if found:
@@ -69,15 +61,7 @@ def _check_scheme(out: str, what: str) -> None:
 
 
 def check_local(path: str, what: str) -> None:
-    """Checks that a file or folder of this machine is no address, which would be a folder `s3:`.
-
-    Args:
-        path: as it was given.
-        what: the option or argument that it was given by.
-
-    Raises:
-        UsageError: for an address.
-    """
+    """Checks that a file or folder of this machine is no address, which would be a folder `s3:`."""
     _check_scheme(path, what)
     found = _SCHEME.match(path)
     if not found:
@@ -96,17 +80,7 @@ def check_local(path: str, what: str) -> None:
 
 @contextmanager
 def placed(out: str | Path) -> Iterator[RunLocation]:
-    """A folder to run in; for an address, one of this machine that is sent there.
-
-    Args:
-        out: a folder, or an address such as `s3://bucket/run`.
-
-    Yields:
-        The folder. However the block ends, what is finished is in the store afterwards.
-
-    Raises:
-        UsageError: where the store cannot be used.
-    """
+    """A folder to run in; for an address, one of this machine that is sent there."""
     if not is_address(str(out)):
         yield RunLocation(Path(out), str(out), lambda: None)
         return

@@ -38,18 +38,7 @@ class Smallest(msgspec.Struct, frozen=True):
 
 
 def find_smallest(contestant: Contestant, cell: Cell) -> Smallest:
-    """Makes a scene smaller while the agent fails in it.
-
-    Args:
-        contestant: the agent.
-        cell: of the scene that it fails in.
-
-    Returns:
-        The smallest scene found, and why the agent fails in it.
-
-    Raises:
-        UsageError: where the agent passes now, the episode is void, or the scene cannot be made.
-    """
+    """Makes a scene smaller while the agent fails in it."""
     search = _Search(contestant)
     try:
         failed = search.fails(cell)
@@ -173,16 +162,7 @@ def test_{name}() -> None:
 
 
 def as_test(found: Smallest, spec: str, agent: str) -> str:
-    """The finding as the text of a pytest file, which fails until the agent is mended.
-
-    Args:
-        found: the smallest scene.
-        spec: how the agent is named.
-        agent: its name in results.
-
-    Returns:
-        Python.
-    """
+    """The finding as the text of a pytest file, which fails until the agent is mended."""
     cell = found.cell
     words = [agent, cell.world, cell.kind, *(applied.shift for applied in cell.shifts)]
     name = "_".join("".join(c if c.isalnum() else "_" for c in word) for word in words)

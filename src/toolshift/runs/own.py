@@ -101,18 +101,7 @@ class OwnParts:
         )
 
     def world(self, name: str) -> World:
-        """A world, from what is kept of it.
-
-        Args:
-            name: as the run knows it.
-
-        Returns:
-            The world: its tools can be looked at, and not be called.
-
-        Raises:
-            NotStored: where nothing is kept of it.
-            UsageError: where that is damaged.
-        """
+        """A world, from what is kept of it."""
         if name not in self._made:
             found = self.find(name)
             if found is None:
@@ -121,19 +110,7 @@ class OwnParts:
         return self._made[name]
 
     def scene(self, cell: Cell) -> Scene:
-        """The scene of a cell, made without starting, asking or importing anything of the user's.
-
-        Args:
-            cell: of a run.
-
-        Returns:
-            The scene as it was.
-
-        Raises:
-            NotStored: where that cannot be.
-            NotApplicable: where a shift cannot be applied any more.
-            UsageError: where it is another task now, or what is kept is damaged.
-        """
+        """The scene of a cell; nothing of the user's is started, asked or imported."""
         lacking = [each.shift for each in cell.shifts if not has_code(each.shift)]
         if lacking:
             raise NotStored(
@@ -145,19 +122,7 @@ class OwnParts:
         return build(cell, self.world)
 
     def shown(self, cell: Cell) -> Shown:
-        """What an agent was shown at the start of the scene of a cell.
-
-        Args:
-            cell: of a run.
-
-        Returns:
-            It from the scene; as it was kept where the scene cannot be made.
-
-        Raises:
-            NotStored: where neither is there.
-            NotApplicable: as of `scene`.
-            UsageError: as of `scene`.
-        """
+        """What an agent was shown at the start of the scene of a cell."""
         try:
             return shown_in(self.scene(cell))
         except NotStored:
@@ -185,14 +150,7 @@ class OwnParts:
 
 
 def own_file(plan: Plan) -> bytes:
-    """The content of `own.json` for a run.
-
-    Args:
-        plan: of the run, with its worlds and shifts loaded.
-
-    Returns:
-        JSON; b"" where all is ToolShift's own.
-    """
+    """The content of `own.json` for a run."""
     worlds = {name: find_world(name) for name in plan.selection.worlds}
     shifts = [each for each in map(find_shift, plan.versions) if not _is_ours(each.rule.__module__)]
     code = {name for name, world in worlds.items() if not _is_ours(type(world).__module__)}

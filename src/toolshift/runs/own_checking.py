@@ -97,17 +97,7 @@ def _fails(scene: Scene) -> str:
 
 
 def let_play(world: OwnWorld, agents: Sequence[str], options: dict[str, Any], watch: Watch) -> None:
-    """Lets agents work on every clean task of a world, and keeps what the real tools answer.
-
-    Args:
-        world: of the user's own tools.
-        agents: their specs.
-        options: as for `toolshift.evaluate`.
-        watch: told how many episodes are done, and of how many.
-
-    Raises:
-        UsageError: for an agent that cannot work.
-    """
+    """Lets agents work on every clean task of a world, and keeps what the real tools answer."""
     cells = [
         Cell(world.name, kind, place, 0, "dev", 200)
         for kind, count in world.counts.items()

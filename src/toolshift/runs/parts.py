@@ -48,18 +48,7 @@ class JoinedRun(RunFolder):
 
 
 def joined(folders: Sequence[RunFolder]) -> RunFolder:
-    """The whole of which some runs are parts.
-
-    Args:
-        folders: the parts, in any order.
-
-    Returns:
-        The run that one process would have made with the seeds of all of them.
-
-    Raises:
-        UsageError: where they are no parts of one run, two have a seed in common, or one between
-            them is missing.
-    """
+    """The whole of which some runs are parts."""
     parts = sorted(folders, key=lambda folder: folder.manifest.selection.seeds)
     first = parts[0]
     for part in parts[1:]:

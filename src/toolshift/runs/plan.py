@@ -82,18 +82,7 @@ _Try = Callable[[Cell, Stack], Planned]
 
 
 def visited(visit: Visit) -> Iterator[Planned]:
-    """Makes the scenes of one task; nothing more where the clean one cannot be made.
-
-    Args:
-        visit: the task and its stacks.
-
-    Yields:
-        A row a scene, with the reason where it cannot be run.
-
-    Raises:
-        UsageError: where a shift cannot be used at all.
-        WorldFault: where the code of a world fails in a clean scene.
-    """
+    """Makes the scenes of one task; nothing more where the clean one cannot be made."""
     for stack in visit.stacks:
         row = _try(visit.task, stack)
         yield row
@@ -110,20 +99,7 @@ def make_plan(
     watch: Callable[[int], None] = lambda done: None,
     look: Look = _look,
 ) -> Plan:
-    """Plans the cells of a selection, and finds out which are not applicable.
-
-    Args:
-        selection: worlds, kinds, arms and counts.
-        watch: told how many cells have been looked at.
-        look: makes the scenes of tasks.
-
-    Returns:
-        The cells in the order in which they are run, and what was left out, with reasons.
-
-    Raises:
-        UsageError: where nothing is left to run.
-        WorldFault: where the code of a world fails in a clean scene.
-    """
+    """Plans the cells of a selection, and finds out which are not applicable."""
     found: dict[tuple[str, Stack], Planned] = {}
     for row in _known_rows(selection, watch, look):  # arms may overlap, and a scene is run once
         found.setdefault((row.cell.lineage, as_applied(row.cell.shifts)), row)

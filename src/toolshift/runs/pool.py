@@ -41,20 +41,7 @@ class Pool(Protocol):
 
 
 def open_pool(workers: int, executor: Executor = "process", begin: Begin | None = None) -> Pool:
-    """Starts workers, or finds those of a cluster.
-
-    Args:
-        workers: processes; with "ray" the chunks that are under way at once, where 1 stands for
-            as many as the cluster has CPUs.
-        executor: "process" for this machine, "ray" for a cluster of Ray.
-        begin: what each worker does before its first chunk; picklable.
-
-    Returns:
-        The workers.
-
-    Raises:
-        UsageError: where Ray is not installed or its cluster cannot be reached.
-    """
+    """Starts workers, or finds those of a cluster."""
     if executor == "process":
         return Processes(workers, begin)
     try:
@@ -83,19 +70,7 @@ class Processes:
     def do(
         self, work: Callable[[list[Job]], list[Result]], jobs: Iterable[Job], chunk: int = CHUNK
     ) -> Iterator[list[Result]]:
-        """Yields the results of jobs chunk by chunk, in order.
-
-        Args:
-            work: does one chunk of jobs; a function of a module, so that another process finds it.
-            jobs: what is done; each must be picklable.
-            chunk: jobs that are sent together.
-
-        Yields:
-            The results of a chunk.
-
-        Raises:
-            UsageError: where a process has ended in the middle of its work.
-        """
+        """Yields the results of jobs chunk by chunk, in order."""
         waiting = iter(jobs)
         under_way: deque[Future[list[Result]]] = deque()
         while True:
@@ -124,17 +99,7 @@ def in_pool(
     workers: int,
     executor: Executor = "process",
 ) -> Iterator[list[Result]]:
-    """Yields the results of jobs chunk by chunk, in order.
-
-    Args:
-        work: does one chunk of jobs; a function of a module, so that another process finds it.
-        jobs: what is done; each must be picklable.
-        workers: as of `open_pool`.
-        executor: as of `open_pool`.
-
-    Yields:
-        The results of a chunk.
-    """
+    """Yields the results of jobs chunk by chunk, in order."""
     with closing(open_pool(workers, executor)) as pool:
         yield from pool.do(work, jobs)
 

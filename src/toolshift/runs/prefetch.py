@@ -100,17 +100,7 @@ class Prefetch:
         folder: Path | None,
         executor: Executor = "process",
     ) -> bool:
-        """Whether agents can play ahead of a plan.
-
-        Args:
-            contestants: all agents of the run.
-            workers: processes, in which agents are made again by their specs.
-            folder: of the run; one that has a plan already is resumed by its plan.
-            executor: where they would play.
-
-        Returns:
-            True where all are scripted, and read by no judge.
-        """
+        """Whether agents can play ahead of a plan."""
         fresh = folder is None or not folder.exists() or not (folder / "manifest.json").exists()
         here = workers == 1 and executor == "process"
         return fresh and all(
@@ -119,17 +109,7 @@ class Prefetch:
         )
 
     def look(self, visits: Iterable[Visit]) -> Iterator[Planned]:
-        """Makes scenes task by task, and lets the agents play in them; see `plan.make_plan`.
-
-        Args:
-            visits: tasks, each with its stacks of shifts.
-
-        Yields:
-            The rows of the plan.
-
-        Raises:
-            UsageError: where an agent cannot work at all.
-        """
+        """Makes scenes task by task, and lets the agents play in them; see `plan.make_plan`."""
         left: list[Visit] = []
         for visit in visits:
             task, lineage = visit.task, visit.task.lineage
@@ -143,12 +123,7 @@ class Prefetch:
                 yield row
 
     def flush_into(self, plan: Plan, store: RunFolder | InMemoryStore) -> None:
-        """Adds the episodes of a plan to its store, and forgets all.
-
-        Args:
-            plan: that was made of what was looked at.
-            store: of the run.
-        """
+        """Adds the episodes of a plan to its store, and forgets all."""
         rows = dict.fromkeys((cell.lineage, cell.shifts) for cell in plan.cells)
         episodes: list[msgspec.Raw] = []
         seconds: list[float] = []

@@ -162,19 +162,7 @@ class RunFolder:
 
     @classmethod
     def start(cls, path: Path, manifest: Manifest, plan: Plan) -> RunFolder:
-        """Makes the folder, or takes up the run that is in it.
-
-        Args:
-            path: of the folder.
-            manifest: of the run.
-            plan: of the run.
-
-        Returns:
-            The folder, held by this process until it is closed.
-
-        Raises:
-            UsageError: where another run is in it, it is damaged, in use, or cannot be written.
-        """
+        """Makes the folder, or takes up the run that is in it."""
         path = Path(path)
         try:
             if (path / "manifest.json").exists():
@@ -191,18 +179,7 @@ class RunFolder:
 
     @classmethod
     def read(cls, path: Path) -> RunFolder:
-        """Opens a folder for reading; nothing of the user's is started, asked or imported.
-
-        Args:
-            path: of the folder.
-
-        Returns:
-            The run as it stands; it may be unfinished.
-
-        Raises:
-            UsageError: where there is no run, or it is damaged or of a newer format.
-            MissingPlugin: where nothing is known of one of its shifts.
-        """
+        """Opens a folder for reading; nothing of the user's is started, asked or imported."""
         path = Path(path)
         if not (path / "manifest.json").is_file():
             raise UsageError(f"{path} holds no run: {_why_no_run(path)}")
@@ -312,11 +289,7 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps other processes out.
-
-        Raises:
-            UsageError: where another process is in it, or it cannot be written.
-        """
+        """Keeps other processes out."""
         try:
             self._take()
         except OSError as fault:
@@ -327,14 +300,7 @@ class RunFolder:
             self.close()
 
     def settle(self, order: Sequence[str]) -> None:
-        """Puts the episodes into the order of the plan, whatever order they ended in.
-
-        Args:
-            order: the ids of the episodes.
-
-        Raises:
-            UsageError: where the file has vanished or cannot be written.
-        """
+        """Puts the episodes into the order of the plan, whatever order they ended in."""
         try:
             self._settle(self.path / "episodes.jsonl", order)
         except OSError as fault:
@@ -372,18 +338,7 @@ class RunFolder:
         self.write(path.name, pack(content, path.suffix) if path.suffix in PACKED else content)
 
     def note_grading(self, version: str, judge: dict[str, Any] | None = None) -> RunFolder:
-        """Notes in the manifest who has graded the run again.
-
-        Args:
-            version: of ToolShift.
-            judge: the settings of what has read its prose again; None leaves what is noted.
-
-        Returns:
-            The run as it stands now.
-
-        Raises:
-            UsageError: where the manifest cannot be written.
-        """
+        """Notes in the manifest who has graded the run again."""
         raw = msgspec.json.decode(read_bytes(self.path / "manifest.json"))
         raw |= {"format": FORMAT, "graded": version}
         if judge is not None:
@@ -400,26 +355,12 @@ class RunFolder:
         return stored(self.path / "episodes.jsonl")
 
     def task_id(self, cell: Cell) -> str:
-        """What the user's own file calls the task of a cell; "" for a task that has no such name.
-
-        Args:
-            cell: of this run.
-
-        Returns:
-            The `id` in the file.
-        """
+        """What the user's own file calls the task of a cell; "" where it has no name."""
         ids = self.manifest.task_ids.get(cell.world, {}).get(cell.kind, [])
         return ids[cell.index] if cell.index < len(ids) else ""
 
     def records(self) -> Iterator[Record]:
-        """The finished episodes, in the order of the file.
-
-        Yields:
-            Each.
-
-        Raises:
-            UsageError: for one that is not of this run, or is there twice; it is named.
-        """
+        """The finished episodes, in the order of the file."""
         path, seen = self.episodes, set[tuple[str, str]]()
         names = {str(agent.get("name", "")) for agent in self.manifest.agents}
         for record in lines(path, Record, torn=True) if path.exists() else ():
@@ -435,17 +376,7 @@ class RunFolder:
             yield record
 
     def some(self, episodes: Collection[str]) -> Iterator[Record]:
-        """The finished episodes of these names; the others are passed over.
-
-        Args:
-            episodes: the names.
-
-        Yields:
-            Each, in the order of the file.
-
-        Raises:
-            UsageError: where one is damaged.
-        """
+        """The finished episodes of these names; the others are passed over."""
         path = self.episodes
         found = lines(path, msgspec.Raw, torn=True) if episodes and path.exists() else ()
         for number, line in enumerate(found, 1):
@@ -465,17 +396,7 @@ class RunFolder:
         return {cell.id: cell for cell in self.plan.cells}
 
     def cell(self, record: Record) -> Cell:
-        """The cell of an episode.
-
-        Args:
-            record: the episode.
-
-        Returns:
-            The cell of the plan.
-
-        Raises:
-            UsageError: where the plan has no such cell.
-        """
+        """The cell of an episode."""
         if record.cell not in self.cells:
             raise UsageError(
                 f"{self.episodes}: episode {record.episode} is of a scene that is not "
@@ -489,27 +410,11 @@ class RunFolder:
         return own.OwnParts(self.path)
 
     def scene(self, cell: Cell) -> Scene:
-        """The scene of a cell, to look at.
-
-        Args:
-            cell: of this run.
-
-        Returns:
-            The scene as it was; nothing of the user's is started, asked or imported for it.
-
-        Raises:
-            NotStored: where it cannot be made so.
-            NotApplicable: where a shift cannot be applied any more.
-            UsageError: where it is another task now.
-        """
+        """The scene of a cell, to look at."""
         return self.own.scene(cell)
 
     def require_code(self) -> None:
-        """Checks that what is needed to play scenes of this run again is loaded.
-
-        Raises:
-            MissingPlugin: where a shift or a world is of a plugin that is not.
-        """
+        """Checks that what is needed to play scenes of this run again is loaded."""
         manifest = self.manifest
         check_plugins(self.path, manifest.plugins, manifest.shifts, manifest.selection.worlds)
 
@@ -569,14 +474,7 @@ def _why_no_run(path: Path) -> str:
 
 
 def check_new(path: Path) -> None:
-    """Checks that a run can begin in a folder.
-
-    Args:
-        path: of the folder.
-
-    Raises:
-        UsageError: where something else is in it.
-    """
+    """Checks that a run can begin in a folder."""
     if path.exists() and (not path.is_dir() or _names(path) - BEGINNINGS):
         raise UsageError(f"{path} is not empty and holds no run: name another folder")
 

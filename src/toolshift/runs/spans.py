@@ -44,10 +44,6 @@ def set_up() -> None:
 
     `OTEL_TRACES_EXPORTER` names the exporter ("otlp" where it is not set, or "console", "none"),
     `OTEL_EXPORTER_OTLP_PROTOCOL` its protocol; the rest is read by OpenTelemetry itself.
-
-    Raises:
-        UsageError: where OpenTelemetry, or the exporter, is not installed, and where a variable
-            has a value that they cannot read.
     """
     try:
         from opentelemetry import trace  # noqa: PLC0415  an extra
@@ -95,11 +91,7 @@ def _said(*variables: str) -> tuple[str, str]:
 
 
 def _protocol() -> str:
-    """The exporter that OTLP stands for.
-
-    Raises:
-        UsageError: for a protocol that there is none of.
-    """
+    """The exporter that OTLP stands for."""
     variable, found = _said("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     if not found:
         return PROTOCOLS["http/protobuf"]
@@ -127,14 +119,7 @@ def _exporter(name: str, known: Mapping[str, Any]) -> Any:
 
 
 def emitter(cells: Sequence[Cell]) -> Told | None:
-    """What makes spans of finished episodes.
-
-    Args:
-        cells: of the plan.
-
-    Returns:
-        A function of episodes and their seconds; None where the program has no tracer provider.
-    """
+    """What makes spans of finished episodes."""
     if SDK not in sys.modules:  # whoever has set up a provider has imported it
         return None
     from opentelemetry import trace  # noqa: PLC0415  an extra

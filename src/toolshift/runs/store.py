@@ -60,11 +60,7 @@ class Store:
         self._last = 0.0
 
     def check(self) -> None:
-        """Checks that the store can be written, before hours are spent on what is to go there.
-
-        Raises:
-            UsageError: where it cannot, or holds something else than a run.
-        """
+        """Checks that the store can be written, before hours are spent on what is to go there."""
         names = self._asked(self._names, "cannot be read")
         if names and not {"manifest.json", PARTS} & set(names):
             raise UsageError(f"{self.url} is not empty and holds no run: name another place")
@@ -76,14 +72,7 @@ class Store:
         self._asked(probe, "cannot be written")
 
     def bring(self, folder: Path) -> None:
-        """Brings what the store has into an empty folder.
-
-        Args:
-            folder: of this machine.
-
-        Raises:
-            UsageError: where the store cannot be read.
-        """
+        """Brings what the store has into an empty folder."""
         names = self._asked(self._names, "cannot be read")
         self._asked(lambda: self._bring(folder, names), "cannot be read")
 
@@ -92,10 +81,6 @@ class Store:
 
         A store that cannot be reached for a while is no fault: what was not sent goes with the
         next part.
-
-        Args:
-            folder: of the run on this machine.
-            now: send whatever time has passed.
         """
         if not now and time.monotonic() - self._last < SECONDS:
             return
@@ -114,14 +99,7 @@ class Store:
                 )
 
     def finish(self, folder: Path) -> None:
-        """Sends the complete run, and deletes the parts.
-
-        Args:
-            folder: of the run on this machine.
-
-        Raises:
-            UsageError: where the store cannot be written; the folder is kept then.
-        """
+        """Sends the complete run, and deletes the parts."""
 
         def send() -> None:
             for path in sorted(folder.iterdir()):

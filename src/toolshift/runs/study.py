@@ -61,19 +61,7 @@ def run_cells(
     watch: Watch = lambda episodes: None,
     executor: Executor = "process",
 ) -> None:
-    """Runs every episode that the store does not hold yet.
-
-    Args:
-        cells: what to run, in order.
-        contestants: who runs.
-        store: where finished episodes go, at once.
-        workers: processes for scripted agents.
-        watch: told how many episodes have been added.
-        executor: where they are: "process" for this machine, "ray" for a cluster.
-
-    Raises:
-        UsageError: where an agent cannot work at all; what is finished is in the store.
-    """
+    """Runs every episode that the store does not hold yet."""
     with noting_interrupts(), keeping_folder():
         _run_cells(cells, contestants, store, workers, watch, executor)
 
@@ -102,21 +90,7 @@ def _run_cells(
 def play(
     contestant: Contestant, cell: Cell, scene: Scene | None = None, fresh: bool = True
 ) -> Record:
-    """Runs one episode; `fresh` says that the agent has never been seen to work.
-
-    Args:
-        contestant: the agent.
-        cell: of the plan.
-        scene: of the cell, where it is made already.
-        fresh: whether the agent has never been seen to work: then a fault on its first turn is the
-            user's.
-
-    Returns:
-        The episode with its grade.
-
-    Raises:
-        UsageError: where a fresh agent cannot work at all.
-    """
+    """Runs one episode; `fresh` says that the agent has never been seen to work."""
     agent = contestant.agent
     if isinstance(agent, ScriptedAgent):
         return play_scripted(agent, cell, scene, contestant.judge, contestant.max_repeats)[0]
@@ -167,18 +141,7 @@ def play_scripted(
     judge: ProseReader | None = None,
     max_repeats: int = 0,
 ) -> Done:
-    """Runs one episode of a scripted agent.
-
-    Args:
-        agent: who acts.
-        cell: of the plan.
-        scene: of the cell, where it is made already.
-        judge: reads endings in prose; the shipped reading where None.
-        max_repeats: as of `Budget.of`.
-
-    Returns:
-        The episode with its grade, and the seconds that it took.
-    """
+    """Runs one episode of a scripted agent."""
     start = time.perf_counter()
     scene = scene or build(cell)
     episode = Episode(scene, Budget.of(scene, max_repeats), cell.trial, judge=judge)

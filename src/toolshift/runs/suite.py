@@ -97,18 +97,7 @@ Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
 
 def as_struct(given: Mapping[str, object], kind: type[Arguments]) -> Arguments:
-    """Arguments of a caller as a struct.
-
-    Args:
-        given: by name, in plain types.
-        kind: what they are to be.
-
-    Returns:
-        The struct.
-
-    Raises:
-        UsageError: for one of the wrong type, which is named.
-    """
+    """Arguments of a caller as a struct."""
     try:
         return msgspec.convert(given, kind)
     except UnicodeEncodeError:
@@ -249,17 +238,7 @@ SUITES: Registry[Suite] = Registry("suite", {}, "toolshift.suites", OURS)
 
 
 def find_suite(name: str) -> Suite:
-    """The suite of this name: `quick` for the version of today, `quick@1` for version 1.
-
-    Args:
-        name: of the suite, with its version behind `@`.
-
-    Returns:
-        What it runs, as data.
-
-    Raises:
-        UsageError: where there is none; offers the nearest names.
-    """
+    """The suite of this name: `quick` for the version of today, `quick@1` for version 1."""
     suites = SUITES.all()
     today = {split_version(each)[0]: suite for each, suite in reversed(suites.items())}
     known = {**suites, **today}
@@ -270,17 +249,7 @@ def find_suite(name: str) -> Suite:
 
 
 def select(asked: Selection) -> ResolvedSelection:
-    """Turns a suite and the changes to it into what they stand for.
-
-    Args:
-        asked: the suite, and what differs from it.
-
-    Returns:
-        Worlds, kinds and arms, with every default filled in.
-
-    Raises:
-        UsageError: for anything unknown or out of range.
-    """
+    """Turns a suite and the changes to it into what they stand for."""
     base = find_suite(asked.suite)
     check_entities(asked.pool, asked.size)
     tasks = base.tasks if asked.tasks is None else asked.tasks
@@ -320,11 +289,7 @@ def select(asked: Selection) -> ResolvedSelection:
 
 
 def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
-    """Checks the kinds and the seeds of a selection against its worlds.
-
-    Raises:
-        UsageError: for an unknown kind, and for seeds where a world has the same tasks in each.
-    """
+    """Checks the kinds and the seeds of a selection against its worlds."""
     found = [find_world(name) for name in worlds]
     known = {kind for world in found for kind in world.kinds}
     for kind in asked.kinds:
@@ -339,15 +304,7 @@ def _check_worlds(asked: Selection, worlds: tuple[str, ...]) -> None:
 
 
 def check_entities(pool: str, size: int) -> None:
-    """Checks what entities are asked for.
-
-    Args:
-        pool: "train", "dev" or "test".
-        size: entities in each world.
-
-    Raises:
-        UsageError: for an unknown pool, or a world too small to have tasks.
-    """
+    """Checks what entities are asked for."""
     if pool not in POOLS:
         raise UsageError(unknown("pool", pool, POOLS))
     if size < 10:
@@ -359,16 +316,6 @@ def read_arms(text: str, severities: tuple[int, ...] = (2,)) -> list[Arm]:
 
     NAME may be a tier, which stands for its shifts, `all`, or `clean` for no shift at all. A shift
     of one level has severity 2 alone, whatever `severities` says.
-
-    Args:
-        text: as it stands on the command line.
-        severities: for shifts that name none.
-
-    Returns:
-        One arm for each stack of shifts and severity; none for `clean`.
-
-    Raises:
-        UsageError: for an unknown shift, or a severity or a number that is none.
     """
     body, star, limit = text.partition("*")
     if star and not (is_count(limit) and int(limit)):
@@ -462,22 +409,7 @@ def _check_severity(severity: int, where: str) -> int:
 def read_task(
     task: str, shifts: str = "", seed: int = 0, pool: str = "dev", size: int = 200, trial: int = 0
 ) -> Cell:
-    """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts.
-
-    Args:
-        task: as in "poi/booking/3"; of a file of the user's own, the `id` may stand for the index.
-        shifts: as in "a:2+b:1"; "" for the clean scene.
-        seed: of the world.
-        pool: of its entities.
-        size: how many there are.
-        trial: which trial.
-
-    Returns:
-        The cell, its task known to exist.
-
-    Raises:
-        UsageError: for anything unknown.
-    """
+    """A cell from `world/kind/index` (index 0 where it is left out) and a stack of shifts."""
     world, rest = split_task(task)
     world = stored_name(world)
     kind, _, index = rest.partition("/")
@@ -491,11 +423,7 @@ def read_task(
 
 
 def _place(kind: str, index: str, ids: Sequence[str]) -> int:
-    """The place of a task in its kind, by number or by the id that a user gave it.
-
-    Raises:
-        UsageError: where it is neither.
-    """
+    """The place of a task in its kind, by number or by the id that a user gave it."""
     if re.fullmatch(r"[0-9]{1,9}|", index):
         return int(index or 0)
     if index in ids:

@@ -14,16 +14,7 @@ from toolshift.worlds.registry import WORLDS, find_world, world_names
 
 
 def used_plugins(shifts: Iterable[str], worlds: Iterable[str]) -> tuple[str, ...]:
-    """The files and modules that some shifts and worlds come from, where they are not installed.
-
-    Args:
-        shifts: names.
-        worlds: names.
-
-    Returns:
-        What `--plugin` takes, each once: a module that was named so, or a file. A file outside of
-        the working directory is told by the last part of its path, for the rest may be private.
-    """
+    """The files and modules that some shifts and worlds come from, where they are not installed."""
     modules = [
         *(find_shift(name).rule.__module__ for name in shifts if name not in SHIFTS.installed()),
         *(type(find_world(name)).__module__ for name in worlds if name not in WORLDS.installed()),
@@ -46,17 +37,7 @@ def _plugin(module: str) -> str:
 def check_plugins(
     run: Path, plugins: tuple[str, ...], shifts: Iterable[str], worlds: Iterable[str]
 ) -> None:
-    """Checks that what a run needs to be played again is loaded.
-
-    Args:
-        run: its folder.
-        plugins: that it was run with.
-        shifts: their names.
-        worlds: their names; looked at only where there were plugins.
-
-    Raises:
-        MissingPlugin: where one is not known.
-    """
+    """Checks that what a run needs to be played again is loaded."""
     lacking = [f"shift {name!r}" for name in shifts if not (has_code(name) and _known(name))]
     if plugins:
         there = world_names()
@@ -65,25 +46,12 @@ def check_plugins(
 
 
 def check_shifts(run: Path, plugins: tuple[str, ...], shifts: Iterable[str]) -> None:
-    """Checks that it is known what the shifts of a run declare, which its report needs.
-
-    Args:
-        run: its folder.
-        plugins: that it was run with.
-        shifts: their names.
-
-    Raises:
-        MissingPlugin: where one is not known.
-    """
+    """Checks that it is known what the shifts of a run declare, which its report needs."""
     _refuse(run, plugins, [f"shift {name!r}" for name in shifts if not _known(name)])
 
 
 def _refuse(run: Path, plugins: tuple[str, ...], lacking: list[str]) -> None:
-    """Says what is not loaded, if anything, and how to load it.
-
-    Raises:
-        MissingPlugin: where something is lacking.
-    """
+    """Says what is not loaded, if anything, and how to load it."""
     if not lacking:
         return
     what = ", ".join(lacking)

@@ -208,17 +208,7 @@ def beside(
     extra: Mapping[str, tuple[Tool, Mapping[str, str]]],
     samples: Mapping[str, Result],
 ) -> Change:
-    """The change that shows further tools, each like one of the scene, in an order of chance.
-
-    Args:
-        scene: what they are added to.
-        rng: of the order and of their answers.
-        extra: by name, the tool that each is like and the form of its description.
-        samples: what the tools that they are like have answered.
-
-    Returns:
-        The change.
-    """
+    """The change that shows further tools, each like one of the scene, in an order of chance."""
     tools = tuple(resembling(like, name, form) for name, (like, form) in extra.items())
     answers = {
         tool.name: samples[like.name].with_(fields=tool.returns, notice="", hint=None)
@@ -281,20 +271,7 @@ def reach(
     severity: int,
     fits: Callable[[Tool], bool] = lambda tool: True,
 ) -> list[Tool]:
-    """The tools to touch: one that the task needs, all that it needs, or all that are shown.
-
-    Args:
-        scene: as it stands.
-        rng: of the draw.
-        severity: 1 for one tool, 2 for those that the task needs, 3 for all.
-        fits: whether a tool can be touched.
-
-    Returns:
-        In the order in which they are shown.
-
-    Raises:
-        NotApplicable: where none that the task needs fits.
-    """
+    """The tools to touch: one that the task needs, all that it needs, or all that are shown."""
     called = {step.name for step in scene.calls}
     fitting = [tool for tool in scene.tools if fits(tool)]
     needed = [tool for tool in fitting if tool.name in called or not called]
@@ -309,17 +286,7 @@ def rename(
     new: Callable[[str], str],
     channels: frozenset[str] | None = None,
 ) -> Change:
-    """New names for tools, none of which is taken.
-
-    Args:
-        scene: as it stands.
-        tools: to be renamed.
-        new: the name that one would get; another is made where it is taken.
-        channels: what else is renamed with them; None for all of it.
-
-    Returns:
-        The change.
-    """
+    """New names for tools, none of which is taken."""
     free = free_names(scene)
     names = {tool.name: free(new(tool.name)) for tool in tools}
     return change(Surface(names=names, channels=dict.fromkeys(names, channels) if channels else {}))
@@ -345,16 +312,7 @@ def free_names(scene: Scene) -> Callable[[str], str]:
 
 
 def noisy(name: str, scene: Scene, strength: int) -> str:
-    """A name under the noise of the scene's pool.
-
-    Args:
-        name: of the tool.
-        scene: whose pool and draw decide.
-        strength: 1 for case, 2 for a version too, 3 for a prefix too.
-
-    Returns:
-        Another name that is still readable.
-    """
+    """A name under the noise of the scene's pool."""
     return wording.noisy(name, scene.task.pool, strength)
 
 
@@ -380,15 +338,7 @@ def twin_names(name: str, scene: Scene, rng: Random) -> list[str]:
 
 
 def same_meaning(scene: Scene, other: Callable[[str], str]) -> dict[str, str]:
-    """For each tool that has one, another name of the same meaning.
-
-    Args:
-        scene: whose world says where such names come from.
-        other: gives a name in synonyms, or the same one where it knows none.
-
-    Returns:
-        The new name by the old.
-    """
+    """For each tool that has one, another name of the same meaning."""
     synonyms = {tool.name: other(tool.name) for tool in scene.tools}
     known = {name: new for name, new in synonyms.items() if new != name}
     if scene.world.names_from == ("synonyms",):
@@ -419,17 +369,7 @@ def described(tools: list[Tool]) -> dict[str, str]:
 
 
 def padded(tool: Tool, pool: str, sentences: int, rng: Random) -> str:
-    """A tool's description, and after it sentences that are beside the point.
-
-    Args:
-        tool: to be described.
-        pool: of the sentences.
-        sentences: how many.
-        rng: of the draw.
-
-    Returns:
-        The longer description.
-    """
+    """A tool's description, and after it sentences that are beside the point."""
     text = tool.description.removesuffix(".")
     surplus = rng.sample(wording.TABLES["boilerplate"][pool], sentences)
     return " ".join([f"{text}.", *surplus] if text else surplus)

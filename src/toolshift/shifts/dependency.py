@@ -50,21 +50,7 @@ def words(table: str, scene: Scene, rng: Random) -> Words:
 
 
 def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Change:
-    """Rewires once where the task is hit, then further until the severity is reached.
-
-    Args:
-        scene: as it stands.
-        times: how often, in all.
-        first: rewires where the task is hit.
-        more: rewires anywhere.
-        what: is rewired, for the message.
-
-    Returns:
-        The change of all of them together.
-
-    Raises:
-        NotApplicable: where there is nothing (more) to rewire.
-    """
+    """Rewires once where the task is hit, then further until the severity is reached."""
     layers: tuple[Rewired, ...] = ()
     current = scene
     for number in range(times):
@@ -77,16 +63,7 @@ def repeated(scene: Scene, times: int, first: Step, more: Step, what: str) -> Ch
 
 
 def holds(scene: Scene, layer: Rewired, must_call: tuple[str, ...] = ()) -> bool:
-    """Whether the oracle still comes to the same end behind a layer, by way of some tools.
-
-    Args:
-        scene: as it stands.
-        layer: that may be added.
-        must_call: names of shown tools, each of which the oracle has to call.
-
-    Returns:
-        False where the oracle fails, or gets by without them.
-    """
+    """Whether the oracle still comes to the same end behind a layer, by way of some tools."""
     changed = scene.with_(layers=(*scene.layers, layer))
     called = {step.name for step in changed.calls}
     ends = [(s.rehearsal[-1].kind, s.rehearsal[-1].said) for s in (scene, changed)]
@@ -116,18 +93,7 @@ def links(tools: list[Tool]) -> Iterator[tuple[Tool, Tool, str]]:
 def merge(
     source: Tool, target: Tool, fact: str, said: Words, name: Callable[[str, str], str]
 ) -> Rewired:
-    """One tool in the place of two: the second's results beside the first's.
-
-    Args:
-        source: the tool that comes first.
-        target: the tool that needs a fact of it.
-        fact: that is handed on.
-        said: words for the new tool.
-        name: makes the name of the new tool from theirs.
-
-    Returns:
-        A layer that shows one tool for both.
-    """
+    """One tool in the place of two: the second's results beside the first's."""
     names = {"a": source.name, "b": target.name}
     first, second = bare(source), bare(target)
     second = f"{second[0].lower()}{second[1:]}"
@@ -168,18 +134,7 @@ def merged_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
 def merged(
     scene: Scene, rng: Random, times: int, said: Words, name: Callable[[str, str], str]
 ) -> Change:
-    """The change that merges tools so often, first two that the task needs.
-
-    Args:
-        scene: whose tools.
-        rng: of which.
-        times: how often.
-        said: the wording.
-        name: makes the name of a merged tool from those of its parts.
-
-    Returns:
-        The change of all of them together.
-    """
+    """The change that merges tools so often, first two that the task needs."""
 
     def step(pick: Callable[[Scene], list[Tool]]) -> Step:
         def find(current: Scene) -> Rewired | None:
@@ -271,18 +226,7 @@ def split_tools(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 
 def reverse(source: Tool, target: Tool, fact: str, key: Field, said: Words) -> Rewired:
-    """The order of two tools turned round: the second comes first and feeds the first.
-
-    Args:
-        source: the tool that comes first in truth.
-        target: the tool that needs a fact of it.
-        fact: that is handed on.
-        key: the field by which the second call finds what the first one did.
-        said: words for the new tools.
-
-    Returns:
-        A layer that shows both the other way round.
-    """
+    """The order of two tools turned round: the second comes first and feeds the first."""
     names = {
         "first": target.name,
         "second": source.name,
@@ -366,16 +310,7 @@ def reversals(scene: Scene, rng: Random, times: int) -> Change:
 
 
 def guard(tool: Tool, salt: str, said: Words) -> Rewired:
-    """A tool that takes a permit, and the new tool that grants it.
-
-    Args:
-        tool: to be guarded.
-        salt: that permits are derived from.
-        said: words for the tool that grants one.
-
-    Returns:
-        A layer that shows both.
-    """
+    """A tool that takes a permit, and the new tool that grants it."""
     fact, key = f"{tool.name}{PERMIT}", said["key"]
     names = {"tool": tool.name, "grant": short(said["grant"].format(tool=tool.name))}
     schema = {"type": "string", "description": said["says"].format(**names)}

@@ -27,16 +27,7 @@ _SENTENCE = re.compile(r"[\n;:(]|\.(?:\s|$)")
 
 
 def described_names(tools: Iterable[Tool], pool: str) -> dict[str, str]:
-    """New names for tools, no two of them the same.
-
-    Args:
-        tools: as they are shown.
-        pool: of the synonyms of verbs.
-
-    Returns:
-        For the name of a tool, one made of its description's first sentence, in the manner of the
-        old one (`two_words`, `twoWords`, `two-words`). A tool that says too little has none.
-    """
+    """New names for tools, no two of them the same."""
     listed = list(tools)
     names = {tool.name: _names(tool, pool) for tool in listed if NAME in tool.channels}
     taken = {tool.name.lower() for tool in listed}

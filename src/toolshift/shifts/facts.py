@@ -44,9 +44,6 @@ def know_facts(facts: Iterable[ShiftFacts]) -> None:
     """Lets shifts be found by name for what they declare; one without code cannot be applied.
 
     Two versions of one name stand beside each other, the later to come as `NAME@VERSION`.
-
-    Args:
-        facts: as run folders keep them.
     """
     for each in facts:
         other = known.get(each.name)

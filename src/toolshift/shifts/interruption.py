@@ -350,18 +350,7 @@ def tool_migrated(scene: Scene, rng: Random, severity: Severity) -> Change:
 def migrated(
     tool: Tool, style: str, pool: str, space: str, synonyms: bool
 ) -> tuple[tuple[str, str], ...]:
-    """The names of a tool's parameters after a migration, each with the one that it had.
-
-    Args:
-        tool: that is migrated.
-        style: of the new names.
-        pool: of the synonyms.
-        space: what the new names begin with.
-        synonyms: whether words are replaced too.
-
-    Returns:
-        Pairs of a new name and an old one; a parameter that is not among them keeps its name.
-    """
+    """The names of a tool's parameters after a migration, each with the one that it had."""
     spoken: dict[str, str] = {}
     for param in tool.params:
         new = space + restyle(param.name, style, pool, synonyms=synonyms)

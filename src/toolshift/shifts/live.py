@@ -93,20 +93,7 @@ def _rehearse(scene: Scene) -> tuple[Step, ...]:
 def live_scene(
     toolbox: Toolbox, seed: int = 0, pool: str = "dev", needed: tuple[str, ...] = ()
 ) -> LiveScene:
-    """The scene of a toolbox before any shift; deterministic in the seed and the tool list.
-
-    Args:
-        toolbox: the tools.
-        seed: what choices are derived from.
-        pool: of the wordings.
-        needed: names of tools that the agent is known to need; () where that is not known.
-
-    Returns:
-        A scene that shows the tools as they are.
-
-    Raises:
-        UsageError: where a needed tool is not in it.
-    """
+    """The scene of a toolbox before any shift; deterministic in the seed and the tool list."""
     for name in needed:
         if name not in toolbox.sources:
             raise UsageError(unknown("tool", name, toolbox.sources))
@@ -126,20 +113,7 @@ def _answering(example: Any) -> Callable[[Any, dict[str, Any]], Any]:
 
 
 def shifted(scene: LiveScene, stack: tuple[Applied, ...], may_write: bool = False) -> LiveScene:
-    """Applies shifts to a live scene, the deepest first.
-
-    Args:
-        scene: the one to shift.
-        stack: the shifts, in any order.
-        may_write: whether a trap may lie over tools that write.
-
-    Returns:
-        The scene under all of them.
-
-    Raises:
-        NotApplicable: where one cannot be truthful on live tools; the message begins with it.
-        UsageError: for an unknown shift, and for a trap over writing tools without `may_write`.
-    """
+    """Applies shifts to a live scene, the deepest first."""
     for one in sorted(stack, key=lambda one: (find_shift(one.shift).order, one.shift)):
         before = scene
         scene = _applied(scene, one)

@@ -87,15 +87,7 @@ class Drift(Layer):
         return [self._record(row, layout) for row in rows], layout.fields
 
     def places(self, numeric: dict[Keys, bool], units: dict[Keys, str]) -> dict[Keys, Keys]:
-        """Where each value goes; one whose new place is taken keeps its own key.
-
-        Args:
-            numeric: whether each value is a number.
-            units: of the values that have one.
-
-        Returns:
-            For each path its new one.
-        """
+        """Where each value goes; one whose new place is taken keeps its own key."""
         places: dict[Keys, Keys] = {}
         moved: dict[Keys, Keys] = {}  # where each object, and each value, has gone
         taken: set[Keys] = set()
@@ -227,11 +219,7 @@ def format_drift(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 
 def _written(scene: Scene, layer: Drift) -> Change:
-    """The change that a layer makes of results.
-
-    Raises:
-        NotApplicable: where the tasks are given, and it would change no result of this one.
-    """
+    """The change that a layer makes of results."""
     plays = replay(scene).all if scene.world.counts else ()
     if plays and all(
         layer.call(play.step.name, play.arguments, {}, lambda *_, p=play: p.result) == play.result

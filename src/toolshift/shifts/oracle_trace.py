@@ -101,19 +101,7 @@ def fits(load: Counter[int]) -> bool:
 
 
 def affordable(plays: OracleTrace, priced: Iterable[tuple[T, Sequence[int]]]) -> list[T]:
-    """Those for which the oracle has calls left; each costs one more call in each of its runs.
-
-    Args:
-        plays: the oracle's runs through the scene.
-        priced: what there is to choose from, each with the runs that it would make longer by a
-            call.
-
-    Returns:
-        Those that may be chosen, in the same order.
-
-    Raises:
-        NotApplicable: where there are none.
-    """
+    """Those for which the oracle has calls left; each costs one more call in each of its runs."""
     load: Counter[int] = plays.load
     kept = []
     for thing, runs in priced:
@@ -172,17 +160,7 @@ _WORDS = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 
 @lru_cache(maxsize=4096)
 def restyle(key: str, style: str, pool: str, synonyms: bool = True) -> str:
-    """A key or parameter name in a style of a pool.
-
-    Args:
-        key: a name of words joined by `_`.
-        style: of names, as "camel".
-        pool: of the synonyms.
-        synonyms: whether words are replaced too.
-
-    Returns:
-        Another name.
-    """
+    """A key or parameter name in a style of a pool."""
     words = [word.lower() for word in _WORDS.findall(key)] or [key]
     table = TABLES["synonyms"][pool] if synonyms else {}
     return STYLES[style]([table.get(word, word) for word in words])

@@ -120,20 +120,7 @@ def query_redundancy(scene: Scene, rng: Random, severity: Severity) -> Change:
 
 
 def amid(scene: Scene, rng: Random, table: str, count: int) -> Change:
-    """The change that puts so many sentences of a table around each request.
-
-    Args:
-        scene: as it stands.
-        rng: of the draw.
-        table: of the sentences, by pool.
-        count: how many.
-
-    Returns:
-        The change.
-
-    Raises:
-        NotApplicable: where too few are left that state no value of the task.
-    """
+    """The change that puts so many sentences of a table around each request."""
     wanted = [value for ask in scene.asks for value in values(ask.goal)]
     said = " ".join(ask.text for ask in scene.asks)
     idle = [
@@ -181,18 +168,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 def say(scene: Scene, texts: list[str]) -> Change:
-    """The change that puts these texts in the user's mouth.
-
-    Args:
-        scene: as it stands.
-        texts: one for each request of the user.
-
-    Returns:
-        The change.
-
-    Raises:
-        NotApplicable: where none differs from what he says already.
-    """
+    """The change that puts these texts in the user's mouth."""
     if texts == [ask.text for ask in scene.asks]:
         raise NotApplicable("no request of this scene can be said in this way")
     return Change(
@@ -226,18 +202,7 @@ def template_in(scene: Scene, ask: Ask) -> str:
 
 
 def rephrase(scene: Scene, ask: Ask, pool: str, severity: int, rng: Random) -> str:
-    """A turn in another phrasing of a pool: of the nearer, the middle or the further third.
-
-    Args:
-        scene: as it stands.
-        ask: the turn.
-        pool: of the phrasings.
-        severity: 1 for the nearer third, 3 for the further.
-        rng: of the draw.
-
-    Returns:
-        The text with the same values.
-    """
+    """A turn in another phrasing of a pool: of the nearer, the middle or the further third."""
     request, now = request_of(scene, ask), template_in(scene, ask)
     if not request or not now:
         return ask.text
@@ -298,22 +263,7 @@ def mark(scene: Scene, ask: Ask) -> str:
 
 
 def leave_out(scene: Scene, rng: Random, count: int, cut: Cut, fewer: bool = False) -> Change:
-    """Cuts as many values out of the requests, each of which the user must then be asked for.
-
-    Args:
-        scene: as it stands.
-        rng: of the draw.
-        count: how many values.
-        cut: takes a value out of a request's text.
-        fewer: whether one is enough where there are not so many.
-
-    Returns:
-        The change.
-
-    Raises:
-        NotApplicable: where there are too few that are said nowhere else and could be asked for,
-            or where the questions would take more turns than there are.
-    """
+    """Cuts as many values out of the requests, each of which the user must then be asked for."""
     if scene.rehearsal[-1].turn + count >= Budget().turns:
         raise NotApplicable("the questions would take more turns than there are")
     marked = [mark(scene, ask) for ask in scene.asks]
@@ -426,17 +376,7 @@ def open_words(ask: Ask, kept: str) -> list[int]:
 
 
 def misspell(text: str, places: set[int], pool: str, rng: Random) -> str:
-    """A text with a slip in each of the words that begin at these places.
-
-    Args:
-        text: of the user.
-        places: where words begin, as positions in the text.
-        pool: of the slips.
-        rng: of the draw.
-
-    Returns:
-        A text of as many words.
-    """
+    """A text with a slip in each of the words that begin at these places."""
 
     def slip(word: re.Match[str]) -> str:
         return wording.typo(word[0], pool, rng) if word.start() in places else word[0]

@@ -42,12 +42,5 @@ def _known() -> dict[str, RealDrift]:
 
 
 def real_drift(shift: str) -> RealDrift | None:
-    """How the severities of a shift stand beside real releases.
-
-    Args:
-        shift: its name, without a version.
-
-    Returns:
-        The figures; None where it changes no list of tools, or nothing real is known to compare.
-    """
+    """How the severities of a shift stand beside real releases."""
     return _known().get(shift)

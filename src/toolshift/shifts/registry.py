@@ -100,25 +100,14 @@ OURS = {
 
 
 def _load_plugins() -> None:
-    """Imports the plugins that are named, for the shifts that they register.
-
-    Raises:
-        UsageError: where one fails, or has a shift under the name of one of ours.
-    """
+    """Imports the plugins that are named, for the shifts that they register."""
     load_all()
     for name in tuple(declared):
         check_name(declared[name])
 
 
 def check_name(shift: Shift) -> None:
-    """Checks that a shift has no name of ours.
-
-    Args:
-        shift: of anyone.
-
-    Raises:
-        UsageError: where another shift has it.
-    """
+    """Checks that a shift has no name of ours."""
     ours = OURS.get(shift.name, "").partition(":")[0]
     if ours and not shift.rule.__module__.startswith("toolshift."):
         said = placed(f"shift {shift.name!r}", defined_at(shift.rule))
@@ -139,15 +128,6 @@ def find_shift(name: str) -> Shift:
     A file is named by its path; from then on it goes by its name and a hash, `monday@1f2e3d4c`, so
     that no path stands in what is stored. A name alone is the version of today, which goes by it;
     `redirect@1` is version 1, whether or not there is a later one.
-
-    Args:
-        name: of the shift, with its version behind `@`; or a path.
-
-    Returns:
-        The shift, as its function registered it.
-
-    Raises:
-        UsageError: where there is none; offers the nearest names.
     """
     if name in facts.known and not has_code(name):
         return facts.known[name]
@@ -179,17 +159,7 @@ def as_stored(name: str, version: int) -> str:
 
 
 def file_contents(names: Iterable[str]) -> dict[str, bytes]:
-    """The files of those of some shifts that were made from one.
-
-    Args:
-        names: of shifts; those of no file are passed over.
-
-    Returns:
-        The contents by the name that results know them by.
-
-    Raises:
-        UsageError: where one is gone or has changed.
-    """
+    """The files of those of some shifts that were made from one."""
     contents = {name: find_shift(name).file for name in names}
     return {name: content for name, content in contents.items() if content}
 
@@ -240,12 +210,7 @@ def apply(scene: Scene, name: str, severity: int, draw: str = "") -> Scene:
 
 
 def _change(found: Shift, scene: Scene, rng: Random, severity: Severity) -> Change:
-    """What a shift returns for a scene.
-
-    Raises:
-        NotApplicable: where it says so.
-        ShiftFault: where it raises anything else, or returns no change.
-    """
+    """What a shift returns for a scene."""
     try:
         change: object = found.rule(scene, rng, severity)
     except (NotApplicable, ShiftFault, UsageError):
@@ -277,18 +242,7 @@ def _prove(scene: Scene) -> None:
 
 
 def check_severity(found: Shift, severity: int) -> Severity:
-    """The severity, if the shift has it; a shift from a file is the same at every severity.
-
-    Args:
-        found: the shift.
-        severity: as asked for.
-
-    Returns:
-        The severity that it then has.
-
-    Raises:
-        UsageError: where it has not.
-    """
+    """The severity, if the shift has it; a shift from a file is the same at every severity."""
     for each in found.severities:
         if each == severity or (found.file and severity in SEVERITIES):
             return each

@@ -57,16 +57,7 @@ def bare(tool: Tool) -> str:
 
 
 def joined_params(source: Tool, target: Tool, fact: str) -> tuple[Param, ...]:
-    """What two tools need when the first feeds the second: no fact twice, not the fed one.
-
-    Args:
-        source: the tool that comes first.
-        target: the tool that needs a fact of it.
-        fact: that is handed on, and so is nobody's to give.
-
-    Returns:
-        Parameters with names that do not clash.
-    """
+    """What two tools need when the first feeds the second: no fact twice, not the fed one."""
     own = {param.fact for param in source.params}
     fed = {fact, *(f.fact for f in source.returns)}
     rest = (p for p in target.params if p.fact not in own and p.fact not in fed)
@@ -86,16 +77,7 @@ def joined_returns(source: Tool, target: Tool) -> tuple[Field, ...]:
 def arguments_for(
     tool: Tool, joined: tuple[Param, ...], arguments: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments of one of the joined tools, found by fact.
-
-    Args:
-        tool: one of the joined.
-        joined: the parameters of the tool that stands for both.
-        arguments: that this one was called with.
-
-    Returns:
-        By parameter of `tool`.
-    """
+    """The arguments of one of the joined tools, found by fact."""
     given = {p.fact: arguments[p.name] for p in joined if p.name in arguments}
     return {p.name: given[p.fact] for p in tool.params if p.fact in given}
 

@@ -41,14 +41,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def statistics(rows: Sequence[Row]) -> Statistics:
-    """Counts a data set.
-
-    Args:
-        rows: at least one.
-
-    Returns:
-        The counts.
-    """
+    """Counts a data set."""
     trajectories = list({row["lineage"]: row for row in rows}.values())
     calls = [len(message.get("tool_calls", ())) for row in rows for message in row["messages"]]
     return Statistics(
@@ -67,18 +60,7 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def card(name: str, mix: Mix, count: int, digest: str, found: Statistics) -> str:
-    """A card in Markdown that says what a data set is and how to make it again.
-
-    Args:
-        name: of the file.
-        mix: that its trajectories were drawn from.
-        count: how many trajectories were drawn.
-        digest: the SHA-256 of the file.
-        found: its counts.
-
-    Returns:
-        Markdown.
-    """
+    """A card in Markdown that says what a data set is and how to make it again."""
     counts = [f"| {what} | {number} |" for what, number in found.kinds.items()]
     shifted = [f"| {what} | {number} |" for what, number in found.shifts.items()]
     turns = [f"- written as turns, a row each: {found.turns}"] if found.layout else []

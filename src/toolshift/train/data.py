@@ -92,15 +92,7 @@ def shifted_of(rows: Iterable[Row]) -> int:
 
 
 def expert_rows(scene: Scene, slips: float = 0.0) -> list[Row]:
-    """What the oracle does in a scene, as one row for each list of tools that it sees.
-
-    Args:
-        scene: where it acts.
-        slips: how likely it first makes a mistake and then puts it right, from 0 to 1.
-
-    Returns:
-        At least one row, the last of which ends the conversation.
-    """
+    """What the oracle does in a scene, as one row for each list of tools that it sees."""
     episode, slip = _Recorded(scene), Slip(scene, slips)
     rng = seeds.rng(scene.task.id, without_versions(write_stack(scene.shifts)), "expert")
     VariedOracle(rng, slip).play(episode)
@@ -120,18 +112,7 @@ def rows_of(
     views: list[tuple[Tool, ...]],
     context: set[int],
 ) -> list[Row]:
-    """An episode as one row for each list of tools that it showed.
-
-    Args:
-        scene: that was played.
-        said: its messages.
-        steps: its steps, of which each turn has one.
-        views: the tools on offer at each turn.
-        context: turns that are not learned, beside those that the interface made fail.
-
-    Returns:
-        At least one row, the last of which ends the conversation.
-    """
+    """An episode as one row for each list of tools that it showed."""
     said = _weighed(said, steps, context)
     return [_row(scene, said, views, part) for part in _parts(views, said)]
 

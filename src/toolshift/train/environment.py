@@ -54,36 +54,14 @@ class Environments:
 
 
 def environments(scenes: Iterable[Scene]) -> Environments:
-    """Makes environments of scenes.
-
-    Args:
-        scenes: to play; they are numbered from 0.
-
-    Returns:
-        A row for each scene, and a class for each list of tools.
-
-    Raises:
-        UsageError: where a tool's or a parameter's name is not one that Python could have.
-    """
+    """Makes environments of scenes."""
     kept = list(scenes)
     source = JSON.encode([(scene.task.id, scene.shifts) for scene in kept])
     return numbered(kept.__getitem__, range(len(kept)), source)
 
 
 def numbered(scene: Callable[[int], Scene], numbers: Iterable[int], source: bytes) -> Environments:
-    """Makes environments of scenes that have numbers, as those of a stream.
-
-    Args:
-        scene: the scene of a number; the classes ask it for those of other rows, too.
-        numbers: of the scenes to make rows for.
-        source: what tells the numbering from others; classes of two have different names.
-
-    Returns:
-        A row for each number, and a class for each list of tools.
-
-    Raises:
-        UsageError: where a tool's or a parameter's name is not one that Python could have.
-    """
+    """Makes environments of scenes that have numbers, as those of a stream."""
     rows: list[dict[str, Any]] = []
     classes: dict[str, Callable[[], Any]] = {}
     for number in numbers:
@@ -99,19 +77,7 @@ def numbered(scene: Callable[[int], Scene], numbers: Iterable[int], source: byte
 def environment_class(
     name: str, tools: Sequence[Mapping[str, Any]], scene_of: Callable[[int], Scene]
 ) -> type[Any]:
-    """A class whose public methods are these tools, in scenes that are found by number.
-
-    Args:
-        name: of the class.
-        tools: in the OpenAI format.
-        scene_of: the scene of a number, which an instance is set to.
-
-    Returns:
-        A class as TRL's `environment_factory` takes it.
-
-    Raises:
-        UsageError: where a tool's or a parameter's name is not one that Python could have.
-    """
+    """A class whose public methods are these tools, in scenes that are found by number."""
 
     def reset(self: Any, scene: int, **_: object) -> None:
         """Begins an episode in the scene of a row."""
@@ -159,14 +125,7 @@ def _method(function: Mapping[str, Any]) -> Callable[..., str]:
 
 
 def reward_of(episode: Episode) -> float | None:
-    """1 or 0 by the grader; an unfinished episode ends here, and has failed.
-
-    Args:
-        episode: of a trainer's model.
-
-    Returns:
-        None where the episode teaches nothing, since it says nothing of the model.
-    """
+    """1 or 0 by the grader; an unfinished episode ends here, and has failed."""
     if not episode.end:
         episode.crash("the episode was left unfinished")
     verdict = grade(episode)
@@ -175,16 +134,7 @@ def reward_of(episode: Episode) -> float | None:
 
 
 def act(episode: Episode, name: str, arguments: object) -> str:
-    """Carries out one call.
-
-    Args:
-        episode: that goes on.
-        name: of the tool as shown, or of a protocol tool.
-        arguments: of the call, as the model spoke them.
-
-    Returns:
-        What the model sees next.
-    """
+    """Carries out one call."""
     if episode.end:
         return "The conversation is over."
     episode.take(Reply(calls=(read_call(name, arguments),)))

@@ -40,16 +40,7 @@ _TOOL = {
 
 
 def fingerprint(settings: TrainSettings, base: Base) -> dict[str, Any]:
-    """What decides a training run beside its data, its settings and the weights it starts from.
-
-    Args:
-        settings: of the run; those of GRPO are fingerprinted by its log-probabilities.
-        base: whose tokenizer and template are used; its weights are not loaded.
-
-    Returns:
-        `tokens` and `weights` of each conversation; `value` and `gradient` of the tiny model, in
-        nats and as a norm; `computes_in`, the type that this machine computes with; `versions`.
-    """
+    """What decides a training run beside its data, its settings and the weights it starts from."""
     encoder = Encoder(base.tokenizer, base.template, settings.layout, base.tool_role)
     examples = encode_rows([_row("Quiet Fox", 0), _row("Villa Umbra", 1)], encoder)
     value, gradient = _on_tiny_model(settings, collate(examples))

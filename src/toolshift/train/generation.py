@@ -70,18 +70,7 @@ def _draws(seed: int, limit: int) -> torch.Tensor:
 
 
 def speaking_copy(model: Any, precision: str = "bfloat16") -> Any:
-    """A model of the same shape for decoding, its weights yet to be copied (`copy_weights`).
-
-    Args:
-        model: the model that is trained, with or without LoRA.
-        precision: of the copy's weights; see `toolshift.lm.dtype`.
-
-    Returns:
-        A transformers model without LoRA, on the same device.
-
-    Raises:
-        UsageError: where the architecture keeps its keys in a way that cannot be reused.
-    """
+    """A model of the same shape for decoding, its weights yet to be copied (`copy_weights`)."""
     config = type(model.config).from_dict(model.config.to_dict())
     copy: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
         config, dtype=computes_in(precision), attn_implementation="sdpa"
@@ -96,13 +85,7 @@ def speaking_copy(model: Any, precision: str = "bfloat16") -> Any:
 
 
 def copy_weights(source: Any, target: Any, precision: str = "float32") -> None:
-    """Writes a model's weights into another of its shape, LoRA adapters merged.
-
-    Args:
-        source: a transformers or peft model.
-        target: a plain transformers model.
-        precision: that the weights are rounded to.
-    """
+    """Writes a model's weights into another of its shape, LoRA adapters merged."""
     base = source.get_base_model() if hasattr(source, "get_base_model") else source
     modules = dict(base.named_modules())
     with torch.no_grad():

@@ -53,24 +53,7 @@ def train(
     pay: Pay | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> Path:
-    """Trains a model by GRPO on scenes, and writes it.
-
-    Args:
-        mix: which scenes are played, from the training pool.
-        settings: everything else that decides the run; see `toolshift.train.grpo_settings`.
-        out: the folder for the adapter or model, its tokenizer, settings, curves and checkpoints.
-        resume: go on from the last checkpoint in `out`, or from that of a step.
-        pay: a reward of your own, instead of the terms in the settings.
-        callbacks: transformers' own or yours, such as those of trackers.
-
-    Returns:
-        `out`: with LoRA an adapter, else a model directory.
-
-    Raises:
-        UsageError: for settings, a mix, a model or a folder that cannot work, before anything
-            expensive starts; and where memory runs out or the loss is no longer a number.
-        KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
-    """
+    """Trains a model by GRPO on scenes, and writes it."""
     check(settings)
     require_one_gpu()
     if settings.vllm:
@@ -104,15 +87,6 @@ def describe(mix: Mix, settings: GrpoSettings, base: Base, pay: Pay | None = Non
 
     Where supervised training has rows, there stands the mix, and what the oracle does in a few of
     its scenes: that tells a shift from another of the same name.
-
-    Args:
-        mix: of the scenes.
-        settings: of the run.
-        base: the model.
-        pay: a reward of the user's own, if there is one.
-
-    Returns:
-        What is compared where a run is resumed.
     """
     asked = record.Asked.of(settings, [], base, {"mix": msgspec.to_builtins(mix)})
     return replace(
@@ -130,22 +104,7 @@ def build(
     spent: Spent,
     pay: Pay | None = None,
 ) -> GrpoTrainer:
-    """The trainer of a run, with its model loaded.
-
-    Args:
-        mix: of the scenes.
-        settings: of the run.
-        out: where checkpoints go.
-        base: the model.
-        spent: what the run has cost before.
-        pay: a reward of the user's own, if there is one.
-
-    Returns:
-        A trainer that has not begun.
-
-    Raises:
-        UsageError: where memory runs out, or for an adapter whose weights cannot be merged.
-    """
+    """The trainer of a run, with its model loaded."""
     with says_what_to_change(settings, ways_to_need_less(settings)):
         model = load(settings, base)
     for config in getattr(model, "peft_config", {}).values():
@@ -191,19 +150,7 @@ def _evaluations(trainer: GrpoTrainer, mix: Mix) -> _Evaluations:
 def evaluate(
     backend: Backend, scribe: ConversationEncoder, arms: dict[str, list[Scene]], limits: Limits
 ) -> dict[str, float]:
-    """Plays scenes greedily.
-
-    Args:
-        backend: the model.
-        scribe: writes conversations for it.
-        arms: scenes by the name of their arm.
-        limits: lengths, and the size of a batch.
-
-    Returns:
-        `ARM_passed`, the share of an arm's scenes that passed; `refused_rightly`, of its
-        unsolvable scenes; `over_refused`, the share of all solvable scenes that were refused.
-        A share of nothing is left out.
-    """
+    """Plays scenes greedily."""
     plays = [Play(scene, 0) for those in arms.values() for scene in those]
     found = roll_out(backend, scribe, plays, 0.0, limits)
     verdicts = iter([grade(rollout.episode) for rollout in found])

@@ -103,32 +103,14 @@ from an adapter; paper: Qwen2.5-7B-Instruct in full on several GPUs with vLLM, n
 
 
 def preset(name: str, **changes: Any) -> GrpoSettings:
-    """A preset with some of its settings changed, checked.
-
-    Args:
-        name: of the preset.
-        changes: settings by name.
-
-    Returns:
-        The settings.
-
-    Raises:
-        UsageError: for an unknown preset, and for a value that is out of range.
-    """
+    """A preset with some of its settings changed, checked."""
     settings = changed(PRESETS, name, changes)
     check(settings)
     return settings
 
 
 def check(settings: GrpoSettings) -> None:
-    """Checks settings before anything expensive starts.
-
-    Args:
-        settings: of the run.
-
-    Raises:
-        UsageError: naming the setting, its value and its range.
-    """
+    """Checks settings before anything expensive starts."""
     check_common(settings)
     check_least(settings, _LEAST)
     if settings.group < 2:
@@ -185,11 +167,7 @@ def _check_redraw(settings: GrpoSettings) -> None:
 
 
 def require_vllm() -> None:
-    """Checks that vLLM is there.
-
-    Raises:
-        UsageError: with the command that installs it.
-    """
+    """Checks that vLLM is there."""
     if importlib.util.find_spec("vllm") is None:
         raise UsageError(
             "rollouts by vLLM need vllm, which is not installed; run: pip install vllm (it needs a "

@@ -372,14 +372,7 @@ class GrpoTrainer(SafeTrainerMixin, _Trainer):  # type: ignore[misc]
                 use_plain_attention(inner)
 
     def voice(self) -> Backend:
-        """What speaks in rollouts, with the weights of this step.
-
-        Returns:
-            What `roll_out` decodes with.
-
-        Raises:
-            UsageError: where the weights are spread over devices and nothing gathers them.
-        """
+        """What speaks in rollouts, with the weights of this step."""
         if self.use_vllm:
             if self._last_loaded_step != self.state.global_step:  # TRL's own note of it
                 self.vllm_generation.sync_weights()

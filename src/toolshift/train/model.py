@@ -46,11 +46,7 @@ class Base:
 
 
 def require_training() -> None:
-    """Checks that the packages of the extra `train` are there.
-
-    Raises:
-        UsageError: with the command that installs them.
-    """
+    """Checks that the packages of the extra `train` are there."""
     for package in ("torch", "transformers", "peft", "accelerate", "trl", "datasets"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(
@@ -60,11 +56,7 @@ def require_training() -> None:
 
 
 def require_one_gpu() -> None:
-    """Checks that a process sees one GPU at most, which TRL does when the model is loaded.
-
-    Raises:
-        UsageError: where it is alone and sees several.
-    """
+    """Checks that a process sees one GPU at most, which TRL does when the model is loaded."""
     import torch  # noqa: PLC0415 - heavy, and an extra
 
     if processes() == 1 and torch.cuda.device_count() > 1:
@@ -75,18 +67,7 @@ def require_one_gpu() -> None:
 
 
 def find_base(settings: TrainSettings) -> Base:
-    """Finds the base model and checks it and the first adapter, without loading weights.
-
-    Args:
-        settings: of the run: the model, the adapter, the layout.
-
-    Returns:
-        The model directory with its tokenizer and its template for training.
-
-    Raises:
-        UsageError: where the model or its chat template is missing, the template cannot be
-            trained with, or the adapter fits another model.
-    """
+    """Finds the base model and checks it and the first adapter, without loading weights."""
     require_training()
     directory = _directory(settings.model)
     check_model(directory)
@@ -112,15 +93,6 @@ def with_start(changes: Mapping[str, Any]) -> dict[str, Any]:
 
     An adapter that ships with the package is named by its folder, and the layout is that which the
     start was trained with, where none is asked for.
-
-    Args:
-        changes: settings by name, as asked for.
-
-    Returns:
-        The settings, by name.
-
-    Raises:
-        UsageError: where no such adapter ships.
     """
     given = dict(changes)
     if str(given.get("adapter", "")).startswith("smol:"):
@@ -134,16 +106,6 @@ def training_template(tokenizer: Any, where: object = "the tokenizer") -> str:
     """The tokenizer's chat template with generation markers.
 
     Templates of well-known models that lack the markers are replaced by TRL's versions of them.
-
-    Args:
-        tokenizer: a transformers tokenizer.
-        where: what messages call it.
-
-    Returns:
-        The template's text.
-
-    Raises:
-        UsageError: where there are no markers, and TRL has none for this template.
     """
     from trl.chat_template_utils import get_training_chat_template, has_generation_markers  # noqa: PLC0415 - heavy, and an extra
 
@@ -178,15 +140,7 @@ def _check_syntax(tokenizer: Any, where: object) -> None:
 
 
 def check_adapter(adapter: Path, directory: Path) -> None:
-    """Checks an adapter against a base model, by its config and the shapes of its matrices.
-
-    Args:
-        adapter: its folder.
-        directory: of the base model.
-
-    Raises:
-        UsageError: where it was trained on other weights or another architecture.
-    """
+    """Checks an adapter against a base model, by its config and the shapes of its matrices."""
     from safetensors import safe_open  # noqa: PLC0415 - an extra
 
     check_base(adapter, directory)
@@ -328,15 +282,6 @@ def scratch_directory(like: str = SMOL) -> Path:
     """A tiny model of a base model's classes and tokenizer with random weights, made once.
 
     It learns nothing of use: it is there to run the code path in seconds.
-
-    Args:
-        like: the name of the base model.
-
-    Returns:
-        A folder in the user's cache.
-
-    Raises:
-        UsageError: where the weights of the base model are missing.
     """
     target = cache_folder() / ("scratch-1" if like == SMOL else f"scratch-1-{like}")
     if (target / "model.safetensors").exists():
@@ -355,13 +300,7 @@ def scratch_directory(like: str = SMOL) -> Path:
 
 
 def write_scratch(like: Path, target: Path, **changes: Any) -> None:
-    """Writes a small model of another one's classes, with its tokenizer and random weights.
-
-    Args:
-        like: the model directory whose config and tokenizer are taken.
-        target: the new model directory.
-        changes: of the config; by default two layers of width 64.
-    """
+    """Writes a small model of another one's classes, with its tokenizer and random weights."""
     import torch  # noqa: PLC0415 - heavy, and an extra
     from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415 - heavy, and an extra
 

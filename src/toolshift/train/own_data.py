@@ -43,20 +43,7 @@ class OwnData(msgspec.Struct, frozen=True):
 
 
 def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnData:
-    """The rows of a file of conversations, a share of which is shifted.
-
-    Args:
-        source: JSON lines, `.gz` or not, or Parquet, in any format that is known.
-        recipe: what is done; written as OpenAI messages whatever it says.
-        watch: told how many conversations are read; the second number is 0, for it is not known.
-
-    Returns:
-        The rows, and what became of the conversations.
-
-    Raises:
-        UsageError: where the file cannot be read, for a wrong recipe, and where no conversation
-            can be trained on.
-    """
+    """The rows of a file of conversations, a share of which is shifted."""
     recipe = msgspec.structs.replace(recipe, to=TARGET)
     rows: list[dict[str, Any]] = []
     faults: list[tuple[int, str]] = []
@@ -83,11 +70,7 @@ def own_rows(source: Path, recipe: Recipe, watch: Watch | None = None) -> OwnDat
 
 
 def _trainable(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of OpenAI messages as training takes it.
-
-    Raises:
-        UsageError: where there is nothing to learn, or it is malformed.
-    """
+    """A row of OpenAI messages as training takes it."""
     said = row["messages"]
     if isinstance(said, list):  # else it is JSON in a string
         roles = {"function": "tool"}  # as older data says it
@@ -97,18 +80,7 @@ def _trainable(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_shifted(data: OwnData, recipe: Recipe) -> str:
-    """Makes sure that shifts reached what is trained on.
-
-    Args:
-        data: the rows.
-        recipe: that they were made by.
-
-    Returns:
-        A warning where shifts reached fewer than alpha asks for; else "".
-
-    Raises:
-        UsageError: where none is shifted though alpha says so.
-    """
+    """Makes sure that shifts reached what is trained on."""
     reached = sum(data.shifted.values())
     most = max(data.skipped, key=lambda why: data.skipped[why], default="no call is made in them")
     if recipe.alpha and not reached:

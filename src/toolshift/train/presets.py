@@ -69,14 +69,7 @@ def preset(name: str, **changes: Any) -> Settings:
 
 
 def check(settings: Settings) -> None:
-    """Checks settings before anything expensive starts.
-
-    Args:
-        settings: of the run.
-
-    Raises:
-        UsageError: naming the setting, its value and its range.
-    """
+    """Checks settings before anything expensive starts."""
     check_common(settings)
     check_least(settings, _LEAST)
     if not (settings.epochs or settings.steps):

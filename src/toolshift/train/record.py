@@ -62,17 +62,7 @@ class Asked:
         base: Base,
         data: Mapping[str, Any] | None = None,
     ) -> Asked:
-        """Describes a run.
-
-        Args:
-            settings: of the run.
-            rows: that are learned.
-            base: the model.
-            data: how the rows were made.
-
-        Returns:
-            The description, without private paths.
-        """
+        """Describes a run."""
         digest = hashlib.sha256()
         for row in rows:
             digest.update(JSON.encode([row["messages"], row.get("tools") or []]))
@@ -109,16 +99,7 @@ def _as_written(value: object) -> object:
 def changed_since(
     record: Mapping[str, Any], settings: TrainSettings, data: Mapping[str, Any]
 ) -> list[str]:
-    """What of a finished run is not as it is asked for now, as far as its record tells.
-
-    Args:
-        record: that the run left.
-        settings: that are asked for.
-        data: how the rows are made.
-
-    Returns:
-        The names of settings, and of what decides the data; what either does not have is left out.
-    """
+    """What of a finished run is not as it is asked for now, as far as its record tells."""
     now: dict[str, Any] = json.loads(JSON.encode({**_named(settings), **data}))
     then = {**record.get("settings", {}), **record.get("data", {})}
     both = (set(now) & set(then)) - _MAY_CHANGE
@@ -130,15 +111,6 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
     """The folder of a run, kept to itself; yields the checkpoint to go on from.
 
     On the way on, the checkpoints that were to be kept before still are.
-
-    Args:
-        out: the folder.
-        asked: what decides the run.
-        resume: go on from the last checkpoint, or from that of a step.
-
-    Raises:
-        UsageError: where the folder holds another run, or no such checkpoint, or another process
-            is at work in it.
     """
     start = _start(out, asked, resume)
     if start is not None:  # in every process, or one would write a checkpoint alone
@@ -158,14 +130,7 @@ def begun(out: Path, asked: Asked, resume: bool | int) -> Iterator[Path | None]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Keeps other processes out of a folder, which has to be there.
-
-    Args:
-        folder: to hold.
-
-    Raises:
-        UsageError: where another one is in it.
-    """
+    """Keeps other processes out of a folder, which has to be there."""
     lock = folder / ".lock"
     with lock.open("ab") as file:
         hold(file, folder)
@@ -241,17 +206,7 @@ def _earlier(file: Path) -> dict[str, Any]:
 
 
 def spent_at(checkpoint: Path | None) -> Spent:
-    """What a run had cost at a checkpoint.
-
-    Args:
-        checkpoint: its folder; None for a run that begins.
-
-    Returns:
-        Tokens and seconds so far.
-
-    Raises:
-        UsageError: where that is damaged.
-    """
+    """What a run had cost at a checkpoint."""
     if checkpoint is None:
         return Spent()
     try:
@@ -261,13 +216,7 @@ def spent_at(checkpoint: Path | None) -> Spent:
 
 
 def finish(trainer: Any, asked: Asked, left_out: int) -> None:
-    """Writes the result of a run: adapter or model, tokenizer, chat template and record.
-
-    Args:
-        trainer: that has run.
-        asked: what the run was asked for.
-        left_out: how many rows were not trained on.
-    """
+    """Writes the result of a run: adapter or model, tokenizer, chat template and record."""
     out, settings = Path(trainer.args.output_dir), trainer.settings
     kept = getattr(torch, settings.precision)
     # What was trained is kept in float32, and rounded where it is used; this is what was used.

@@ -55,17 +55,7 @@ class Backend(Protocol):
         limit: int,
         temperature: float,
     ) -> list[Said]:
-        """Completes each prompt by at most `limit` tokens, sampled with its own seed.
-
-        Args:
-            prompts: token ids.
-            seeds: one a prompt.
-            limit: the most tokens of one reply.
-            temperature: of the sampling; 0 takes the likeliest token.
-
-        Returns:
-            One for each prompt, in their order.
-        """
+        """Completes each prompt by at most `limit` tokens, sampled with its own seed."""
         ...
 
 
@@ -118,11 +108,7 @@ class Rollout:
     earlier: tuple[View, ...] = ()
 
     def whole(self) -> tuple[View, list[int]]:
-        """All sequences one behind the other, and where each but the first begins.
-
-        Returns:
-            The first prompt and all that follows, later prompts among it, and places in the whole.
-        """
+        """All sequences one behind the other, and where each but the first begins."""
         first, *others = (*self.earlier, View(self.prompt_ids, *self._own))
         tokens, logprobs = list(first.completion_ids), list(first.logprobs)
         mask, borders = list(first.env_mask), []
@@ -196,14 +182,7 @@ class ConversationEncoder:
         return self._tokens(self._text(messages, prompt=True))
 
     def following(self, messages: list[dict[str, str]]) -> list[int] | None:
-        """The tokens after the stop token of the last reply, up to where the model speaks again.
-
-        Args:
-            messages: the conversation, up to what the model is to answer.
-
-        Returns:
-            None where the template does not write a longer conversation as a longer text.
-        """
+        """The tokens after the stop token of the last reply, up to where the model speaks again."""
         last = max(n for n, each in enumerate(messages) if each["role"] == "assistant")
         before = self._text(messages[: last + 1], prompt=False)
         whole = self._text(messages, prompt=True)
@@ -242,17 +221,6 @@ def roll_out(
 
     What is sampled in an episode depends on its own seed, never on what is decoded beside it;
     only the rounding of floats does.
-
-    Args:
-        backend: the model.
-        scribe: writes conversations for that model.
-        plays: scenes and seeds.
-        temperature: of the sampling; 0 takes the likeliest token.
-        limits: lengths, and the size of a batch.
-        clock: where the time taken is added up.
-
-    Returns:
-        One for each play, in their order.
     """
     clock = clock or Clock()
     clock.begin()

@@ -80,15 +80,7 @@ def write_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> str:
 
 
 def check_out(path: Path) -> None:
-    """Refuses a file that rows could not be written to, before they are made; makes its folder.
-
-    Args:
-        path: to be written.
-
-    Raises:
-        UsageError: for another ending, a folder, Parquet where it is not installed, and where
-            nothing can be written.
-    """
+    """Refuses a file that rows could not be written to, before they are made; makes its folder."""
     if path.suffix not in (".jsonl", ".parquet"):
         raise UsageError(f"--out {path}: name a file that ends in .jsonl or .parquet")
     if path.suffix == ".parquet":
@@ -107,16 +99,6 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Reads training rows: ours, or anyone's with the columns `messages` and, perhaps, `tools`.
 
     Rows of the other formats that `toolshift augment` reads are turned into such.
-
-    Args:
-        path: of a .jsonl or .parquet file.
-
-    Returns:
-        The rows, checked.
-
-    Raises:
-        UsageError: where the file cannot be read, or a row lacks a column or is malformed; names
-            the file, the line and the column.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a .jsonl or .parquet file in it")
@@ -129,11 +111,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _as_messages(row: Any, where: str) -> Any:
-    """A row of another format as one of OpenAI messages; what is of none passes.
-
-    Raises:
-        UsageError: where it cannot be read.
-    """
+    """A row of another format as one of OpenAI messages; what is of none passes."""
     if not isinstance(row, dict) or "messages" in row or "completion" in row:
         return row
     form = next((form for form in FORMATS.all().values() if form.recognises(row)), None)
@@ -148,16 +126,6 @@ def checked(rows: Iterable[Any], where: str = "data") -> list[dict[str, Any]]:
 
     In rows of a `datasets.Dataset`, as in those of a Parquet file, a null in a call or a tool is
     no value but a hole: it is what Arrow fills in where another row has a key that this one lacks.
-
-    Args:
-        rows: of a file, a list or a data set.
-        where: what messages call them.
-
-    Returns:
-        The rows with `messages` and `tools` decoded; further columns stay.
-
-    Raises:
-        UsageError: where there is none, or one lacks a column or is malformed; names the row.
     """
     if hasattr(rows, "features"):
         rows = map(_without_holes, rows)
@@ -216,11 +184,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
 
 
 def _check_columns(row: Mapping[str, Any], where: str) -> None:
-    """Checks that a row has messages; offers what comes near.
-
-    Raises:
-        UsageError: where it has none.
-    """
+    """Checks that a row has messages; offers what comes near."""
     if "messages" not in row and "completion" in row:
         raise UsageError(
             f"{where}: the rows are turns (prompt and completion), as TRL's trainers take them; "
@@ -232,11 +196,7 @@ def _check_columns(row: Mapping[str, Any], where: str) -> None:
 
 
 def _check_tools(row: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], where: str) -> None:
-    """Checks that calls which are learned have tools beside them; offers what comes near.
-
-    Raises:
-        UsageError: where the column is missing. An empty list says that there are none.
-    """
+    """Checks that calls which are learned have tools beside them; offers what comes near."""
     learned = (
         each for each in messages if each.get("role") == "assistant" and each.get("weight") != 0
     )
@@ -276,11 +236,7 @@ def _check_message(message: Any, where: str) -> None:
 
 
 def _check_weight(message: Mapping[str, Any], where: str) -> None:
-    """Checks the weight that a message may have.
-
-    Raises:
-        UsageError: where it is no number from 0 up.
-    """
+    """Checks the weight that a message may have."""
     weight = message.get("weight")
     if weight is not None and not (isinstance(weight, int | float) and 0 <= weight < inf):
         raise UsageError(
@@ -329,11 +285,7 @@ _SHAPES: dict[str, tuple[type, str]] = {
 
 
 def _check_schema(schema: Any, where: str) -> None:
-    """Checks what the list of tools shows of a JSON Schema, all the way down.
-
-    Raises:
-        UsageError: naming what has another form.
-    """
+    """Checks what the list of tools shows of a JSON Schema, all the way down."""
     if not isinstance(schema, dict):
         raise UsageError(f"{where}: it must be a JSON Schema, an object")
     for key, (form, called) in _SHAPES.items():

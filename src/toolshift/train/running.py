@@ -72,15 +72,7 @@ class SafeTrainerMixin:
 
 
 def shared_arguments(settings: TrainSettings, out: Path) -> dict[str, Any]:
-    """What all ways of training ask of TRL, whose defaults are meant for a GPU.
-
-    Args:
-        settings: of the run.
-        out: where checkpoints go.
-
-    Returns:
-        Keywords of transformers' `TrainingArguments`.
-    """
+    """What all ways of training ask of TRL, whose defaults are meant for a GPU."""
     on_cpu = device() == "cpu"
     return {
         "output_dir": str(out),
@@ -107,19 +99,7 @@ def shared_arguments(settings: TrainSettings, out: Path) -> dict[str, Any]:
 def complete(
     trainer: Any, checkpoint: Path | None, asked: record.Asked, ways: Sequence[str], left_out: int
 ) -> None:
-    """Runs a trainer to its end and writes its result.
-
-    Args:
-        trainer: with `settings` and `curves`.
-        checkpoint: where to go on from.
-        asked: what the run was asked for.
-        ways: to need less memory, beside those of all trainers.
-        left_out: how many rows are not trained on.
-
-    Raises:
-        UsageError: where memory runs out or the loss is no longer a number.
-        KeyboardInterrupt: after Ctrl-C, when a checkpoint or the result has been written.
-    """
+    """Runs a trainer to its end and writes its result."""
     stopped = run(trainer, checkpoint, ways)
     record.finish(trainer, asked, left_out)
     if stopped:
@@ -127,20 +107,7 @@ def complete(
 
 
 def run(trainer: Any, checkpoint: Path | None, ways: Sequence[str]) -> bool:
-    """Runs a trainer to its end.
-
-    Args:
-        trainer: with `settings` and `curves`.
-        checkpoint: where to go on from.
-        ways: to need less memory, beside those of all trainers.
-
-    Returns:
-        Whether it was asked to stop in its last step, so that nothing should follow.
-
-    Raises:
-        UsageError: where memory runs out or the loss is no longer a number.
-        KeyboardInterrupt: where it was stopped before its end, with a checkpoint.
-    """
+    """Runs a trainer to its end."""
     stop, alone = Stop(), trainer.accelerator.num_processes == 1
     trainer.add_callback(stop)
     if not alone:
@@ -195,15 +162,7 @@ def leave_the_others() -> None:
 
 @contextmanager
 def says_what_to_change(settings: TrainSettings, ways: Sequence[str]) -> Iterator[None]:
-    """Turns running out of memory into advice.
-
-    Args:
-        settings: of the run.
-        ways: to need less memory, beside those of all trainers.
-
-    Raises:
-        UsageError: where memory runs out.
-    """
+    """Turns running out of memory into advice."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
@@ -219,14 +178,7 @@ def says_what_to_change(settings: TrainSettings, ways: Sequence[str]) -> Iterato
 
 @contextmanager
 def enough_memory(where: str) -> Iterator[None]:
-    """Says that memory ran out where several stages run beside each other, and what to do.
-
-    Args:
-        where: what was done.
-
-    Raises:
-        UsageError: where memory runs out.
-    """
+    """Says that memory ran out where several stages run beside each other, and what to do."""
     try:
         yield
     except (MemoryError, RuntimeError) as fault:

@@ -60,18 +60,7 @@ DEV_SIZE = 200
 
 
 def dev_arms(mix: Mix, count: int, limits: bool = False) -> dict[str, list[Scene]]:
-    """Scenes of the dev pool that training on a mix is looked at with, `count` of each arm.
-
-    Args:
-        mix: of the training.
-        count: scenes of each arm.
-        limits: whether there is an arm of unsolvable scenes.
-
-    Returns:
-        "clean"; where the mix is, "shifted" by its shifts; if asked for "limits", unsolvable scenes
-        and solvable ones like them. A scene that the shifts cannot be applied to is left out, and
-        so is an arm of such scenes only.
-    """
+    """Scenes of the dev pool that training on a mix is looked at with, `count` of each arm."""
 
     def scenes(alpha: float, **changes: Any) -> list[Scene]:
         there = {"pool": "dev", "size": DEV_SIZE, "share": 1, "alpha": alpha, **changes}
@@ -87,14 +76,7 @@ def dev_arms(mix: Mix, count: int, limits: bool = False) -> dict[str, list[Scene
 
 
 def check(mix: Mix) -> None:
-    """Checks a mix before anything is made from it.
-
-    Args:
-        mix: as asked for.
-
-    Raises:
-        UsageError: for a share out of range, and for anything unknown.
-    """
+    """Checks a mix before anything is made from it."""
     for name, share in (("alpha", mix.alpha), ("slips", mix.slips)):
         if not 0 <= share <= 1:
             raise UsageError(f"{name} is a share of the trajectories, from 0 to 1, not {share:g}")
@@ -173,38 +155,13 @@ def _clean(mix: Mix, world: str, kind: str, index: int) -> Scene:
 
 
 def draws(mix: Mix, count: int, begin: int = 0) -> Iterator[Scene]:
-    """The scenes of `count` numbers, from `begin` up.
-
-    Args:
-        mix: that they are drawn from.
-        count: how many.
-        begin: the first number.
-
-    Returns:
-        Scenes, each the same whatever else is drawn.
-
-    Raises:
-        UsageError: for a mix that cannot be drawn from.
-    """
+    """The scenes of `count` numbers, from `begin` up."""
     check(mix)
     return (draw(mix, number) for number in range(begin, begin + count))
 
 
 def check_share(shifted: int, mix: Mix, count: int, what: str = "trajectories") -> str:
-    """Makes sure that shifts reached what is trained on.
-
-    Args:
-        shifted: how many are shifted.
-        mix: that they were drawn from.
-        count: how many there are.
-        what: they are.
-
-    Returns:
-        A warning where shifts reached fewer than alpha asks for; else "".
-
-    Raises:
-        UsageError: where none is shifted though alpha says so.
-    """
+    """Makes sure that shifts reached what is trained on."""
     wanted = sum(due(mix, number) for number in range(count))
     if mix.alpha and not wanted:
         raise UsageError(
@@ -226,18 +183,7 @@ def check_share(shifted: int, mix: Mix, count: int, what: str = "trajectories") 
 
 
 def check_scenes(mix: Mix, count: int) -> str:
-    """Draws the first scenes of a run, to see whether its shifts can be applied to them.
-
-    Args:
-        mix: that they are drawn from.
-        count: how many the run plays; at most `MAX_LOOKED_AT` are drawn.
-
-    Returns:
-        A warning, as `check_share` does.
-
-    Raises:
-        UsageError: where none can be shifted though alpha says so.
-    """
+    """Draws the first scenes of a run, to see whether its shifts can be applied to them."""
     played = min(MAX_LOOKED_AT, count)
     if mix.alpha * played < 1:  # of so few, none need be among the first
         return ""

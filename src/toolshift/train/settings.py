@@ -20,14 +20,7 @@ stand another base model whose classes and tokenizer it has."""
 
 
 def base_of(model: str) -> str:
-    """The name of the base model of ours that a setting names, by itself or as a tiny one.
-
-    Args:
-        model: as in `TrainSettings.model`.
-
-    Returns:
-        A name of `toolshift.lm.bases.BASES`; "" for a model of others.
-    """
+    """The name of the base model of ours that a setting names, by itself or as a tiny one."""
     name, _, like = model.partition(":")
     name = (like or SMOL) if name == SCRATCH else model
     return name if name in BASES else ""
@@ -110,34 +103,14 @@ S = TypeVar("S", bound=TrainSettings)
 
 
 def changed(presets: Mapping[str, S], name: str, changes: Mapping[str, Any]) -> S:
-    """A preset with some of its settings changed, not yet checked.
-
-    Args:
-        presets: by name.
-        name: of the preset.
-        changes: settings by name.
-
-    Returns:
-        New settings of the same kind.
-
-    Raises:
-        UsageError: for an unknown preset.
-    """
+    """A preset with some of its settings changed, not yet checked."""
     if name not in presets:
         raise UsageError(unknown("preset", name, presets))
     return msgspec.structs.replace(presets[name], **changes)
 
 
 def with_model(settings: S, model: str) -> S:
-    """Settings with another base model; a preset whose model is tiny has a tiny one of its kind.
-
-    Args:
-        settings: of a preset.
-        model: the name of a base model, or as in `TrainSettings.model`; "" changes nothing.
-
-    Returns:
-        The settings.
-    """
+    """Settings with another base model; a preset whose model is tiny has a tiny one of its kind."""
     if not model:
         return settings
     tiny = settings.model == SCRATCH and base_of(model)
@@ -145,14 +118,7 @@ def with_model(settings: S, model: str) -> S:
 
 
 def check_common(settings: TrainSettings) -> None:
-    """Checks the settings that all ways of training have, before anything expensive starts.
-
-    Args:
-        settings: of the run.
-
-    Raises:
-        UsageError: naming the setting, its value and its range.
-    """
+    """Checks the settings that all ways of training have, before anything expensive starts."""
     check_least(settings, _LEAST)
     if not (math.isfinite(settings.lr) and settings.lr > 0):
         raise UsageError(f"the learning rate must be above 0, not {settings.lr:g}")
@@ -171,15 +137,7 @@ def check_common(settings: TrainSettings) -> None:
 
 
 def check_least(settings: TrainSettings, least: Mapping[str, int]) -> None:
-    """Checks settings against the least value of each.
-
-    Args:
-        settings: of the run.
-        least: the least value, by setting.
-
-    Raises:
-        UsageError: naming the setting, its value and the least one.
-    """
+    """Checks settings against the least value of each."""
     for name, lowest in least.items():
         value = getattr(settings, name)
         if value < lowest:
@@ -187,15 +145,7 @@ def check_least(settings: TrainSettings, least: Mapping[str, int]) -> None:
 
 
 def check_kept(settings: TrainSettings, steps: int) -> None:
-    """Checks that a run of so many optimizer steps has those after which a checkpoint is kept.
-
-    Args:
-        settings: of the run.
-        steps: how many it takes.
-
-    Raises:
-        UsageError: where it has not.
-    """
+    """Checks that a run of so many optimizer steps has those after which a checkpoint is kept."""
     if max(settings.save_at, default=0) > steps:
         raise UsageError(
             f"a checkpoint is to be kept after step {max(settings.save_at)} (--save-at), and the "
@@ -204,16 +154,7 @@ def check_kept(settings: TrainSettings, steps: int) -> None:
 
 
 def check_rank(rank: int | None, adapter: str | None, full: bool) -> None:
-    """Refuses a rank that is asked for where no adapter is made.
-
-    Args:
-        rank: as asked for; None where it was left out.
-        adapter: that the run starts from, if any.
-        full: whether all weights are trained.
-
-    Raises:
-        UsageError: where all weights are trained, or an adapter is given that has a rank.
-    """
+    """Refuses a rank that is asked for where no adapter is made."""
     if full and rank is not None:
         raise UsageError(
             "--rank is for a LoRA adapter, and all weights are trained: give --lora as well"
@@ -225,17 +166,7 @@ def check_rank(rank: int | None, adapter: str | None, full: bool) -> None:
 
 
 def steps_of(text: str) -> tuple[int, ...]:
-    """Reads steps such as "200,400,800".
-
-    Args:
-        text: numbers with commas between.
-
-    Returns:
-        Sorted, each once.
-
-    Raises:
-        UsageError: for anything else.
-    """
+    """Reads steps such as "200,400,800"."""
     try:
         return tuple(sorted({int(part) for part in text.split(",") if part.strip()}))
     except ValueError:

@@ -147,21 +147,7 @@ def _evaluations(
 def build(
     examples: Sequence[Example], settings: Settings, out: Path, base: Base, spent: Spent
 ) -> Trainer:
-    """The trainer of a run, with its model loaded.
-
-    Args:
-        examples: what is learned.
-        settings: of the run.
-        out: where checkpoints go.
-        base: the model.
-        spent: what the run has cost before.
-
-    Returns:
-        A trainer that has not begun.
-
-    Raises:
-        UsageError: where memory runs out.
-    """
+    """The trainer of a run, with its model loaded."""
     with says_what_to_change(settings, ways_to_need_less(settings)):
         model = load(settings, base)
     return Trainer(model, examples, settings, out, base.tokenizer, spent)

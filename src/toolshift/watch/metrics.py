@@ -55,11 +55,7 @@ class Metrics:
         self._tools: set[str] = set()
 
     def observe(self, event: Event) -> None:
-        """Counts an event.
-
-        Args:
-            event: of the stream.
-        """
+        """Counts an event."""
         self._events.inc()
         if isinstance(event, Called):
             tool = self._label(event.tool)
@@ -74,34 +70,16 @@ class Metrics:
                 self._refusals.inc()
 
     def missed(self, count: int) -> None:
-        """Counts lines or spans that were not understood.
-
-        Args:
-            count: of them.
-        """
+        """Counts lines or spans that were not understood."""
         self._unread.inc(count)
 
     def alarm(self, alarm: Alarm) -> None:
-        """Counts an alarm.
-
-        Args:
-            alarm: that was raised.
-        """
+        """Counts an alarm."""
         tool = self._label(alarm.tool) if alarm.tool else ""
         self._alarms.labels(alarm.kind, tool, alarm.dimension).inc()
 
     def serve(self, port: int) -> Callable[[], None]:
-        """Answers /metrics on the loopback interface.
-
-        Args:
-            port: to listen on; 0 for a free one.
-
-        Returns:
-            What ends it.
-
-        Raises:
-            UsageError: where the port is taken.
-        """
+        """Answers /metrics on the loopback interface."""
         try:
             server, thread = self._serve(port, addr="127.0.0.1", registry=self.registry)
         except OSError as fault:

@@ -69,14 +69,7 @@ class MixMonitor:
         self.watching = False
 
     def add(self, features: Iterable[Hashable]) -> Moved | None:
-        """Takes one unit.
-
-        Args:
-            features: of it.
-
-        Returns:
-            What has moved; None for no alarm.
-        """
+        """Takes one unit."""
         those = dict.fromkeys(features)  # in their order, so that ties are settled alike each time
         if self.watching:
             return self._watch(those)
@@ -120,14 +113,7 @@ class MixMonitor:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of what was asked, of at least three letters, in lower case.
-
-    Args:
-        text: as the user wrote it.
-
-    Returns:
-        The first `MAX_WORDS` different ones, in their order.
-    """
+    """The words of what was asked, of at least three letters, in lower case."""
     found: dict[str, None] = {}
     for match in _WORD.finditer(text[: 40 * MAX_WORDS]):
         found.setdefault(match[0].lower())

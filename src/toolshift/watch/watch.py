@@ -110,14 +110,7 @@ class Watcher:
         return len(self._tools)
 
     def observe(self, event: Event) -> list[Alarm]:
-        """Takes one event.
-
-        Args:
-            event: of the stream.
-
-        Returns:
-            What has drifted; mostly nothing.
-        """
+        """Takes one event."""
         self.events += 1
         if isinstance(event, Called):
             return self._called(event)

@@ -91,11 +91,7 @@ class Webhook:
         self.close()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Takes a message, to be posted soon.
-
-        Args:
-            message: JSON data.
-        """
+        """Takes a message, to be posted soon."""
         with self._told:
             if len(self._queue) >= WAITING:
                 self._queue.popleft()
@@ -104,11 +100,7 @@ class Webhook:
             self._told.notify()
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Waits for what has not been posted, and gives up on the rest.
-
-        Args:
-            patience: seconds to wait.
-        """
+        """Waits for what has not been posted, and gives up on the rest."""
         with self._told:
             self._open = False
             self._told.notify()
@@ -154,12 +146,7 @@ class Webhook:
         return why
 
     def _post(self, body: bytes) -> tuple[str, float | None]:
-        """Posts once.
-
-        Returns:
-            Why it failed, "" where it did not; and how many seconds to wait at least before the
-            next attempt, None where another would not help.
-        """
+        """Posts once."""
         try:
             answer = self._client.post(self._url, content=body)
         except Exception as fault:  # whatever a client may raise: it costs this message alone

@@ -29,17 +29,7 @@ NEEDED: dict[str, tuple[type, str]] = {
 
 
 def check_declared(world: World) -> World:
-    """Checks what is declared of a world.
-
-    Args:
-        world: of an author.
-
-    Returns:
-        The same world.
-
-    Raises:
-        UsageError: for the first thing that is wrong, with where it stands.
-    """
+    """Checks what is declared of a world."""
     faults = list(faults_of(world))
     if not faults:
         return world
@@ -49,14 +39,7 @@ def check_declared(world: World) -> World:
 
 
 def faults_of(world: World) -> Iterator[str]:
-    """What is wrong in what a world declares.
-
-    Args:
-        world: of an author.
-
-    Yields:
-        A sentence each, with where it stands as far as that is known.
-    """
+    """What is wrong in what a world declares."""
     place = defined_at(type(world))
     missing = [placed(said, place) for said in _attributes(world)]
     yield from missing

@@ -52,17 +52,7 @@ WORLDS: Registry[World] = Registry(
 
 
 def stored_name(name: str) -> str:
-    """The name by which results know a world.
-
-    Args:
-        name: of a world, a file, or `module:object`.
-
-    Returns:
-        The world's own name; `NAME@HASH` for a file.
-
-    Raises:
-        UsageError: for a file or an object that is no world.
-    """
+    """The name by which results know a world."""
     return find_world(name).name if is_file(name) or ":" in name else name
 
 
@@ -75,12 +65,6 @@ def is_loaded(name: str) -> bool:
     """Whether a world is ToolShift's, an installed package's, or known in this process already.
 
     Any other name is one of a file or a module, which `find_world` would import or start.
-
-    Args:
-        name: as results know it.
-
-    Returns:
-        False where the tools or the code of a user would have to be opened.
     """
     named = name.startswith((BFCL, TAU2))
     return named or name in WORLDS.installed() or name in world_names()
@@ -115,17 +99,7 @@ def find_world(name: str) -> World:
 
 
 def find_object(spec: str) -> World:
-    """The world that `module:object` names; found by its own name from then on.
-
-    Args:
-        spec: a module, which may stand in the working directory, and a world or a class of one.
-
-    Returns:
-        The world.
-
-    Raises:
-        UsageError: where it is not there, is no world, or has a name that is taken.
-    """
+    """The world that `module:object` names; found by its own name from then on."""
     module, _, attribute = spec.partition(":")
     world = as_world(import_attribute(module, attribute, "world"), f"world {spec}")
     if world.name in WORLDS.installed() and WORLDS.find(world.name) is world:
@@ -136,18 +110,7 @@ def find_object(spec: str) -> World:
 
 
 def as_world(found: object, what: str) -> World:
-    """A world as it is, or the one of a class.
-
-    Args:
-        found: a world, or a class of one.
-        what: it was named as, for messages.
-
-    Returns:
-        The world; where its module has an object of this class, that.
-
-    Raises:
-        UsageError: for anything else, and for a world that declares what cannot work.
-    """
+    """A world as it is, or the one of a class."""
     if isinstance(found, type) and issubclass(found, World):
         there = vars(sys.modules[found.__module__]).values()
         made = next((each for each in there if type(each) is found), None)
@@ -162,17 +125,7 @@ def as_world(found: object, what: str) -> World:
 
 
 def register(world: World) -> str:
-    """Makes a world known in this process by its own name.
-
-    Args:
-        world: of an author.
-
-    Returns:
-        Its name.
-
-    Raises:
-        UsageError: where it declares what cannot work, or another world has its name.
-    """
+    """Makes a world known in this process by its own name."""
     as_world(world, "world")
     name = world.name
     known = _added.get(name)

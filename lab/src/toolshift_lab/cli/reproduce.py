@@ -207,11 +207,7 @@ def reproduce(options: ReproduceOptions) -> None:
 
 
 def _reproduce_plan(options: ReproduceOptions) -> None:
-    """Runs what is left of a planned study, in the order of its plan, and writes its page.
-
-    Raises:
-        UsageError: where the plan is not the one that was fixed, or nothing is there to show.
-    """
+    """Runs what is left of a planned study, in the order of its plan, and writes its page."""
     if options.seeds is not None:
         raise UsageError(f"--seeds: {options.plan} says how many seeds each arm has")
     if options.no_page and options.only_page:
@@ -327,12 +323,7 @@ def _threads(options: ReproduceOptions) -> dict[str, int]:
 
 
 def _check(options: ReproduceOptions) -> None:
-    """Checks what is asked for.
-
-    Raises:
-        UsageError: for an unknown preset, a number out of range, and where this is one of several
-            processes.
-    """
+    """Checks what is asked for."""
     find_scale(options.preset)
     if options.seeds is not None and options.seeds < 1:
         raise UsageError(f"seeds must be at least 1, not {options.seeds}")
@@ -347,11 +338,7 @@ def _check(options: ReproduceOptions) -> None:
 
 
 def _run(options: ReproduceOptions, out: Path, scale: str) -> Findings | None:
-    """Runs what is left; None where only the plan of the test pool was written.
-
-    Raises:
-        UsageError: where nothing is there to show.
-    """
+    """Runs what is left; None where only the plan of the test pool was written."""
     study, pool = find_study(options.study), options.pool
     seeds = study.seeds if options.seeds is None else options.seeds
     names = chosen_arms(study, options.arms)
@@ -388,11 +375,7 @@ def place(study: str, pool: str) -> Path:
 
 
 def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
-    """Refuses a folder that holds the results of another study, preset or pool.
-
-    Raises:
-        UsageError: where it does.
-    """
+    """Refuses a folder that holds the results of another study, preset or pool."""
     file = out / RESULTS
     if not file.exists() and (out / "README.md").exists():
         raise UsageError(
@@ -416,11 +399,7 @@ def _keep_others(out: Path, study: str, scale: str, pool: str) -> None:
 
 
 def _keep_other_plan(out: Path, plan: PlanFile, scale: str, no_page: bool) -> None:
-    """Refuses a folder that holds the page of another plan or study, where one is to be written.
-
-    Raises:
-        UsageError: where it does, or its files cannot be read.
-    """
+    """Refuses a folder that holds the page of another plan or study, where one is to be written."""
     if no_page:
         return
     _keep_others(out, plan.name, scale, plan.pool)
@@ -451,9 +430,6 @@ def _planned(todo: list[Stage], out: Path) -> bool:
 
     The test pool is opened once: what is measured on it is decided, and committed, before. A plan
     holds for the scenes as they were, names and wordings included.
-
-    Raises:
-        UsageError: where something else was planned.
     """
     file = out / PLAN
     wanted = {each.folder.name: each.run.name for each in todo}
@@ -474,11 +450,7 @@ def _planned(todo: list[Stage], out: Path) -> bool:
 
 
 def _as_planned(stages: list[Stage], out: Path) -> list[Stage]:
-    """Those of the stages that were planned: of others, none is missing.
-
-    Raises:
-        UsageError: where none is.
-    """
+    """Those of the stages that were planned: of others, none is missing."""
     planned = _plan(out)
     if found := [each for each in stages if each.folder.name in planned]:
         return found
@@ -486,11 +458,7 @@ def _as_planned(stages: list[Stage], out: Path) -> list[Stage]:
 
 
 def _plan(out: Path) -> dict[str, str]:
-    """What was planned to be measured on the test pool: stages, and in what; {} without a plan.
-
-    Raises:
-        UsageError: where the plan cannot be read.
-    """
+    """What was planned to be measured on the test pool: stages, and in what; {} without a plan."""
     file = out / PLAN
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, str]) if file.exists() else {}

@@ -60,14 +60,7 @@ def episode_of(state: TaskState) -> Episode:
 
 
 def current_episode() -> Episode:
-    """The episode of the sample that this code runs in.
-
-    Returns:
-        The live one, which the calls of the sample change.
-
-    Raises:
-        UsageError: outside a sample.
-    """
+    """The episode of the sample that this code runs in."""
     state = sample_state()
     if state is None:
         raise UsageError("there is no Inspect sample here: use this inside a solver or a tool")
@@ -165,9 +158,6 @@ def make_rejected_calls(messages: Sequence[ChatMessage]) -> None:
     the model that the trace must hold, it spends the budget, and the model is to read of it what
     it reads elsewhere: the text of the answer is put in place of Inspect's. Other errors, as of an
     approver that refuses a call or of a tool of the user's own, stay what they are.
-
-    Args:
-        messages: of the conversation, up to the last turn and its results; changed in place.
     """
     results: list[ChatMessageTool] = []
     calls: list[InspectCall] = []

@@ -68,18 +68,7 @@ def _lines(spec: str, cell: bytes) -> Sequence[ChatMessageAssistant]:
 
 
 def lines(spec: str, cell: Cell) -> list[ChatMessageAssistant]:
-    """All that a scripted agent says in the scene of a cell, a message a turn.
-
-    Args:
-        spec: of the agent, as "oracle".
-        cell: of the scene.
-
-    Returns:
-        Messages as Inspect has them, in order.
-
-    Raises:
-        UsageError: for an agent that is not scripted.
-    """
+    """All that a scripted agent says in the scene of a cell, a message a turn."""
     agent: Any = make_agent(spec)
     if not isinstance(agent, ScriptedAgent):
         raise UsageError(f"{spec} is no scripted agent: give Inspect its model by name")

@@ -59,28 +59,7 @@ def shifted(
     size: int = 200,
     max_repeats: int = 0,
 ) -> Task:
-    """Shifts of your choice: `-T shifts="identity_erasure:2,merged_tools:2"`.
-
-    Args:
-        shifts: names, tiers or stacks (`a:2+b:1`), with commas between.
-        worlds: worlds instead of the suite's, with commas between.
-        kinds: only these task kinds, with commas between.
-        tasks: tasks of each world; the suite's where 0.
-        seed: the first seed of the worlds.
-        trials: how often each scene is run.
-        suite: where everything else comes from.
-        placebo: whether the placebo arm is run.
-        without: shifts, or whole tiers, to hold out, with commas between.
-        severities: 1 to 3, for shifts that name none, with commas between.
-        seeds: how many seeds.
-        pool: of entities and wordings: train, dev or test.
-        size: entities in each world.
-        max_repeats: an episode ends where the same call has had the same result this often; 0 for
-            no such limit.
-
-    Returns:
-        A task with a sample for each cell.
-    """
+    """Shifts of your choice: `-T shifts="identity_erasure:2,merged_tools:2"`."""
     return _task(
         Selection.of(
             suite=suite,
@@ -127,15 +106,7 @@ def _task(asked: Selection) -> Task:
 
 
 def sample_of(cell: Cell, max_repeats: int = 0) -> Sample:
-    """A cell as a sample: its first messages, what is right, and what groups it.
-
-    Args:
-        cell: of the plan.
-        max_repeats: as of a `Selection`.
-
-    Returns:
-        The sample, from whose metadata its scene can be made again.
-    """
+    """A cell as a sample: its first messages, what is right, and what groups it."""
     data: dict[str, Any] = msgspec.json.decode(JSON.encode(cell))
     scene = scene_of({"cell": data})
     first = Episode(scene).observation

@@ -53,17 +53,7 @@ class Deployment:
 
 
 def read_deployment(text: str) -> Deployment:
-    """A deployment from the words of a command line.
-
-    Args:
-        text: seconds, or "signal".
-
-    Returns:
-        The deployment; its clock runs from now.
-
-    Raises:
-        UsageError: for anything else, and for a signal where the system has none.
-    """
+    """A deployment from the words of a command line."""
     if text == SIGNAL:
         if not hasattr(signal, "SIGHUP"):
             raise UsageError("--deploy signal: this system has no SIGHUP. Give seconds")

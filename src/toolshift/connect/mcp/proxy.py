@@ -69,19 +69,7 @@ class Wire:
     async def request(
         self, caller: Caller, method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """Answers a request of the client.
-
-        Args:
-            caller: who asked, for what the server asks back.
-            method: of JSON-RPC.
-            params: of the request.
-
-        Returns:
-            The result, as JSON.
-
-        Raises:
-            MCPError: as the server answered, or with what has gone wrong here.
-        """
+        """Answers a request of the client."""
         self._newer = self._newer or is_newer(params)
         if method == "subscriptions/listen":
             return await self._listen(caller, params or {})
@@ -245,16 +233,6 @@ async def serve(
     """Serves one client over open streams, with a connection to the real server of its own.
 
     Returns when the client has gone; the server is ended with it.
-
-    Args:
-        streams: to the client, both ways.
-        target: where the real server is.
-        how: the shifts.
-        trace: told of each exchange, where there is one.
-        started: as `TaskGroup.start` passes it on.
-
-    Raises:
-        UsageError: where the server cannot be started.
     """
     async with target.open() as behind, anyio.create_task_group() as group:
         upstream = Upstream(behind, target.name)

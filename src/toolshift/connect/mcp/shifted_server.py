@@ -76,18 +76,7 @@ class ShiftOptions:
 
 
 def shift_tools(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Live, dict[str, str]]:
-    """The shifted interface of a tool list, with no server behind it yet; and what did not apply.
-
-    Args:
-        listed: the tools as the server lists them.
-        how: the shifts, and what is done about one that does not apply.
-
-    Returns:
-        The interface; and by shift, why it does not apply.
-
-    Raises:
-        UsageError: where a shift does not apply and is not to be skipped, or is refused.
-    """
+    """The shifted interface of a tool list without a server, and what did not apply."""
     toolbox = from_mcp(listed)
     left: dict[str, str] = {}
     stack = how.stack
@@ -141,18 +130,7 @@ class ShiftedTools:
         self._limiter = anyio.CapacityLimiter(MAX_AT_ONCE)
 
     async def shown(self, params: Mapping[str, Any], again: bool = False) -> Live:
-        """The shifted interface, made when first needed and kept up with the server.
-
-        Args:
-            params: of the request.
-            again: ask the server for its tools, although it has told of no change.
-
-        Returns:
-            The interface.
-
-        Raises:
-            MCPError: as the server answered, or where a shift does not apply to its tools.
-        """
+        """The shifted interface, made when first needed and kept up with the server."""
         async with self._building:
             live = self._live
             if live is not None and not (self.stale or again):
@@ -205,17 +183,7 @@ class ShiftedTools:
             live.upstream.replace(toolbox.tools)
 
     async def list(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to `tools/list`: all that is shown, on one page.
-
-        Args:
-            params: of the request.
-
-        Returns:
-            The result, as JSON.
-
-        Raises:
-            MCPError: as the server answered, or where a shift does not apply to its tools.
-        """
+        """The answer to `tools/list`: all that is shown, on one page."""
         live = await self.shown(params, again=True)  # not every server can tell of a change
         found = {**self._page, "tools": self._spoken(live)}
         if not is_newer(params):
@@ -246,13 +214,6 @@ class ShiftedTools:
         """The answer to `tools/list` with what has changed since the lock, tool by tool.
 
         What is gone has no description of its own, so the first tool tells of it.
-
-        Args:
-            answer: to `tools/list`, or a page of it.
-            params: of the request.
-
-        Returns:
-            The answer; as it came where nothing has changed.
         """
         listed = answer.get("tools")
         if self.how.lock is None or not isinstance(listed, list):
@@ -286,29 +247,14 @@ class ShiftedTools:
         return tool.get("name") if isinstance(tool, Mapping) else None
 
     def note_tools(self, answer: Mapping[str, Any], params: Mapping[str, Any] | None) -> None:
-        """Keeps the tools on offer in the trace; one page of several is no list of them.
-
-        Args:
-            answer: to `tools/list`, as the client reads it but for notes on what has changed.
-            params: of the request.
-        """
+        """Keeps the tools on offer in the trace; one page of several is no list of them."""
         whole = not answer.get("nextCursor") and not (params or {}).get("cursor")
         tools = answer.get("tools")
         if self.trace is not None and whole and isinstance(tools, list):
             self.trace.write_tools(tools)
 
     async def call(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The answer to `tools/call`, and whether the tools on offer have changed with it.
-
-        Args:
-            params: of the request.
-
-        Returns:
-            The result, as JSON; True where `tools/list` now answers otherwise.
-
-        Raises:
-            MCPError: as the server answered, in the words that are shown.
-        """
+        """The answer to `tools/call`, and whether the tools on offer have changed with it."""
         begun = time.perf_counter()
         adapted = await self._adapted(params)
         if adapted is not None:
@@ -379,11 +325,7 @@ class ShiftedTools:
         return call.given
 
     def _answer(self, live: Live, call: _Call, result: Result) -> dict[str, Any]:
-        """What the client reads.
-
-        Raises:
-            MCPError: where the server has answered with one, in the words that are shown.
-        """
+        """What the client reads."""
         if call.fault is not None and not result.ok and not call.raws:
             said = result.data["error"]["message"]
             fault = call.fault

@@ -52,21 +52,7 @@ async def try_call(
     call: tuple[str, dict[str, Any]] | None,
     look: Callable[[list[dict[str, Any]]], None],
 ) -> Trial | None:
-    """Makes one call of a real server, and the same once more through shifts.
-
-    Args:
-        target: the server, which is started once.
-        how: the shifts.
-        call: a tool and its arguments; without one, tools that are marked `readOnlyHint` are tried
-            with made-up arguments, those that need none first.
-        look: is given the server's tools, as JSON, before any call is made.
-
-    Returns:
-        What came of it; None where no call was named and no such tool answered without an error.
-
-    Raises:
-        UsageError: where the server cannot be started, has no such tool, or does not answer.
-    """
+    """Makes one call of a real server, and the same once more through shifts."""
     async with target.open() as streams, anyio.create_task_group() as group:
         upstream = Upstream(streams, target.name)
         await group.start(upstream.wire.run, decline, ignore)

@@ -97,14 +97,7 @@ class ModelProxy:
     # -- requests ------------------------------------------------------------------------------
 
     async def answer(self, request: Request) -> Response:
-        """Answers a request: shifted, or not at all where that is not known to be possible.
-
-        Args:
-            request: of any method, to any path.
-
-        Returns:
-            The answer of the model, or why there is none.
-        """
+        """Answers a request: shifted, or not at all where that is not known to be possible."""
         raw = await request.body()
         if not self.how.stack:
             return await self._forward(request, raw)
@@ -194,11 +187,7 @@ class ModelProxy:
     # -- one exchange --------------------------------------------------------------------------
 
     def _exchange(self, body: Body) -> Exchange | None:
-        """What is to be done about a request; None where it offers no tools.
-
-        Raises:
-            UsageError: where a shift is not applicable to the tools of the request.
-        """
+        """What is to be done about a request; None where it offers no tools."""
         listed = functions_of(body)
         if not listed:
             return None
@@ -344,12 +333,7 @@ def _path(request: Request) -> str:
 
 
 def _read(raw: bytes) -> Body:
-    """The body of a request.
-
-    Raises:
-        ValueError: where it is no JSON object, or what is read of it has another form.
-        RecursionError: where it is nested too deeply.
-    """
+    """The body of a request."""
     body = msgspec.json.decode(raw, type=dict[str, Any])
     check_request(body)
     return body

@@ -49,18 +49,7 @@ class Agent:
         self.reported: Result | None = None
 
     def __call__(self, name: str, arguments: dict[str, Any]) -> Result:
-        """What the agent has reported, once.
-
-        Args:
-            name: of the tool, in the agent's words.
-            arguments: of the call.
-
-        Returns:
-            The result.
-
-        Raises:
-            Wanted: where it has not made the call yet.
-        """
+        """What the agent has reported, once."""
         if self.reported is None:
             raise Wanted(name, arguments)
         told, self.reported = self.reported, None

@@ -46,26 +46,12 @@ Part = dict[str, Any]
 
 
 def functions_of(body: Part) -> list[Part]:
-    """The tools of a request that can be shifted.
-
-    Args:
-        body: of the request, checked.
-
-    Returns:
-        The entries of `tools` that are functions.
-    """
+    """The tools of a request that can be shifted."""
     return [tool for tool in body.get("tools") or () if not _in_tool(tool)]
 
 
 def unshifted(body: Part) -> str:
-    """The first thing in a request that is not shifted, in words; "" where there is none.
-
-    Args:
-        body: of the request, checked.
-
-    Returns:
-        For instance "a tool of the type 'web_search'".
-    """
+    """The first thing in a request that is not shifted, in words; "" where there is none."""
     return next(filter(None, _all_in(body)), "")
 
 

@@ -47,15 +47,7 @@ WHAT_APPLIES = "docs/model-proxy.md says what applies"
 
 
 def check_stack(how: ShiftOptions) -> None:
-    """Refuses what this proxy can never do, whatever the tools.
-
-    Args:
-        how: the shifts, and what is known of the tools.
-
-    Raises:
-        UsageError: for a shift of the truth or of what a user says, or one that needs what no
-            request tells of its tools.
-    """
+    """Refuses what this proxy can never do, whatever the tools."""
     for applied in how.stack:
         if why := _never(find_shift(applied.shift), applied.severity, how):
             raise UsageError(f"{applied.shift}:{applied.severity} is not applicable: {why}")
@@ -90,18 +82,7 @@ def _never(found: Shift, severity: int, how: ShiftOptions) -> str:
 
 
 def prepare(listed: list[dict[str, Any]], how: ShiftOptions) -> tuple[Toolbox, LiveScene]:
-    """The tools of a request, and the scene that shows them shifted.
-
-    Args:
-        listed: the tools in the OpenAI format.
-        how: the shifts.
-
-    Returns:
-        The tools under their own names; the scene, with its layers.
-
-    Raises:
-        UsageError: where a shift is not applicable to these tools; the message says why.
-    """
+    """The tools of a request, and the scene that shows them shifted."""
     toolbox = from_openai(listed)
     known = tuple(name for name in how.needed if name in toolbox.sources)
     try:

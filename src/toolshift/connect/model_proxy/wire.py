@@ -14,15 +14,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 async def events(lines: AsyncIterator[str]) -> AsyncIterator[Chunk]:
-    """The chunks of a server-sent stream, up to its end or `[DONE]`.
-
-    Args:
-        lines: of the answer, as they arrive.
-
-    Raises:
-        ValueError: for a line of data that is no JSON object, and where the stream is cut: it ends
-            without `[DONE]`, and no chunk has said why the message ended.
-    """
+    """The chunks of a server-sent stream, up to its end or `[DONE]`."""
     data: list[str] = []
     whole = False
     async for line in lines:
@@ -138,40 +130,19 @@ class _Request(msgspec.Struct):
 
 
 def check_request(body: dict[str, Any]) -> None:
-    """Checks what is read of a request; what is passed on as it is may have any form.
-
-    Args:
-        body: of the request.
-
-    Raises:
-        ValueError: naming the place and what stands there.
-    """
+    """Checks what is read of a request; what is passed on as it is may have any form."""
     msgspec.convert(body, _Request)
 
 
 def odd_tool(body: dict[str, Any]) -> str:
-    """The first tool of a request whose parameters are no JSON Schema; "" where all are.
-
-    Args:
-        body: of the request, checked.
-
-    Returns:
-        Its name.
-    """
+    """The first tool of a request whose parameters are no JSON Schema; "" where all are."""
     functions = (tool.get("function") or {} for tool in body.get("tools") or ())
     odd = (f for f in functions if not jsonschema_rs.meta.is_valid(f.get("parameters") or {}))
     return str(next(odd, {}).get("name", ""))
 
 
 def check_completion(answer: dict[str, Any]) -> None:
-    """Checks what is read of a completion or of a chunk of one.
-
-    Args:
-        answer: of the server.
-
-    Raises:
-        ValueError: naming the place and what stands there.
-    """
+    """Checks what is read of a completion or of a chunk of one."""
     msgspec.convert(answer, _Completion)
 
 
@@ -197,15 +168,6 @@ class Assembly:
         """Takes a chunk in; returns the chunks that may go on now.
 
         The first one says whose message it is, once, however many rounds there are.
-
-        Args:
-            chunk: of the server.
-
-        Returns:
-            None, one or two.
-
-        Raises:
-            ToldError: where it is an error.
         """
         if chunk.get("error") and not chunk.get("choices"):
             raise ToldError(chunk["error"])

@@ -228,17 +228,7 @@ class Control:
 
 
 def open_episode(cell: Cell) -> Episode:
-    """An episode in the scene of a cell.
-
-    Args:
-        cell: the scene and the trial.
-
-    Returns:
-        One that has not begun.
-
-    Raises:
-        UsageError: where a shift of the cell cannot be applied truthfully.
-    """
+    """An episode in the scene of a cell."""
     try:
         return Episode(build(cell), trial=cell.trial)
     except NotApplicable as reason:

@@ -83,15 +83,7 @@ class Guard:
 
 
 def bears(headers: Headers, token: str) -> bool:
-    """Whether a request bears a token.
-
-    Args:
-        headers: of the request.
-        token: that it should bear; "" is borne by none.
-
-    Returns:
-        True where it does.
-    """
+    """Whether a request bears a token."""
     scheme, _, given = headers.get("authorization", "").partition(" ")
     same = secrets.compare_digest(given.strip().encode(), token.encode())
     return bool(token) and scheme.lower() == "bearer" and same
@@ -115,18 +107,7 @@ def _port(address: str) -> int:
 
 
 def hosts_of(host: str, allowed: Iterable[str] = ()) -> list[str]:
-    """The names by which a server that listens on `host` may be called.
-
-    Args:
-        host: as it is listened on.
-        allowed: further names, as of a reverse proxy.
-
-    Returns:
-        Names without a port, in lower case.
-
-    Raises:
-        UsageError: for an allowed host that is no bare name.
-    """
+    """The names by which a server that listens on `host` may be called."""
     for name in allowed:
         if "*" in name or not name or _host(f"//{name}") != name.lower():
             raise UsageError(f"--allow-host takes a name without scheme or port, not {name!r}")

@@ -18,11 +18,7 @@ GRACE_SECONDS = 1
 
 
 def require() -> None:
-    """Checks that the extra is installed.
-
-    Raises:
-        UsageError: where it is not, saying how to.
-    """
+    """Checks that the extra is installed."""
     try:
         for name in ("mcp_types.version", "mcp.server.lowlevel", "uvicorn"):
             import_module(name)
@@ -33,18 +29,7 @@ def require() -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket.
-
-    Args:
-        host: a name or an address.
-        port: 0 for any that is free.
-
-    Returns:
-        One that already accepts connections.
-
-    Raises:
-        UsageError: where the address cannot be had.
-    """
+    """A listening socket."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.create_server((host, port), family=family, backlog=256)

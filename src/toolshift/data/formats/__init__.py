@@ -35,17 +35,7 @@ _NEAR = {
 
 
 def recognised(row: Mapping[str, Any]) -> Format:
-    """The format of a row, by what is in it.
-
-    Args:
-        row: as it was read.
-
-    Returns:
-        What reads and writes such rows.
-
-    Raises:
-        RowFault: where it is of none that is known.
-    """
+    """The format of a row, by what is in it."""
     for each in FORMATS.all().values():
         if each.recognises(row):
             return each
@@ -59,18 +49,7 @@ def recognised(row: Mapping[str, Any]) -> Format:
 
 
 def read_as(form: Format, row: Mapping[str, Any]) -> Conversation:
-    """The conversation of a row; whatever its reader raises is a fault of the row.
-
-    Args:
-        form: of the row.
-        row: as it was read.
-
-    Returns:
-        What was said.
-
-    Raises:
-        RowFault: where it cannot be read.
-    """
+    """The conversation of a row; whatever its reader raises is a fault of the row."""
     try:
         return form.read(row)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as fault:

@@ -39,17 +39,7 @@ class ADP:
         )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said.
-
-        Raises:
-            RowFault: where it cannot be read, or does not list its tools.
-        """
+        """The conversation of a row."""
         listed = _listed(row)
         if listed is None:
             raise RowFault("details lists no tools (under tools or available_apis)")
@@ -72,14 +62,7 @@ class ADP:
 
 
 def without_tools(row: Row) -> Row:
-    """A row whose `details` list no tools, for another format that lists them elsewhere.
-
-    Args:
-        row: of this format.
-
-    Returns:
-        The row; without `details` where they hold nothing else.
-    """
+    """A row whose `details` list no tools, for another format that lists them elsewhere."""
     details = row.get("details")
     held = details if isinstance(details, Mapping) else {}
     kept = {key: value for key, value in held.items() if key not in _PLACES}

@@ -52,17 +52,7 @@ class Hermes:
         )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said.
-
-        Raises:
-            RowFault: where it cannot be read.
-        """
+        """The conversation of a row."""
         turns = turns_of(row)
         messages: list[Message] = []
         for place, turn in enumerate(turns):
@@ -133,11 +123,7 @@ def _parsed_tools(text: str) -> list[Any]:
 
 
 def _value_of(text: str, what: str) -> Any:
-    """JSON, or a Python literal, as older data has it.
-
-    Raises:
-        RowFault: where it is neither.
-    """
+    """JSON, or a Python literal, as older data has it."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

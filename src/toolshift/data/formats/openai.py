@@ -49,17 +49,7 @@ class OpenAI:
         )
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said.
-
-        Raises:
-            RowFault: where it cannot be read.
-        """
+        """The conversation of a row."""
         said = decoded(row.get("messages"), "messages")
         if "functions" in row and not row.get("tools"):
             raise RowFault("it lists `functions`, which OpenAI has replaced: convert it to `tools`")
@@ -129,11 +119,7 @@ def _message(raw: Any, place: int) -> Message:
 
 
 def _text(content: Any, place: int, role: Role = "user") -> str:
-    """The text of a content; pictures beside it may stand in what users say, which stays as it is.
-
-    Raises:
-        RowFault: where it is no text, or holds more that a shift might lose.
-    """
+    """The text of a content; what users say may have pictures beside it, and stays as it is."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):

@@ -70,15 +70,7 @@ def as_json_schema(node: Any) -> Any:
 
 
 def in_words(node: Any, like: Any) -> Any:
-    """A JSON Schema with the words for its types that other schemas use.
-
-    Args:
-        node: the schema, or what holds it.
-        like: the others.
-
-    Returns:
-        The same, with `int` for `integer` where the others speak so.
-    """
+    """A JSON Schema with the words for its types that other schemas use."""
     return said_in(node, words_in(like))
 
 
@@ -97,18 +89,7 @@ def rewritten(
     words: Mapping[str, str],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
-    """A schema, written as the one in whose place it stands.
-
-    Args:
-        shown: the JSON Schema.
-        read: the one in whose place it stands.
-        raw: what that one was read from.
-        words: for types that are new.
-        names: for each property at the top, the name that it was read under.
-
-    Returns:
-        What has not changed as `raw` has it, and the rest in these words.
-    """
+    """A schema, written as the one in whose place it stands."""
     if shown == read:
         return raw
     if not (isinstance(shown, Mapping) and isinstance(read, Mapping) and isinstance(raw, Mapping)):

@@ -34,17 +34,7 @@ class ShareGPT:
         return has_turns(row) and "tools" in row
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said.
-
-        Raises:
-            RowFault: where it cannot be read.
-        """
+        """The conversation of a row."""
         messages = [_message(turn, place) for place, turn in enumerate(turns_of(row))]
         if isinstance(row.get("system"), str) and row["system"]:
             messages.insert(0, Message("system", row["system"]))

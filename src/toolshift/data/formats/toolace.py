@@ -41,17 +41,7 @@ class ToolACE:
         return has_turns(row) and isinstance(row.get("system"), str) and "[{" in row["system"]
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said.
-
-        Raises:
-            RowFault: where it cannot be read.
-        """
+        """The conversation of a row."""
         raws, begin, end = _listed(row["system"])
         tools = tuple(_tool(raw, place) for place, raw in enumerate(raws))
         names = [tool.function["name"] for tool in tools]
@@ -105,11 +95,7 @@ def _marked(system: str, begin: int, end: int) -> str:
 
 
 def _listed(system: str) -> tuple[list[Any], int, int]:
-    """The list of functions in a system text, and where it begins and ends.
-
-    Raises:
-        RowFault: where there is none that can be read.
-    """
+    """The list of functions in a system text, and where it begins and ends."""
     begin = system.find("[{")
     end = _end_of_list(system, begin)
     try:
@@ -261,18 +247,7 @@ def _messages(turn: Mapping[str, Any], place: int, names: list[str]) -> list[Mes
 
 
 def read_calls(text: str, names: list[str]) -> tuple[Call, ...]:
-    """The calls of a text such as `[get_price(item="tea", count=2)]`; none where it is prose.
-
-    Args:
-        text: of the assistant.
-        names: of the tools on offer.
-
-    Returns:
-        In the order of the text.
-
-    Raises:
-        RowFault: where it is a list of calls of which one cannot be read.
-    """
+    """The calls of a text such as `[get_price(item="tea", count=2)]`; none where it is prose."""
     said = text.strip()
     known = any(said.startswith(f"[{name}(") for name in names)
     if not said.endswith(")]") or not (known or _CALLED.match(said)):
@@ -304,11 +279,7 @@ _CALLED = re.compile(r"\[[\w .:/-]+\(")
 
 
 def _closing(text: str, opened: int) -> int:
-    """Where a bracket is closed, strings apart.
-
-    Raises:
-        RowFault: where it is not.
-    """
+    """Where a bracket is closed, strings apart."""
     depth, quote, place = 0, "", opened
     while place < len(text):
         sign = text[place]

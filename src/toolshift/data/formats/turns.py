@@ -21,17 +21,7 @@ ROLES: dict[str, Role] = {
 
 
 def turns_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The turns of a row.
-
-    Args:
-        row: as the file has it.
-
-    Returns:
-        One a message, each with who speaks and what is said.
-
-    Raises:
-        RowFault: where one has no speaker or no text.
-    """
+    """The turns of a row."""
     turns = row.get("conversations")
     if not isinstance(turns, list):
         raise RowFault("conversations is no list")

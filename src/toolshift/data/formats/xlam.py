@@ -38,17 +38,7 @@ class XLAM:
         return "query" in row and "tools" in row and "answers" in row
 
     def read(self, row: Mapping[str, Any]) -> Conversation:
-        """The conversation of a row: a question, and one message of calls.
-
-        Args:
-            row: as the file has it.
-
-        Returns:
-            What was said.
-
-        Raises:
-            RowFault: where it cannot be read.
-        """
+        """The conversation of a row: a question, and one message of calls."""
         if not isinstance(row["query"], str):
             raise RowFault("query is no text")
         tools = tuple(_tool(raw, n) for n, raw in enumerate(_list(row["tools"], "tools")))
@@ -57,18 +47,7 @@ class XLAM:
         return Conversation(tools, (Message("user", row["query"], source=0), said))
 
     def write(self, conversation: Conversation, row: Mapping[str, Any] | None) -> Row:
-        """A row.
-
-        Args:
-            conversation: what to write.
-            row: that it was read from; None where that had another format.
-
-        Returns:
-            The row.
-
-        Raises:
-            RowFault: where more was said than a question and calls.
-        """
+        """A row."""
         asked, *rest = [m for m in conversation.messages if m.role != "system"]
         if asked.role != "user" or len(rest) != 1 or rest[0].role != "assistant" or rest[0].text:
             raise RowFault(

@@ -52,14 +52,7 @@ class _Log:
         return self.offset > 0 and (now.st_ino != self.file or cut)
 
     def news(self) -> list[tuple[Head, int, int]]:
-        """The whole lines that have been added, with their places.
-
-        Returns:
-            What each begins with, where in the file it begins, and how many bytes it has.
-
-        Raises:
-            UsageError: where one is damaged.
-        """
+        """The whole lines that have been added, with their places."""
         if not self.path.exists():
             return []
         with opened(self.path) as file, sound(self.path):
@@ -93,14 +86,7 @@ class Book:
         return f"{os.getpid()}-{self._generation}"
 
     def look(self) -> int:
-        """Reads what is new.
-
-        Returns:
-            The number of episodes.
-
-        Raises:
-            UsageError: where a line is damaged.
-        """
+        """Reads what is new."""
         with self._lock:
             if any(log.replaced() for log in self._logs):
                 self._generation += 1
@@ -122,17 +108,7 @@ class Book:
             return {"version": self.version, "planned": self.planned, "rows": rows}
 
     def trace(self, key: str) -> dict[str, Any] | None:
-        """An episode and its clean partner, with their scenes; None where there is none.
-
-        Args:
-            key: of the episode, as its row names it.
-
-        Returns:
-            Both as JSON for the page.
-
-        Raises:
-            UsageError: where its line is damaged.
-        """
+        """An episode and its clean partner, with their scenes; None where there is none."""
         self.look()
         with self._lock:
             place = self._places.get(key)

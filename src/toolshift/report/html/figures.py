@@ -42,18 +42,7 @@ def safe_json(value: object) -> str:
 
 
 def figure(value: Interval | float | None, at: str, form: str, why: str = "") -> Markup:
-    """A figure of a report.
-
-    Args:
-        value: what it is in the report.
-        at: where it stands there: /RUN/agents/0/tiers/1/drop.
-        form: "change" (a drop, written as a change of accuracy), "gain" (already a change),
-            "rate" (with its limits), "share", "plain" or "count".
-        why: why the figure is undefined, where it is.
-
-    Returns:
-        Markup that names the place of the figure, so that a test can look it up.
-    """
+    """A figure of a report."""
     plain = as_plain(value)
     if plain is None or (isinstance(plain, list) and plain[0] is None):
         said = Markup('<span class="undefined">{}</span>').format(

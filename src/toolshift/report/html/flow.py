@@ -86,15 +86,7 @@ def flow(subject: Subject) -> dict[str, Any] | None:
 
 
 def apart(places: Sequence[tuple[float, float]], least: float) -> list[float]:
-    """Where the labels of bands stand: beside their middles, and never over one another.
-
-    Args:
-        places: where each band begins and ends, from the top, in shares of the height.
-        least: the distance that two labels need, in shares of the height.
-
-    Returns:
-        The middle of each label, in the order of the bands.
-    """
+    """Where the labels of bands stand: beside their middles, and never over one another."""
     found: list[float] = []
     for top, bottom in places:
         middle = (top + bottom) / 2

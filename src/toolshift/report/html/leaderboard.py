@@ -46,19 +46,7 @@ class Entry:
 
 
 def write_leaderboard(folders: Sequence[RunFolder], reports: Sequence[Report], out: Path) -> Path:
-    """Writes `index.html` and `leaderboard.json`.
-
-    Args:
-        folders: the runs.
-        reports: of the runs.
-        out: the folder.
-
-    Returns:
-        The page.
-
-    Raises:
-        UsageError: where no episode has been run, or the folder cannot be written.
-    """
+    """Writes `index.html` and `leaderboard.json`."""
     found = comparability(folders)
     page = make_leaderboard(folders, reports, found)
     names = [run_name(folder) for folder in folders]
@@ -75,19 +63,7 @@ def write_leaderboard(folders: Sequence[RunFolder], reports: Sequence[Report], o
 def make_leaderboard(
     folders: Sequence[RunFolder], reports: Sequence[Report], found: Comparability
 ) -> str:
-    """The page as text.
-
-    Args:
-        folders: the runs.
-        reports: of the runs.
-        found: which of them can be compared.
-
-    Returns:
-        HTML that loads nothing from elsewhere and has no script.
-
-    Raises:
-        UsageError: where no episode has been run.
-    """
+    """The page as text."""
     pairs = zip(folders, reports, strict=True)
     entries = [_entries(place, *pair) for place, pair in enumerate(pairs)]
     if not any(entries):

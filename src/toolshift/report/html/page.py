@@ -40,18 +40,7 @@ def write_page(
     watch: Watch = lambda done, total: None,
     keep: int = KEEP,
 ) -> None:
-    """Writes the page of some runs.
-
-    Args:
-        folders: the runs, the one that others are compared with first.
-        out: the file to write; whole or not at all.
-        reports: those of the runs, where they have been made already.
-        watch: told how many steps are done, and how many there are.
-        keep: most episodes whose traces are in the page.
-
-    Raises:
-        UsageError: where no run is given, a run is damaged, or the file cannot be written.
-    """
+    """Writes the page of some runs."""
     content = make_page(folders, reports, watch, keep).encode()
     try:
         write(out, content)
@@ -65,20 +54,7 @@ def make_page(
     watch: Watch = lambda done, total: None,
     keep: int = KEEP,
 ) -> str:
-    """The page as text; see `write_page`.
-
-    Args:
-        folders: the runs.
-        reports: their reports, where they are known already.
-        watch: told how many parts are done, and of how many.
-        keep: most episodes with a trace.
-
-    Returns:
-        HTML that loads nothing from elsewhere.
-
-    Raises:
-        UsageError: where there is no run, or one is damaged.
-    """
+    """The page as text; see `write_page`."""
     if not folders:
         raise UsageError("a page needs at least one run")
     step = _counter(folders, watch)

@@ -76,14 +76,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{self.host}:{self.server_address[1]}/"
 
     def page(self) -> str:
-        """The page as the runs stand; made again when they have grown.
-
-        Returns:
-            HTML.
-
-        Raises:
-            UsageError: where a run is damaged.
-        """
+        """The page as the runs stand; made again when they have grown."""
         with self._making:
             episodes = self.book.look()
             state = f"{self.book.version} {episodes}"

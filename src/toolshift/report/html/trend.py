@@ -63,15 +63,7 @@ class Drawing:
 
 
 def write_trend(trend: Trend, out: Path) -> None:
-    """Writes the page, and its figures beside it as JSON.
-
-    Args:
-        trend: of all days.
-        out: the page.
-
-    Raises:
-        UsageError: where it cannot be written.
-    """
+    """Writes the page, and its figures beside it as JSON."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(out, make_page(trend).encode())
@@ -82,14 +74,7 @@ def write_trend(trend: Trend, out: Path) -> None:
 
 
 def make_page(trend: Trend) -> str:
-    """The page as text.
-
-    Args:
-        trend: of all days.
-
-    Returns:
-        HTML that loads nothing from elsewhere and has no script.
-    """
+    """The page as text."""
     lost = has_lost(trend)
     text: str = (
         environment()

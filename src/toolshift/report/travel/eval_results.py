@@ -23,23 +23,7 @@ _DATASET = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 def write_results(
     folder: RunFolder, report: Report, out: Path, dataset: str, agent: str = "", source: str = ""
 ) -> list[Path]:
-    """Writes one file an agent, `OUT/AGENT/.eval_results/toolshift-SUITE.yaml`.
-
-    Args:
-        folder: the run.
-        report: of the run.
-        out: the folder.
-        dataset: `OWNER/NAME` of the benchmark on the Hub to whose leaderboard the results belong.
-        agent: only this agent; "" for all.
-        source: an address where the traces or a text can be read; "" for none.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: for a dataset without an owner, an agent that is not in the run, and a folder
-            that cannot be written.
-    """
+    """Writes one file an agent, `OUT/AGENT/.eval_results/toolshift-SUITE.yaml`."""
     if not _DATASET.fullmatch(dataset):
         raise UsageError(
             f"--hf-dataset {dataset!r}: name the benchmark on the Hub as OWNER/NAME, as in "
@@ -65,17 +49,7 @@ def write_results(
 def entries_of(
     report: AgentReport, manifest: Manifest, dataset: str, source: str = ""
 ) -> list[dict[str, Any]]:
-    """The results of an agent: accuracy in percent, clean and in each tier.
-
-    Args:
-        report: of the agent.
-        manifest: of the run.
-        dataset: of the Hub.
-        source: an address, or "".
-
-    Returns:
-        One entry for each accuracy that is defined; `task_id` is `clean` or the tier.
-    """
+    """The results of an agent: accuracy in percent, clean and in each tier."""
     rows = [("clean", report.clean), *((row.label, row) for row in report.tiers)]
     return [
         {

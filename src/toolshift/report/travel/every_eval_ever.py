@@ -67,24 +67,7 @@ def write_records(
     evaluator: str = "",
     watch: Progress = lambda done, total: None,
 ) -> list[Path]:
-    """Writes the records of a run.
-
-    Args:
-        folder: the run.
-        report: of the run.
-        out: the folder below which `data/` is written.
-        agent: only this agent; "" for all.
-        model: `OWNER/NAME` of the agent; "" to take it from the manifest.
-        evaluator: who ran the evaluation; "" where it is not said.
-        watch: told how many episodes are done, and of how many.
-
-    Returns:
-        The aggregate file of each agent that has an episode.
-
-    Raises:
-        UsageError: where an agent has no owner, a scene can no longer be made as it was, or the
-            folder cannot be written.
-    """
+    """Writes the records of a run."""
     shifts_as_they_were(folder)
     reported = {each.name: each for each in report.agents}
     those = [each for each in agents_of(folder, agent) if each["name"] in reported]
@@ -254,14 +237,7 @@ _METRICS: dict[str, dict[str, Any]] = {
 
 
 def scores_of(report: AgentReport) -> Iterator[Score]:
-    """The figures of an agent that are defined: accuracy and drop of each arm.
-
-    Args:
-        report: of the agent.
-
-    Yields:
-        Clean first, then the placebo arm, the tiers, and the stacks of shifts.
-    """
+    """The figures of an agent that are defined: accuracy and drop of each arm."""
     rows: list[tuple[str, Measures]] = [("clean", report.clean)]
     if report.placebo is not None:
         rows.append(("placebo", report.placebo))

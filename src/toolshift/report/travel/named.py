@@ -20,18 +20,7 @@ def slug(name: str) -> str:
 
 
 def agents_of(folder: RunFolder, agent: str = "") -> list[dict[str, Any]]:
-    """What a manifest says of its agents.
-
-    Args:
-        folder: the run.
-        agent: only this one; "" for all.
-
-    Returns:
-        One entry an agent, in the order of the run.
-
-    Raises:
-        UsageError: for an agent that is not in the run.
-    """
+    """What a manifest says of its agents."""
     found = [each for each in folder.manifest.agents if not agent or each["name"] == agent]
     if not found:
         names = (str(each["name"]) for each in folder.manifest.agents)
@@ -40,19 +29,7 @@ def agents_of(folder: RunFolder, agent: str = "") -> list[dict[str, Any]]:
 
 
 def model_id(about: dict[str, Any], given: str = "") -> str:
-    """The `OWNER/NAME` of an agent.
-
-    Args:
-        about: what the manifest says of the agent.
-        given: what the user says that it is; "" to find it in the manifest.
-
-    Returns:
-        What was given; else the model of the agent where it has an owner; `toolshift/NAME` for an
-        agent that is ToolShift's own.
-
-    Raises:
-        UsageError: where none is known, or what is given has no owner.
-    """
+    """The `OWNER/NAME` of an agent."""
     if given:
         if not _is_model_id(given):
             raise UsageError(f"--model-id {given!r}: write it as OWNER/NAME, as in acme/agent-7")

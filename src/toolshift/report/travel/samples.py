@@ -24,18 +24,6 @@ def samples(folder: RunFolder, agent: str, common: Sample, prefix: str) -> Itera
     """The scored episodes of an agent.
 
     A void episode says nothing of the agent, and the form has no word for that: it is left out.
-
-    Args:
-        folder: the run.
-        agent: its name.
-        common: what every sample has: version, evaluation, model.
-        prefix: what the ids of the results begin with.
-
-    Yields:
-        One sample an episode, in the order of the run.
-
-    Raises:
-        UsageError: where a scene can no longer be made as it was.
     """
     took = folder.timings()
     for record in folder.records():

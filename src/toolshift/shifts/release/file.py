@@ -60,34 +60,14 @@ class _Format(msgspec.Struct):
 
 
 def check_name(name: str) -> str:
-    """A name that can stand in `a:2+b:1`.
-
-    Args:
-        name: as asked for.
-
-    Returns:
-        The same name.
-
-    Raises:
-        UsageError: for one that cannot.
-    """
+    """A name that can stand in `a:2+b:1`."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UsageError(f"name {name!r}: letters, digits, points, - and _ only; set --name")
     return name
 
 
 def read_shift_file(path: Path) -> ShiftFile:
-    """Reads the file of a shift.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        Its content, checked.
-
-    Raises:
-        UsageError: where it is not there, is none, or its tools have been edited.
-    """
+    """Reads the file of a shift."""
     try:
         raw = path.read_bytes()
     except (OSError, ValueError) as fault:  # ValueError: a name that no file can have
@@ -97,18 +77,7 @@ def read_shift_file(path: Path) -> ShiftFile:
 
 
 def decode_shift_file(raw: bytes, path: str) -> ShiftFile:
-    """Reads the content of the file of a shift.
-
-    Args:
-        raw: the content.
-        path: where it is from, for messages.
-
-    Returns:
-        The content, checked.
-
-    Raises:
-        UsageError: where it is none, or its tools have been edited.
-    """
+    """Reads the content of the file of a shift."""
     try:
         form = msgspec.json.decode(raw, type=_Format).format
         if form > FORMAT:
@@ -136,17 +105,7 @@ _known: dict[str, Shift] = {}
 
 
 def find_file_shift(name: str) -> Shift:
-    """The shift of a file, by the path of the file or by the name that results know it by.
-
-    Args:
-        name: a path, or `NAME@HASH`.
-
-    Returns:
-        The shift.
-
-    Raises:
-        UsageError: where the file is gone, has changed, or is none.
-    """
+    """The shift of a file, by the path of the file or by the name that results know it by."""
     if name in _known:
         return _known[name]
     if "@" not in name or os.path.isfile(name):  # which a name too long for one is not

@@ -58,23 +58,7 @@ def side_of(
     intakes: Iterable[Intake] = (),
     path: Path | None = None,
 ) -> Side:
-    """A side of these tools.
-
-    Args:
-        kind: where the tools come from.
-        origin: how messages name it.
-        tools: as an MCP server lists them.
-        intakes: what was read of the inputs, where parts of them may not have been understood.
-        path: the file that they were read from, from which their references to other files lead.
-
-    Returns:
-        The side, with what these references lead to.
-
-    Raises:
-        NotRead: where there are none.
-        UsageError: where one has no name, two have the same, or a reference to another file cannot
-            be followed.
-    """
+    """A side of these tools."""
     if not tools:
         raise NotRead(f"{origin}: the list has no tool", Intake(origin, "tool"))
     try:
@@ -99,17 +83,7 @@ def _whole(tool: dict[str, Any], origin: str, path: Path | None) -> dict[str, An
 
 
 def read_side(text: str) -> Side:
-    """Reads a tool list; see the module.
-
-    Args:
-        text: a path, an address or a command.
-
-    Returns:
-        The tools of one side of a release.
-
-    Raises:
-        UsageError: where it cannot be read, or is no list of tools.
-    """
+    """Reads a tool list; see the module."""
     if text.startswith(COMMAND):
         command = tuple(shlex.split(text.removeprefix(COMMAND)))
         if not command:
@@ -125,27 +99,12 @@ _NO_VALUE = ("-y", "--yes", "-q", "--quiet", "-m", "-u")
 
 
 def command_name(command: Sequence[str]) -> str:
-    """How messages and locks name the command of a server.
-
-    Args:
-        command: the program and its arguments.
-
-    Returns:
-        The program and the package that it runs. No other argument, which may be a secret, and no
-        folder of this machine.
-    """
+    """How messages and locks name the command of a server."""
     return f"{COMMAND}{_without_folder(command[0])} {_package(command)}".strip()
 
 
 def address_name(url: str) -> str:
-    """How messages and locks name the address of a server.
-
-    Args:
-        url: its address.
-
-    Returns:
-        The address without its query and without a user and password.
-    """
+    """How messages and locks name the address of a server."""
     scheme, _, rest = url.partition("?")[0].partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
@@ -231,11 +190,7 @@ def _is_lock(document: Any) -> bool:
 
 
 def _functions(listed: list[Any]) -> list[Mapping[str, Any]]:
-    """OpenAI tools, once it is plain that they are.
-
-    Raises:
-        UsageError: where one is not a function with a name.
-    """
+    """OpenAI tools, once it is plain that they are."""
     from_openai(listed)
     return [one["function"] for one in listed]
 
@@ -246,12 +201,7 @@ def _from_openai(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_openapi(document: Mapping[str, Any], path: Path) -> tuple[list[dict[str, Any]], Intake]:
-    """The operations of a document, and how many of its paths could be read.
-
-    Raises:
-        NotRead: where there is no operation in it.
-        UsageError: where it is no OpenAPI 3 document.
-    """
+    """The operations of a document, and how many of its paths could be read."""
     try:
         tools = [operation.shown for operation in read_openapi(document, path)]
     except NotRead as wrong:

@@ -49,18 +49,7 @@ class Route:
     missing: tuple[str, ...] = ()
 
     def inward(self, arguments: Mapping[str, Any], before: Source) -> dict[str, Any]:
-        """The arguments of the old tool; surplus ones are left out.
-
-        Args:
-            arguments: as spoken to the new tool.
-            before: the old tool.
-
-        Returns:
-            By parameter of the old tool.
-
-        Raises:
-            Unsayable: where the old tool cannot express it.
-        """
+        """The arguments of the old tool; surplus ones are left out."""
         if self.missing:
             raise Unsayable(f"the tool behind it needs {', '.join(self.missing)}")
         if self.inside:
@@ -75,11 +64,7 @@ class Route:
 
 
 def _unpacked(name: str, value: Any) -> dict[str, Any]:
-    """The arguments that a dispatcher is handed, as an object or as JSON.
-
-    Raises:
-        Unsayable: where they are neither.
-    """
+    """The arguments that a dispatcher is handed, as an object or as JSON."""
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value or "{}")
@@ -91,11 +76,7 @@ def _unpacked(name: str, value: Any) -> dict[str, Any]:
 
 
 def _said(name: str, value: Any, words: Mapping[str, str], schema: JSONSchema) -> Any:
-    """A value of a new parameter as the old one takes it.
-
-    Raises:
-        Unsayable: where that would lose something.
-    """
+    """A value of a new parameter as the old one takes it."""
     if isinstance(value, str) and value in words:
         return words[value]
     fitting = list(fitted(value, schema))
@@ -105,16 +86,7 @@ def _said(name: str, value: Any, words: Mapping[str, str], schema: JSONSchema) -
 
 
 def carries(value: Any, words: Mapping[str, str], schema: JSONSchema) -> bool:
-    """Whether a value of a new parameter can be said to the old one.
-
-    Args:
-        value: of the new parameter.
-        words: new choices to old ones.
-        schema: of the old parameter.
-
-    Returns:
-        False where it has no counterpart among the old choices or types.
-    """
+    """Whether a value of a new parameter can be said to the old one."""
     try:
         _said("", value, words, schema)
     except Unsayable:

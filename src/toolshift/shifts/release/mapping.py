@@ -83,17 +83,7 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
 
 def read_mapping(path: Path) -> Answers:
-    """Reads a mapping file.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        Its answers.
-
-    Raises:
-        UsageError: where it is not there, or is no mapping file.
-    """
+    """Reads a mapping file."""
     try:
         raw = path.read_bytes()
     except OSError as fault:
@@ -107,15 +97,7 @@ def read_mapping(path: Path) -> Answers:
 
 
 def write_mapping(answers: Answers, notes: Mapping[str, str]) -> str:
-    """A mapping file, with a note beside what is undecided.
-
-    Args:
-        answers: what is known so far, `UNDECIDED` for what is not.
-        notes: by `table.tool` or `table.tool.name`, what to say beside an entry.
-
-    Returns:
-        TOML.
-    """
+    """A mapping file, with a note beside what is undecided."""
     told = msgspec.to_builtins(answers)
     lines = ['# Fill in every "?": the new name, or "" where there is none. Then give the file as']
     lines += ["# --mapping to `toolshift shift from-diff`."]

@@ -113,15 +113,7 @@ _WRITING = frozenset(
 
 
 def said_effect(source: Source) -> tuple[Effect | None, bool]:
-    """Whether a tool reads or writes, as far as it says so.
-
-    Args:
-        source: the tool as its server tells of it.
-
-    Returns:
-        The effect, None where nothing says it; and whether its hints say it. Else its verb does:
-        the only one of its name, or the first word of its description.
-    """
+    """Whether a tool reads or writes, as far as it says so."""
     hints = source.raw.get("annotations")
     hints = hints if isinstance(hints, Mapping) else {}
     if hints.get("readOnlyHint") is True:

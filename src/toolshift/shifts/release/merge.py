@@ -27,16 +27,7 @@ _READ = "(read)"
 
 
 def proposed_merges(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:
-    """The new tools that seem to stand for several old ones.
-
-    Args:
-        before: the old tools.
-        after: the new ones.
-        given: answers that are known; what they speak of is left alone.
-
-    Returns:
-        For each new tool, what it stands for.
-    """
+    """The new tools that seem to stand for several old ones."""
     gone, come = _unsettled(before, after, given)
     found = dict(_by_choice(gone, come, before))
     gone = {n: s for n, s in gone.items() if all(n not in f.tools.values() for f in found.values())}
@@ -59,16 +50,7 @@ def _unsettled(
 
 
 def proposed_splits(before: Toolbox, after: Toolbox, given: Answers) -> dict[str, Several]:
-    """The old tools that seem to have become several new ones: merges, read backwards.
-
-    Args:
-        before: the old tools.
-        after: the new ones.
-        given: answers that are known, merges among them; what they speak of is left alone.
-
-    Returns:
-        For each old tool, what it became.
-    """
+    """The old tools that seem to have become several new ones: merges, read backwards."""
     gone, come = _unsettled(before, after, given)
     come = {name: each for name, each in come.items() if name not in before.sources}
     found = _by_choice(come, gone, after)

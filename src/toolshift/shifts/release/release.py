@@ -123,20 +123,7 @@ class Release:
         return (old.params, old.description) == (new.params, new.description)
 
     def __call__(self, scene: Scene, rng: Random, severity: Severity) -> Change:
-        """The change of a scene; a rule, as the registry of shifts takes one.
-
-        Args:
-            scene: with the old tools.
-            rng: not used, for nothing is drawn.
-            severity: not used, for there is one level.
-
-        Returns:
-            The change.
-
-        Raises:
-            NotApplicable: where the scene has other tools than the old ones, nothing that is shown
-                changes, or the task cannot be carried over.
-        """
+        """The change of a scene; a rule, as the registry of shifts takes one."""
         shown = scene.tools
         _fit(self, shown)
         own = tuple(own_values(self, scene).items()) if scene.asks else ()
@@ -154,11 +141,7 @@ class Release:
 
 
 def _fit(release: Release, shown: Iterable[Tool]) -> None:
-    """Checks that a scene has the old tools.
-
-    Raises:
-        NotApplicable: with what is missing or different, and the nearest names.
-    """
+    """Checks that a scene has the old tools."""
     tools = {tool.name: tool for tool in shown}
     faults = []
     for name, source in release.before.sources.items():
@@ -454,11 +437,7 @@ def _with_values(release: Release, scene: Scene) -> tuple[Ask, ...] | None:
 
 
 def _end(release: Release, scene: Scene, layer: Released) -> dict[str, Any]:
-    """What the right end of a task has become; nothing where it has not changed.
-
-    Raises:
-        NotApplicable: where the task can no longer be carried out, and not for a tool that is gone.
-    """
+    """What the right end of a task has become; nothing where it has not changed."""
     if not scene.asks:
         return {}
     try:

@@ -76,15 +76,7 @@ class LeftOut:
 
 
 def left_out(release: Mapped, scene: Scene) -> list[LeftOut]:
-    """The parameters that are required now and that the calls of a task leave out.
-
-    Args:
-        release: the change.
-        scene: with the old tools.
-
-    Returns:
-        Each once, in the order of the calls.
-    """
+    """The parameters that are required now and that the calls of a task leave out."""
     found: dict[LeftOut, None] = {}
     for new, route, said in _carried(release, scene):
         back = {now: was for was, now in route.params.items()}
@@ -100,15 +92,7 @@ def left_out(release: Mapped, scene: Scene) -> list[LeftOut]:
 
 
 def open_ones(release: Mapped, scene: Scene) -> list[LeftOut]:
-    """Those that neither the new schema nor the mapping says.
-
-    Args:
-        release: the change.
-        scene: with the old tools.
-
-    Returns:
-        As `left_out`.
-    """
+    """Those that neither the new schema nor the mapping says."""
     known = {(new, name) for new, table in release.answers.given.items() for name in table}
     return [
         one
@@ -118,15 +102,7 @@ def open_ones(release: Mapped, scene: Scene) -> list[LeftOut]:
 
 
 def neutral_ones(release: Mapped, scene: Scene) -> frozenset[Named]:
-    """The parameters whose usual value says the same as leaving out what they stand for.
-
-    Args:
-        release: the change.
-        scene: with the old tools.
-
-    Returns:
-        Those that the old tool takes as an option, and that no call of the task passes.
-    """
+    """The parameters whose usual value says the same as leaving out what they stand for."""
     passed = {
         (new, route.params[name])
         for new, route, said in _carried(release, scene)
@@ -138,32 +114,14 @@ def neutral_ones(release: Mapped, scene: Scene) -> frozenset[Named]:
 
 
 def is_neutral(release: Mapped, tool: str, param: str, value: Any) -> bool:
-    """Whether a value is the one that the mapping or the new schema names for a parameter.
-
-    Args:
-        release: the change.
-        tool: a new one.
-        param: of it.
-        value: that was passed.
-
-    Returns:
-        True for texts that differ in capitals alone, too.
-    """
+    """Whether a value is the one that the mapping or the new schema names for a parameter."""
     named = (release.answers.given.get(tool, {}).get(param), _usual(release, tool, param))
     told = as_said(value).strip().casefold()
     return any(as_said(one).strip().casefold() == told for one in named if one is not None)
 
 
 def own_values(release: Mapped, scene: Scene) -> dict[Named, str]:
-    """The values that the user's own words state for parameters in the mapping's `given`.
-
-    Args:
-        release: the change.
-        scene: with the old tools.
-
-    Returns:
-        By tool and parameter; of words such as "connection c-9" and "reason: broken".
-    """
+    """The values that the user's own words state for parameters in the mapping's `given`."""
     found = {}
     for new, table in release.answers.given.items():
         for param in table:
@@ -177,15 +135,7 @@ def own_values(release: Mapped, scene: Scene) -> dict[Named, str]:
 
 
 def to_state(release: Mapped, scene: Scene) -> list[str]:
-    """What the user is made to state, for the mapping says it and the task does not.
-
-    Args:
-        release: the change.
-        scene: with the old tools.
-
-    Returns:
-        A sentence for each value.
-    """
+    """What the user is made to state, for the mapping says it and the task does not."""
     calls = list(_carried(release, scene))
     used, own = {new for new, _, _ in calls}, own_values(release, scene)
     slots = {_bare(slot) for ask in scene.asks for slot in ask.goal}

@@ -106,38 +106,12 @@ class _Draft:
 
 
 def settle(old: Side, new: Side, given: Answers, accept: bool = False) -> Settled:
-    """Settles the mapping between two sides.
-
-    Args:
-        old: the tools as they are.
-        new: the tools as they will be.
-        given: answers that are known, from a mapping file.
-        accept: take the likeliest of what is doubtful.
-
-    Returns:
-        What is certain, and what is still to be asked.
-
-    Raises:
-        UsageError: where an answer names what is not there.
-    """
+    """Settles the mapping between two sides."""
     return settle_tools(old.toolbox(), new.toolbox(), given, accept)
 
 
 def settle_tools(before: Toolbox, after: Toolbox, given: Answers, accept: bool = False) -> Settled:
-    """Settles the mapping between two lists of tools; see `settle`.
-
-    Args:
-        before: the tools as they are.
-        after: the tools as they will be.
-        given: answers that are known, from a mapping file.
-        accept: take the likeliest of what is doubtful.
-
-    Returns:
-        What is certain, and what is still to be asked.
-
-    Raises:
-        UsageError: where an answer names what is not there.
-    """
+    """Settles the mapping between two lists of tools; see `settle`."""
     check_answers(given, before, after)
     proposed = proposed_merges(before, after, given)
     given = msgspec.structs.replace(given, merged={**given.merged, **proposed})
@@ -289,16 +263,7 @@ def _declared(schema: Any, above: str = "") -> Iterator[str]:
 
 
 def check_answers(given: Answers, before: Toolbox, after: Toolbox) -> None:
-    """Checks that answers speak of tools that are there.
-
-    Args:
-        given: the answers.
-        before: the old tools.
-        after: the new tools.
-
-    Raises:
-        UsageError: with the nearest names, where one does not.
-    """
+    """Checks that answers speak of tools that are there."""
     split = {name for one in given.split.values() for name in one.tools}
     merged = {name for one in given.merged.values() for name in one.tools.values()}
     finders = {one.finder for one in given.merged.values() if one.finder}

@@ -68,15 +68,7 @@ class SceneEnvironment(Environment[SceneAction, SceneObservation, SceneState]): 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **_: Any
     ) -> SceneObservation:
-        """Begins a scene.
-
-        Args:
-            seed: the number of the scene.
-            episode_id: a name for the episode, kept in the state.
-
-        Returns:
-            The first messages and the tools.
-        """
+        """Begins a scene."""
         number = secrets.randbelow(LARGEST) if seed is None else seed
         scene = self._exported.scene(number)
         self._episode = Episode(scene)
@@ -91,15 +83,7 @@ class SceneEnvironment(Environment[SceneAction, SceneObservation, SceneState]): 
     def step(
         self, action: SceneAction, timeout_s: float | None = None, **_: Any
     ) -> SceneObservation:
-        """Carries out one reply.
-
-        Args:
-            action: the call or the words.
-            timeout_s: not used; a step takes milliseconds.
-
-        Returns:
-            The new messages; at the end, the verdict as the reward.
-        """
+        """Carries out one reply."""
         if self._episode is None:
             raise ValueError("call reset before step")
         if not self._episode.end:

@@ -42,22 +42,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 def write_package(kind: str, exported: Exported, out: Path, name: str, about: str) -> list[Path]:
-    """Writes a package.
-
-    Args:
-        kind: for which trainer, a key of `KINDS`.
-        exported: the scenes.
-        out: the folder; a new or an empty one, or one that an earlier export has written.
-        name: of the distribution, as in toolshift-quick.
-        about: one line on what its scenes are.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: for a name that a package cannot have, a folder with other things in it or that
-            cannot be written, and scenes that the trainer cannot express.
-    """
+    """Writes a package."""
     check_name(name)
     if kind == "trl":  # its tools are methods of a class, so not every name can be one
         environments(exported.scene(number) for number in range(LOOKED_AT))
@@ -85,14 +70,7 @@ def write_package(kind: str, exported: Exported, out: Path, name: str, about: st
 
 
 def check_name(name: str) -> None:
-    """Checks the name of a package.
-
-    Args:
-        name: of the distribution.
-
-    Raises:
-        UsageError: where no package can have it.
-    """
+    """Checks the name of a package."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"--name {name!r}: lower-case words joined by hyphens, as in toolshift-quick"

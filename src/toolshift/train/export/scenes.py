@@ -39,14 +39,7 @@ class Exported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mix: Mix
 
     def scene(self, number: int) -> Scene:
-        """The scene of a number, from 0 up; the same on every machine and in every process.
-
-        Args:
-            number: of the scene.
-
-        Returns:
-            The scene; it is clean where no shift is due, or none can be applied to its task.
-        """
+        """The scene of a number, from 0 up; the same on every machine and in every process."""
         return draw(self.mix, number)
 
     def stream(self, begin: int = 0) -> Iterator[tuple[int, Scene]]:
@@ -59,20 +52,7 @@ class Exported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def export_scenes(asked: Selection, alpha: float) -> Exported:
-    """What a selection is as a stream for a trainer.
-
-    Args:
-        asked: suite, worlds, kinds, shifts, seed, pool and size. Each of its arms is drawn equally
-            often.
-        alpha: the share of scenes that are shifted, from 0 to 1.
-
-    Returns:
-        The stream as data.
-
-    Raises:
-        UsageError: for anything unknown, a world or a shift that is made from a file, and where no
-            shift can be applied.
-    """
+    """What a selection is as a stream for a trainer."""
     found = select(asked)
     names = {applied.shift for arm in found.arms for applied in arm.shifts}
     _check_files(found.worlds, names)
@@ -106,18 +86,7 @@ def _check_files(worlds: Iterable[str], shifts: Iterable[str]) -> None:
 
 
 def read_scenes(folder: Path) -> Exported:
-    """Reads `scenes.json` of a package.
-
-    Args:
-        folder: that it stands in.
-
-    Returns:
-        The stream.
-
-    Raises:
-        UsageError: where the file is missing, damaged or of a newer format, and where a shift has
-            another version now.
-    """
+    """Reads `scenes.json` of a package."""
     path = Path(folder) / FILE
     found = decode(read_bytes(path), Exported, str(path))
     if found.format > FORMAT:

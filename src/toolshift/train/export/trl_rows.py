@@ -11,20 +11,7 @@ from toolshift.train.export.scenes import read_scenes
 
 
 def rows_of(folder: Path, count: int, begin: int = 0) -> Environments:
-    """The rows and classes of a run of scenes.
-
-    Args:
-        folder: of the package, with `scenes.json`.
-        count: how many scenes.
-        begin: the number of the first.
-
-    Returns:
-        What TRL's trainer is given; rows and classes of several runs may be joined.
-
-    Raises:
-        UsageError: for no scene, a damaged package, and where a tool has a name that no method of
-            a class can have.
-    """
+    """The rows and classes of a run of scenes."""
     if count < 1 or begin < 0:
         raise UsageError(f"load(count={count}, begin={begin}): ask for at least one scene, from 0")
     found = read_scenes(folder)

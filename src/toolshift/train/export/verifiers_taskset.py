@@ -29,17 +29,7 @@ from toolshift.train.export.scenes import Exported, read_scenes
 
 @cache
 def scenes_of(package: str) -> Exported:
-    """The scenes of an installed package, by its name.
-
-    Args:
-        package: that was exported.
-
-    Returns:
-        Its stream.
-
-    Raises:
-        UsageError: where its file is damaged, or a shift has another version here.
-    """
+    """The scenes of an installed package, by its name."""
     return read_scenes(Path(str(import_module(package).__file__)).parent)
 
 
@@ -71,11 +61,7 @@ class SceneToolset(vf.Toolset[vf.ToolsetConfig, SceneState]):  # type: ignore[mi
         self.episode = Episode(scenes_of(task.package).scene(task.scene))
 
     def register(self, mcp: Any) -> None:
-        """Lets the server answer for the scene; its tools have schemas of their own.
-
-        Args:
-            mcp: the server.
-        """
+        """Lets the server answer for the scene; its tools have schemas of their own."""
         mcp.list_tools = self._list
         mcp.call_tool = self._call
 
@@ -102,14 +88,7 @@ class SceneTask(vf.Task[SceneData, SceneState, vf.TaskConfig]):  # type: ignore[
 
     @classmethod
     def toolsets(cls, config: vf.TaskConfig) -> list[vf.Toolset]:
-        """A tool server for each rollout.
-
-        Args:
-            config: of the task.
-
-        Returns:
-            The one server.
-        """
+        """A tool server for each rollout."""
         return [SceneToolset(vf.ToolsetConfig())]
 
     @vf.stop  # type: ignore[untyped-decorator]
@@ -119,33 +98,14 @@ class SceneTask(vf.Task[SceneData, SceneState, vf.TaskConfig]):  # type: ignore[
 
     @vf.reward(weight=1.0)  # type: ignore[untyped-decorator]
     async def passed(self, trace: vf.Trace) -> float:
-        """1 where the scene was solved, or rightly refused after the evidence; else 0.
-
-        Args:
-            trace: of the rollout.
-
-        Returns:
-            The verdict; an episode that says nothing of the model earns 0 too, since a reward must
-            be a number here.
-        """
+        """1 where the scene was solved, or rightly refused after the evidence; else 0."""
         steps = msgspec.json.decode(trace.state.steps, type=list[Step])
         said = _last_words(trace)
         return verdict(scenes_of(self.data.package), self.data.scene, steps, said)
 
 
 def verdict(exported: Exported, number: int, steps: Sequence[Step], said: str) -> float:
-    """Grades what happened in a scene.
-
-    Args:
-        exported: with the scene.
-        number: of the scene.
-        steps: that were made.
-        said: the last words of the model, which end an open episode where it stopped without an
-            answer by protocol.
-
-    Returns:
-        1 or 0.
-    """
+    """Grades what happened in a scene."""
     episode = play_again(exported.scene(number), steps)
     if not episode.end and said:
         episode.take(Reply(text=said))

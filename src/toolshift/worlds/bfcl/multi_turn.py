@@ -38,17 +38,7 @@ class Spoken:
 
 
 def read_call(text: str) -> Spoken:
-    """Reads a call that is written as Python.
-
-    Args:
-        text: as the ground truth has it.
-
-    Returns:
-        The call, its values as they are.
-
-    Raises:
-        ValueError: for what is not one call with values.
-    """
+    """Reads a call that is written as Python."""
     found = ast.parse(text, mode="eval").body
     if not isinstance(found, ast.Call) or any(each.arg is None for each in found.keywords):
         raise ValueError(f"{text!r} is not a call with values")
@@ -80,16 +70,7 @@ class Backends:
         }
 
     def call(self, name: str, /, *positional: Any, **named: Any) -> tuple[str, Any]:
-        """Calls a function.
-
-        Args:
-            name: of the function.
-            positional: arguments by place.
-            named: arguments by name.
-
-        Returns:
-            The text that BFCL makes of the result, and the result itself; None for an exception.
-        """
+        """Calls a function."""
         try:
             function = getattr(self.instances[self._owner[name]], name)
             made = function(*deepcopy(positional), **deepcopy(named))  # some keep and change a list
@@ -190,11 +171,7 @@ class BackendUpstream:
         return as_result(name, text, made)
 
     def request_over(self, attempts: int) -> None:
-        """Judges the turn as BFCL does.
-
-        Args:
-            attempts: calls in it; a turn without any is wrong where something was to be done.
-        """
+        """Judges the turn as BFCL does."""
         wanted = self.truth.wanted[self.turn]
         self.turn, self._made = self.turn + 1, 0
         right = [self._right.call(each.name, *each.positional, **each.named)[0] for each in wanted]

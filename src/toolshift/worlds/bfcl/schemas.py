@@ -60,16 +60,7 @@ def as_source_text(told: Mapping[str, Any], language: str) -> JSONSchema:
 def listed(
     document: Mapping[str, Any], inputs: JSONSchema, reads: bool | None = None
 ) -> dict[str, Any]:
-    """A function as an MCP server would list it.
-
-    Args:
-        document: as BFCL has it.
-        inputs: the schema of its arguments.
-        reads: whether it changes nothing; None where that is not known.
-
-    Returns:
-        The tool as JSON.
-    """
+    """A function as an MCP server would list it."""
     tool = {
         "name": shown_name(document["name"]),
         "description": document.get("description", ""),
@@ -83,15 +74,7 @@ def listed(
 
 
 def widened(schema: JSONSchema, values: Iterable[Any]) -> JSONSchema:
-    """A schema of arguments that allows what the ground truth passes.
-
-    Args:
-        schema: of an object.
-        values: arguments of the ground truth, by name.
-
-    Returns:
-        The schema, with each property that refuses one of them open to its type as well.
-    """
+    """A schema of arguments that allows what the ground truth passes."""
     properties = dict(schema.get("properties", {}))
     for arguments in values:
         for name, value in arguments.items():

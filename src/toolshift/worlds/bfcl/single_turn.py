@@ -61,11 +61,7 @@ class CallsUpstream:
         return Result(True, DONE, form="text")
 
     def request_over(self, attempts: int) -> None:
-        """Judges the calls.
-
-        Args:
-            attempts: calls in it; where none is right, one that could not be sent is wrong too.
-        """
+        """Judges the calls."""
         self._over = True
         if self.truth.answers is None and attempts > len(self._made):
             self.effects.append(("calls", "no call was right"))
@@ -86,17 +82,7 @@ class CallsUpstream:
 def verdict(
     entry: Mapping[str, Any], made: Made, answers: list[dict[str, Any]], category: str = ""
 ) -> str:
-    """What BFCL's checker finds wrong with the calls for an entry; "" for nothing.
-
-    Args:
-        entry: of the data set.
-        made: names, as they are shown, and arguments.
-        answers: the ground truth.
-        category: how the calls are matched; as the entry says where empty.
-
-    Returns:
-        The type of the error, as BFCL names it.
-    """
+    """What BFCL's checker finds wrong with the calls for an entry; "" for nothing."""
     checker, functions = wheel.ast_checker(), entry["function"]
     if category:
         name = next(iter(answers[0]))
@@ -180,16 +166,7 @@ def _settled(value: Any) -> Any:
 
 
 def as_source(value: Any, told: Mapping[str, Any], language: str) -> str:
-    """A value as Java or JavaScript source, as BFCL reads it back.
-
-    Args:
-        value: of the ground truth.
-        told: how the parameter is documented.
-        language: "java" or "javascript".
-
-    Returns:
-        The text that a call passes.
-    """
+    """A value as Java or JavaScript source, as BFCL reads it back."""
     kind = str(told.get("type", "any"))
     items = told.get("items", {})
     if isinstance(value, str) or KINDS.get(kind) == "string":

@@ -26,14 +26,7 @@ _loading = Lock()
 
 
 def folder() -> Path:
-    """Where the package is installed.
-
-    Returns:
-        Its folder.
-
-    Raises:
-        UsageError: where it is not installed.
-    """
+    """Where the package is installed."""
     found = find_spec("bfcl_eval")
     if found is None or found.origin is None:
         raise UsageError(
@@ -51,17 +44,7 @@ def version() -> str:
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The records of a data file.
-
-    Args:
-        name: of the file, below the package's `data`.
-
-    Returns:
-        One object a line.
-
-    Raises:
-        UsageError: where this version of the package has no such file.
-    """
+    """The records of a data file."""
     file = folder() / "data" / name
     try:
         return [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
@@ -91,17 +74,7 @@ def documents(backend: str) -> dict[str, dict[str, Any]]:
 
 
 def part(name: str) -> Any:
-    """Imports a module of the package.
-
-    Args:
-        name: of the module.
-
-    Returns:
-        The module.
-
-    Raises:
-        UsageError: where the package is not there, or lacks something that the module needs.
-    """
+    """Imports a module of the package."""
     folder()
     try:
         return import_module(name)
@@ -112,16 +85,7 @@ def part(name: str) -> Any:
 
 
 def backend(name: str, config: dict[str, Any], long_context: bool) -> Any:
-    """A backend in the first state of an entry.
-
-    Args:
-        name: of its class.
-        config: of the entry, for all backends by name.
-        long_context: whether its data are to be padded.
-
-    Returns:
-        A new object; its public methods are the tools.
-    """
+    """A backend in the first state of an entry."""
     told = part("bfcl_eval.constants.executable_backend_config")
     made = getattr(part(told.CLASS_FILE_PATH_MAPPING[name]), name)()
     if name not in told.STATELESS_CLASSES:

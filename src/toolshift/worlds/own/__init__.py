@@ -24,18 +24,7 @@ def _load(path: str) -> OwnWorld:
 
 
 def load(path: str | Path) -> OwnWorld:
-    """The world of a file; made once in a process, and found by its name from then on.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        The world, its tools found and its tasks checked.
-
-    Raises:
-        UsageError: for whatever is wrong in the file, with the line; where its tools cannot be
-            reached, or do not bear out what it expects.
-    """
+    """The world of a file; made once in a process, and found by its name from then on."""
     world = _load(str(path))
     known = os.environ.get(OWN, "").split(os.pathsep)
     own = str(Path(path).resolve())
@@ -48,13 +37,6 @@ def file_of(called: str, digest: str) -> Path | None:
     """The file of a world, among those known and those in the working directory.
 
     The tools that it names are not opened for it.
-
-    Args:
-        called: the name in the file.
-        digest: of its content.
-
-    Returns:
-        The path; None where there is none.
     """
     for path in map(Path, (*_known(), *_nearby())):
         try:
@@ -83,15 +65,6 @@ def find_own(name: str) -> OwnWorld:
     """The world of a path, or of a name with a hash.
 
     The file behind a name is one of those known, or stands in the working directory.
-
-    Args:
-        name: a path, or `NAME@HASH`.
-
-    Returns:
-        The world.
-
-    Raises:
-        UsageError: where the file is not known, or has changed since.
     """
     if "@" not in name or Path(name).suffix:
         return load(name)

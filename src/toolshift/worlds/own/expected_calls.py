@@ -55,16 +55,7 @@ def found(results: Mapping[int, Any], call: str, record: str | None, path: str) 
 
 
 def agrees(expected: Any, value: Any, results: Mapping[int, Any]) -> bool:
-    """Whether an argument is as expected, at every depth.
-
-    Args:
-        expected: as the file has it, references to earlier results included.
-        value: that was passed.
-        results: of earlier calls, by their place.
-
-    Returns:
-        True where both are the same once references are filled in.
-    """
+    """Whether an argument is as expected, at every depth."""
     if is_free(expected):
         return LIKE not in expected or re.search(expected[LIKE], str(value)) is not None
     if isinstance(expected, Mapping) and isinstance(value, Mapping):

@@ -114,17 +114,7 @@ class WorldFile:
 
 
 def read_file(path: Path) -> WorldFile:
-    """Reads the file of a world.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        Its content, every place known by its line.
-
-    Raises:
-        UsageError: where it cannot be read, or says something that has no meaning, with its line.
-    """
+    """Reads the file of a world."""
     try:
         raw = path.read_bytes()
         text = raw.decode()

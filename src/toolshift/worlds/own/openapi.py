@@ -105,19 +105,7 @@ class HttpTools:
         return result_of(name, data)
 
     def send(self, method: str, path: str, **how: Any) -> Any:
-        """Sends a request.
-
-        Args:
-            method: of HTTP.
-            path: below the address of the server.
-            how: further arguments of httpx's `request`.
-
-        Returns:
-            The response.
-
-        Raises:
-            UsageError: where the server cannot be reached.
-        """
+        """Sends a request."""
         import httpx  # noqa: PLC0415 - takes longer to load than all of ToolShift
 
         try:

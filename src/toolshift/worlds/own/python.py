@@ -34,19 +34,7 @@ OBJECT = {"type": "object"}
 
 
 def load_own(reference: str, file: WorldFile, place: Place) -> Any:
-    """Imports `module` or `module:attribute` of the user's, from the file's folder too.
-
-    Args:
-        reference: as it stands in the file.
-        file: the file of the world.
-        place: where in it the reference stands, for messages.
-
-    Returns:
-        The object.
-
-    Raises:
-        UsageError: where it is not there, or importing it fails.
-    """
+    """Imports `module` or `module:attribute` of the user's, from the file's folder too."""
     folder = file.path.parent.resolve()
     module, _, attribute = reference.partition(":")
     sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]

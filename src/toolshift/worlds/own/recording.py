@@ -105,18 +105,7 @@ class Recording:
             yield Line(task, after, holds=holds)
 
     def save(self, path: Path, head: Head) -> int:
-        """Writes it to a file; returns the number of answers.
-
-        Args:
-            path: of the file.
-            head: what the recording is of.
-
-        Returns:
-            How many answers it holds.
-
-        Raises:
-            UsageError: where the file cannot be written.
-        """
+        """Writes it to a file; returns the number of answers."""
         try:
             write(path, b"".join(JSON.encode(one) + b"\n" for one in (head, *self.lines)))
         except OSError as fault:
@@ -144,17 +133,7 @@ def _plain(line: Line, tools: Mapping[str, Tool]) -> Line:
 
 
 def read_recording(file: WorldFile) -> tuple[Head, Recording]:
-    """The recording that a world's file names.
-
-    Args:
-        file: the file of the world.
-
-    Returns:
-        What it is of, and its answers.
-
-    Raises:
-        UsageError: where it cannot be read, or is none, with the number of the line.
-    """
+    """The recording that a world's file names."""
     path = file.path.parent / str(file.tools["recording"])
     place = ("tools", "recording")
     try:

@@ -131,16 +131,7 @@ def right_answer(given: Given, heard: ActResult, texts: list[str]) -> str:
 
 
 def unsaid(given: Given, heard: ActResult, texts: list[str]) -> list[str]:
-    """Those of the things that an answer has to say which no result says.
-
-    Args:
-        given: the task.
-        heard: the facts of each result.
-        texts: of the results.
-
-    Returns:
-        As the check has them.
-    """
+    """Those of the things that an answer has to say which no result says."""
     wanted = given.check.answer
     items = (wanted,) if isinstance(wanted, str) else wanted
     return [item for item in items if not _told_of(item, heard, texts)]

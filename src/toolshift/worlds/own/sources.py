@@ -28,18 +28,7 @@ class Opened(Protocol):
     state: Any
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """Makes a real call.
-
-        Args:
-            name: of the tool.
-            arguments: of the call.
-
-        Returns:
-            What came back, a failure of the tool included.
-
-        Raises:
-            UsageError: where the tools cannot be reached at all.
-        """
+        """Makes a real call."""
         ...
 
     def close(self) -> None:
@@ -98,18 +87,7 @@ def failure_of(fault: Exception) -> Result:
 
 
 def texts_of(file: WorldFile, key: str) -> dict[str, str]:
-    """A table of texts of a file (`headers`, `env`), `${NAME}` filled from the environment.
-
-    Args:
-        file: the file of the world.
-        key: the name of the table.
-
-    Returns:
-        Texts by name; empty where there is no such table.
-
-    Raises:
-        UsageError: where a variable is not set.
-    """
+    """A table of texts of a file (`headers`, `env`), `${NAME}` filled from the environment."""
     found = {}
     given: Mapping[str, Any] = file.tools.get(key, {})
     for name, value in given.items():

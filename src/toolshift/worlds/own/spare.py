@@ -54,14 +54,7 @@ class Spare:
     reads: frozenset[str]
 
     def may_skip(self, place: int) -> bool:
-        """Whether nothing but the answer may depend on an expected call.
-
-        Args:
-            place: of the call.
-
-        Returns:
-            False for one that the check wants made.
-        """
+        """Whether nothing but the answer may depend on an expected call."""
         given, check = self.given, self.given.check
         call = given.calls[place]
         last_of_refusal = bool(check.refuse) and place == len(given.calls) - 1
@@ -74,34 +67,13 @@ class Spare:
 
         Another record says it where it has the same value under the same name, and beside it the
         values that the call was made with, so that it is about the same thing.
-
-        Args:
-            skipped: the places of the calls that could not be made.
-            heard: what the others brought, by their place.
-
-        Returns:
-            True as well where the answer takes nothing from them.
         """
         missing = set(skipped)
         lost = [s for s in self._sources if s and s[0] in missing] if missing else []
         return all(self._elsewhere(*source, heard) for source in lost)
 
     def instead(self, turn: int, heard: ActResult, call: str, record: str | None, path: str) -> Any:
-        """Where the value of a result that did not come is found as well.
-
-        Args:
-            turn: of the user, in which it is wanted.
-            heard: what other calls have brought, by their place.
-            call: whose result it is in.
-            record: of the result.
-            path: in the record.
-
-        Returns:
-            A `Reference` to another result, or the value where the user states it.
-
-        Raises:
-            Impossible: where it is found nowhere.
-        """
+        """Where the value of a result that did not come is found as well."""
         value = found(self.results, call, record, path)
         if value is None:
             raise Impossible("not_found")
@@ -162,14 +134,7 @@ def words_saying(text: str, wanted: str) -> str:
 
 
 def values_at(data: Any) -> Iterator[tuple[int | None, Path, Any]]:
-    """The values of a result that is a record or a list of such.
-
-    Args:
-        data: of the result.
-
-    Yields:
-        The place of the record, None where it stands alone; the path; the value.
-    """
+    """The values of a result that is a record or a list of such."""
     records = data if isinstance(data, list) else [data]
     for number, record in enumerate(records):
         if isinstance(record, dict):

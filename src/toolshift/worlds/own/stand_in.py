@@ -19,20 +19,7 @@ ActResult = dict[int, list[dict[str, Any]]]
 def carry_out(
     solver: Solver, true: Tool, env: Known, heard: ActResult | None = None
 ) -> list[dict[str, Any]]:
-    """Makes a call of the shown tool that stands for a true one; returns the facts it brought.
-
-    Args:
-        solver: who acts.
-        true: the tool of the world.
-        env: the values of its arguments, by fact.
-        heard: what earlier calls have brought.
-
-    Returns:
-        One record of facts for each that was returned.
-
-    Raises:
-        Impossible: where no tool stands for it, or it fails for good.
-    """
+    """Makes a call of the shown tool that stands for a true one; returns the facts it brought."""
     solver.seen.clear()  # the same call may be wanted twice
     for _ in range(MAX_ATTEMPTS):
         tool = _standing_for(solver.offered(), true, env)

@@ -57,18 +57,7 @@ def as_stored(world: OwnWorld) -> StoredWorld:
 
 
 def as_world(stored: StoredWorld, where: Path) -> OwnWorld:
-    """The world that was kept, to look at: nothing is started, asked or imported for it.
-
-    Args:
-        stored: what was kept.
-        where: the file that it stands in, for messages.
-
-    Returns:
-        A world whose scenes are as they were.
-
-    Raises:
-        UsageError: where what was kept is damaged.
-    """
+    """The world that was kept, to look at: nothing is started, asked or imported for it."""
 
     def place_of(place: Place) -> str:
         return f"{where}: {stored.name}"

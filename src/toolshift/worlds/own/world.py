@@ -364,16 +364,7 @@ class OwnWorld(World):
 
 
 def not_truthful(scene: Scene, shift: Declared, expected: Iterable[Call]) -> str:
-    """Why a shift cannot be truthful where tasks are given; "" where it may be.
-
-    Args:
-        scene: as it stands.
-        shift: that is asked about.
-        expected: the calls of the good path.
-
-    Returns:
-        The reason.
-    """
+    """Why a shift cannot be truthful where tasks are given; "" where it may be."""
     if shift.base in DRAWN:
         return "it draws other tasks or entities, and the tasks of this world are given"
     if shift.level > 1 and not scene.calls:
@@ -445,17 +436,7 @@ def as_fact(slot: str) -> Fact:
 
 
 def find_source(file: WorldFile) -> Source:
-    """The source that a file names.
-
-    Args:
-        file: the file of the world.
-
-    Returns:
-        The tools, listed and ready to be opened.
-
-    Raises:
-        UsageError: where it cannot be reached or read, with the line in the file.
-    """
+    """The source that a file names."""
     if file.source == "python":
         return PythonSource(file)
     if file.source == "openapi":

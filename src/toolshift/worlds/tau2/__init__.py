@@ -16,17 +16,7 @@ __all__ = ["TauWorld", "find_tau2"]
 
 
 def find_tau2(name: str) -> TauWorld:
-    """The world of a domain.
-
-    Args:
-        name: as in "tau2:retail".
-
-    Returns:
-        The world; made once in a process.
-
-    Raises:
-        UsageError: where there is no such domain, or the package is not installed.
-    """
+    """The world of a domain."""
     domain = name.removeprefix(TAU2)
     if domain not in DOMAINS:
         raise UsageError(unknown("domain of tau2-bench", domain, DOMAINS))

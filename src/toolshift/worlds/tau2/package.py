@@ -15,17 +15,7 @@ INSTALL = "clone github.com/sierra-research/tau2-bench, `pip install` it and set
 
 
 def domain(name: str) -> Any:
-    """The module of a domain.
-
-    Args:
-        name: of the domain.
-
-    Returns:
-        The module, with `get_environment` and `get_tasks`.
-
-    Raises:
-        UsageError: where the package is not installed, is another one, or cannot be imported.
-    """
+    """The module of a domain."""
     if find_spec("tau2") is None:
         raise UsageError(f"the worlds tau2:... read tau2-bench, which is not installed: {INSTALL}")
     with suppress(ImportError):  # it logs every call; who wants that enables it again
@@ -34,17 +24,7 @@ def domain(name: str) -> Any:
 
 
 def part(name: str) -> Any:
-    """Imports a module of the package.
-
-    Args:
-        name: of the module.
-
-    Returns:
-        The module.
-
-    Raises:
-        UsageError: where it cannot be imported.
-    """
+    """Imports a module of the package."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else prices are fetched
     try:
         return import_module(name)
@@ -61,17 +41,7 @@ def part(name: str) -> Any:
 
 @cache
 def tasks(name: str) -> list[Any]:
-    """The tasks of a domain.
-
-    Args:
-        name: of the domain.
-
-    Returns:
-        The tasks of its base split, as tau2-bench has them.
-
-    Raises:
-        UsageError: where the data are not there.
-    """
+    """The tasks of a domain."""
     module = domain(name)
     try:
         found = module.get_tasks()
@@ -81,19 +51,7 @@ def tasks(name: str) -> list[Any]:
 
 
 def environment(name: str, task: Any, alone: bool) -> Any:
-    """An environment in the first state of a task.
-
-    Args:
-        name: of the domain.
-        task: with its initial state.
-        alone: whether the agent has the tools of the user too.
-
-    Returns:
-        A new environment.
-
-    Raises:
-        UsageError: where the data are not there.
-    """
+    """An environment in the first state of a task."""
     try:
         made = domain(name).get_environment(solo_mode=alone)
     except OSError as fault:

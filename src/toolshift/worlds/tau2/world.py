@@ -101,11 +101,7 @@ class EnvironmentUpstream:
         return _as_result(name, self._environment.get_response(call))
 
     def request_over(self, attempts: int) -> None:
-        """Judges the end.
-
-        Args:
-            attempts: no matter here.
-        """
+        """Judges the end."""
         self._over = True
         found = checks(self.truth, self._environment, self._made)
         self.effects += [(name, EXPECTED if held else "not as expected") for name, held in found]
@@ -140,16 +136,7 @@ def basis_of(task: Any) -> list[str]:
 
 
 def checks(truth: EnvironmentTruth, environment: Any, made: list[Any]) -> list[tuple[str, bool]]:
-    """What tau2-bench checks of an end without a model, and whether it holds.
-
-    Args:
-        truth: of the task.
-        environment: as it is at the end.
-        made: the calls.
-
-    Returns:
-        The name of each check, and its outcome.
-    """
+    """What tau2-bench checks of an end without a model, and whether it holds."""
     criteria, basis = truth.task.evaluation_criteria, basis_of(truth.task)
     found = []
     if "DB" in basis:

@@ -38,19 +38,7 @@ class Fragment:
 
 
 def fragment(folders: Sequence[RunFolder], keep: int = KEEP) -> Fragment:
-    """The episodes of runs, as a part of a page.
-
-    Args:
-        folders: the runs.
-        keep: most episodes with a trace (and the clean ones beside them), in the order of
-            `choose` and within `MAX_BYTES`.
-
-    Returns:
-        The HTML, its style, and its data.
-
-    Raises:
-        UsageError: where a run folder is damaged.
-    """
+    """The episodes of runs, as a part of a page."""
     catalog = Catalog(folders)
     rows = catalog.rows()
     pack = _pack(catalog, rows, choose(rows)[:keep])
