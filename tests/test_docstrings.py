@@ -76,7 +76,8 @@ ROOT = Path(__file__).parents[1]
 SECTION = re.compile(r"^ *(Args|Returns|Raises|Yields):$", re.MULTILINE)
 NUMERIC = """
     lm/attention lm/decode measure/compare measure/crossed measure/exact measure/metrics
-    measure/power measure/statistics train/batches train/evaluation train/logprobs train/loss train/reward
+    measure/power measure/statistics train/batches train/evaluation train/logprobs
+    train/loss train/reward
     watch/sequential
 """
 """Modules that compute numbers: their docstrings give shapes, units, estimators and sources."""
