@@ -178,8 +178,11 @@ def as_stored(name: str, version: int) -> str:
 
     Where the version is not kept, it is the name as stored.
     """
-    if version and (f"{name}@{version}" in {*SHIFTS.names(), *facts.known}):
-        return f"{name}@{version}"
+    versioned = f"{name}@{version}"
+    if version and versioned in SHIFTS.names():
+        return versioned
+    if versioned in facts.known and find_shift(name).version != version:
+        return versioned
     return name
 
 

@@ -214,23 +214,22 @@ def test_another_process_finds_the_file_where_it_is_started(toolshift: Run, tmp_
     out = tmp_path / "run"
     asked = ["--world", str(EXAMPLE / "tasks.yaml"), "--agent", "oracle", "--shift", "placebo"]
     assert toolshift("run", *asked, "--out", str(out))[0] == 0
-    code, text, _ = toolshift("trace", str(out), "--json")
-    episode = json.loads(text)[0]["episode"]
+    (world,) = json.loads((out / "manifest.json").read_text())["selection"]["worlds"]
 
-    def traced(folder: Path) -> tuple[int, str]:
+    def shown(folder: Path) -> tuple[int, str]:
         command = "from toolshift.cli import main; main()"
-        words = [sys.executable, "-c", command, "trace", str(out), episode]
+        words = [sys.executable, "-c", command, "show", f"{world}/refund/0"]
         known = {name: value for name, value in os.environ.items() if name != OWN}
         done = subprocess.run(words, cwd=folder, env=known, capture_output=True, text=True)  # noqa: PLW1510
         return done.returncode, done.stdout + done.stderr
 
-    code, said = traced(tmp_path)
-    assert (code, f"{OWN}=my_tasks.yaml toolshift trace RUN EPISODE" in said) == (2, True)
-    code, said = traced(EXAMPLE)
-    assert (code, "< user: " in said) == (0, True), said
+    code, said = shown(tmp_path)
+    assert (code, f"{OWN}=my_tasks.yaml toolshift minimise RUN EPISODE" in said) == (2, True)
+    code, said = shown(EXAMPLE)
+    assert (code, "mara@example.com" in said) == (0, True), said
     (tmp_path / "noise.yml").write_text("- no world")
     (tmp_path / "other.yaml").write_text((EXAMPLE / "tasks.yaml").read_text())
-    code, said = traced(tmp_path)  # the tools of the copy are not there
+    code, said = shown(tmp_path)  # the tools of the copy are not there
     assert (code, "other.yaml:2: tools.python" in said) == (2, True), said
 
 

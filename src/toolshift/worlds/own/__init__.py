@@ -114,7 +114,7 @@ def find_own(name: str) -> OwnWorld:
     raise UsageError(
         why
         or f"world {name} is of a file of its own, which is not in this folder: go where it is, or "
-        f"say which, as in {OWN}=my_tasks.yaml toolshift trace RUN EPISODE"
+        f"say which, as in {OWN}=my_tasks.yaml toolshift minimise RUN EPISODE"
     )
 
 
