@@ -290,7 +290,10 @@ class StoredRun:
         """The episodes as a pandas data frame, a row each.
 
         The columns are what a `StoredEpisode` says of the task and its shifts, the fields of its
-        `Grade`, those of its `Usage`, and `seconds`. What is not known is NaN.
+        `Grade`, those of its `Usage`, and `seconds`.
+
+        Returns:
+            A `pandas.DataFrame`. What is not known is NaN.
 
         Raises:
             UsageError: where pandas is not installed.
@@ -306,7 +309,10 @@ class StoredRun:
         )
 
     def to_polars(self) -> Any:
-        """The same as a polars data frame; what is not known is null.
+        """The episodes as a polars data frame, with the rows and columns of `to_pandas`.
+
+        Returns:
+            A `polars.DataFrame`. What is not known is null.
 
         Raises:
             UsageError: where polars is not installed.

@@ -83,5 +83,11 @@ def _settings(preset: str, changes: Mapping[str, Any]) -> Settings:
     for name in changes:
         if name not in Settings.__struct_fields__:
             raise UsageError(unknown("setting", name, Settings.__struct_fields__))
-    typed = as_struct({**msgspec.structs.asdict(start), **changes}, Settings)
-    return preset_with(preset, **{name: getattr(typed, name) for name in changes})
+    texts = {
+        name: value
+        for name, value in changes.items()
+        if isinstance(value, str) and isinstance(getattr(start, name), str)
+    }  # those that are choices are checked with the preset, which names the others
+    others = {name: changes[name] for name in changes if name not in texts}
+    typed = as_struct({**msgspec.structs.asdict(start), **others}, Settings)
+    return preset_with(preset, **texts, **{name: getattr(typed, name) for name in others})
