@@ -210,7 +210,8 @@ def test_a_cancelled_run_stops_and_lets_go_of_its_folder(
     if held.exists():  # nobody writes there any more
         with held.open("ab") as file:
             hold(file, held)
-    if (tmp_path / "run" / "manifest.json").exists():
+    # Scripted agents may have played all scenes by the end of the planning.
+    if agent is hasty and (tmp_path / "run" / "manifest.json").exists():
         run = read_run(tmp_path / "run")
         assert len(run.episodes) < run.planned
 
