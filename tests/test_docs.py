@@ -10,9 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pages import code_of
-
-import toolshift
+from pages import DOCS, code_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -75,9 +73,6 @@ def test_the_agent_of_the_docs_runs(tmp_path: Path) -> None:
     assert {json.loads(line)["end"] for line in records} <= {"answered", "refused", "budget"}
 
 
-ADDING = ("add-a-shift.md", "add-a-world.md", "add-an-agent.md")
-
-
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a folder."""
     return subprocess.run(
@@ -87,15 +82,6 @@ def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-@pytest.mark.parametrize("page", ADDING)
-def test_pages_on_adding_use_exported_names_only(page: str) -> None:
-    used = re.findall(r"(?:from|import) (toolshift[\w.]*)(?: import ([\w, ]+))?", code_of(page))
-    assert used
-    for module, names in used:
-        assert module == "toolshift"
-        assert set(names.split(", ")) <= set(toolshift.__all__)
 
 
 def test_the_page_on_adding_a_world_works_as_it_stands(tmp_path: Path) -> None:
@@ -150,6 +136,20 @@ def test_the_page_on_adding_an_agent_works_as_it_stands(tmp_path: Path) -> None:
 def test_the_changes_of_the_page_on_real_drift_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     exec(code_of("real-drift.md"), {})
     assert capsys.readouterr().out.count("breaking find_page") == 2
+
+
+def test_the_run_of_the_page_on_the_report_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, table = re.findall(r"```python\n(.*?)```", (DOCS / "report.md").read_text(), re.DOTALL)
+    there: dict[str, object] = {}
+    exec(first, there)
+    failed = capsys.readouterr().out
+    assert failed.count("gives_up poi/") == failed.count("'role': 'assistant'") > 0
+    pytest.importorskip("pandas")
+    exec(table, there)
+    assert "oracle" in capsys.readouterr().out
 
 
 def test_the_call_of_the_page_on_adapting_is_made_by_the_name_of_today() -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import msgspec
 
 from toolshift.agents.catalog import check_settings, contestants
 from toolshift.agents.judge import Judge
 from toolshift.agents.kind import AgentLike
+from toolshift.core.errors import UsageError
 from toolshift.core.terminal import Progress
 from toolshift.core.tool import JSON
 from toolshift.episode.grade import Grade
@@ -19,7 +23,15 @@ from toolshift.episode.with_tools import with_tools
 from toolshift.measure.report import Report, make_report
 from toolshift.report.terminal import as_text
 from toolshift.runs.cell import build
-from toolshift.runs.execute import Finished, RunSpec, check_at_once, execute, whole_path
+from toolshift.runs.execute import (
+    Finished,
+    RunSpec,
+    check_at_once,
+    execute,
+    planning,
+    play_plan,
+    whole_path,
+)
 from toolshift.runs.pool import Executor
 from toolshift.runs.run_folder import RunFolder
 from toolshift.runs.study import play
@@ -55,9 +67,37 @@ def _shown(report: Report) -> Evaluation:
     return Evaluation(**{name: getattr(report, name) for name in report.__struct_fields__})
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+_PARTS = frozenset(Selection.__struct_fields__) - {"suite"}
+
+
+def _one_selection(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuses parts of a selection beside a whole one, were they given at their defaults, too."""
+
+    @wraps(function)
+    def checked(*given: P.args, **named: P.kwargs) -> R:
+        suite = given[1] if len(given) > 1 else named.get("suite")
+        _check_one_selection(suite, named)
+        return function(*given, **named)
+
+    return checked
+
+
+def _check_one_selection(suite: object, named: Iterable[str]) -> None:
+    """Checks that nothing is selected twice, so that nothing that was asked for is passed over."""
+    twice = [name for name in named if name in _PARTS]
+    if isinstance(suite, Selection) and twice:
+        raise UsageError(
+            f"a Selection is given, and beside it {', '.join(twice)}: put all of it into the "
+            "Selection, or name a suite in its place"
+        )
+
+
+@_one_selection
 def evaluate(
     agent: AgentLike | Sequence[AgentLike],
-    suite: str = "quick",
+    suite: str | Selection = "quick",
     *,
     worlds: Sequence[str] = (),
     kinds: Sequence[str] = (),
@@ -90,7 +130,8 @@ def evaluate(
         agent: a function of (messages, tools) that returns a string or an OpenAI assistant
             message; an object with `name` and `reply(turn)`; a spec such as "chat:gpt-4.1-mini"
             (`toolshift.agents.catalog`); or a list of these.
-        suite: "quick", "standard" or "paper".
+        suite: "quick", "standard", "paper" or "realistic"; or a whole `Selection`, and then none
+            of the arguments from `worlds` to `max_repeats`.
         worlds: worlds instead of the suite's.
         kinds: only these task kinds.
         shifts: shifts instead of the suite's: names, tiers, `a:3` with a severity, `a+b` composed.
@@ -119,24 +160,111 @@ def evaluate(
         The report, which knows where the run is kept.
 
     Raises:
-        UsageError: for anything unknown or out of range, and where the agent cannot work at all.
+        UsageError: for anything unknown or out of range, for parts of a selection beside a
+            `Selection`, and where the agent cannot work at all.
     """
-    selection = Selection.of(
-        suite=suite,
-        worlds=worlds,
-        kinds=kinds,
-        shifts=shifts,
-        without=without,
-        severities=severities,
-        tasks=tasks,
-        trials=trials,
-        seed=seed,
-        seeds=seeds,
-        pool=pool,
-        size=size,
-        placebo=placebo,
-        max_repeats=max_repeats,
+    parts: dict[str, Any] = {
+        "worlds": worlds,
+        "kinds": kinds,
+        "shifts": shifts,
+        "without": without,
+        "severities": severities,
+        "tasks": tasks,
+        "trials": trials,
+        "seed": seed,
+        "seeds": seeds,
+        "pool": pool,
+        "size": size,
+        "placebo": placebo,
+        "max_repeats": max_repeats,
+    }
+    spec = _asked(
+        agent,
+        suite,
+        **({} if isinstance(suite, Selection) else parts),
+        out=out,
+        workers=workers,
+        executor=executor,
+        concurrency=concurrency,
+        agent_timeout=agent_timeout,
+        judge=judge,
+        **options,
     )
+    return run_spec(spec)
+
+
+async def evaluate_async(
+    agent: AgentLike | Sequence[AgentLike], suite: str | Selection = "quick", **arguments: Any
+) -> Evaluation:
+    """As `evaluate`, for a program with an event loop, which goes on meanwhile.
+
+        report = await toolshift.evaluate_async(my_agent, suite="quick", out="runs/first")
+
+    The run is in another thread. Where the task is cancelled, as by Ctrl-C under `asyncio.run`, the
+    run stops at the end of an episode, and then the error comes; a run with `out` can be resumed.
+    Coroutines of an asynchronous agent run in an event loop of ToolShift's own, as under
+    `evaluate`: what belongs to one loop, such as a client, is made in the agent itself.
+
+    Args:
+        agent: as for `evaluate`.
+        suite: as for `evaluate`.
+        arguments: those of `evaluate`, by name.
+
+    Returns:
+        The report.
+
+    Raises:
+        UsageError: as for `evaluate`.
+        asyncio.CancelledError: where the task is cancelled, once the run has stopped.
+    """
+    stop = threading.Event()
+    run = asyncio.ensure_future(asyncio.to_thread(_until, stop, agent, suite, arguments))
+    try:
+        return await asyncio.shield(run)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([run])
+        run.exception()
+        raise
+
+
+class _Stopped(BaseException):
+    """The task that waits for a run was cancelled; no `Exception`, as Ctrl-C is none."""
+
+
+def _until(
+    stop: threading.Event, agent: Any, suite: str | Selection, arguments: dict[str, Any]
+) -> Evaluation:
+    """Evaluates until it is told to stop."""
+
+    def check(*counts: object) -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    _check_one_selection(suite, arguments)
+    spec = _asked(agent, suite, **arguments)
+    with planning(spec, check) as (plan, prefetch):
+        return report_on(play_plan(spec, plan, prefetch, check))
+
+
+def _asked(
+    agent: AgentLike | Sequence[AgentLike],
+    suite: str | Selection,
+    *,
+    out: str | Path | None = None,
+    workers: int = 1,
+    executor: Executor = "process",
+    concurrency: int | None = None,
+    agent_timeout: float | None = None,
+    judge: str = "",
+    **others: Any,
+) -> RunSpec:
+    """What is to be run; `others` are parts of a selection and settings of agents."""
+    parts = {name: others[name] for name in others if name in _PARTS}
+    options = {name: others[name] for name in others if name not in _PARTS}
+    if isinstance(suite, Selection):  # made by hand, so its types are checked here
+        parts = msgspec.structs.asdict(suite)
+    selection = Selection.of(**{"suite": suite, **parts})
     given = {"workers": whole(workers), "concurrency": whole(concurrency), "executor": executor}
     as_struct({**given, "agent_timeout": agent_timeout, "judge": judge or ""}, _HowToRun)
     check_at_once(workers, concurrency)
@@ -145,7 +273,7 @@ def evaluate(
     those = contestants(agents, concurrency, agent_timeout=agent_timeout, **options)
     reader = Judge(judge) if judge else None
     folder = None if out is None else whole_path(out)
-    return run_spec(RunSpec(select(selection), those, folder, workers, executor, reader))
+    return RunSpec(select(selection), those, folder, workers, executor, reader)
 
 
 def run_spec(spec: RunSpec, watch: Progress = lambda done, total: None) -> Evaluation:

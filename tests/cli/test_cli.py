@@ -421,3 +421,41 @@ def test_ctrl_c_while_a_command_is_imported_is_one_line(module: str) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr.strip()) == (130, "", "Stopped.")
+
+
+BARE = """
+from toolshift import Change, shift
+from dataclasses import replace
+
+
+@shift(tier="perception", dimension="query")
+def bare(scene, rng, severity):
+    return Change(asks=tuple(replace(ask, text=ask.text + " Please.") for ask in scene.asks))
+"""
+
+
+def test_a_shift_with_nothing_but_what_it_needs_prints_well(tmp_path: Path) -> None:
+    """Neither a docstring nor a changelog that it imitates: no empty quotes, labels or brackets."""
+    (tmp_path / "bare.py").write_text(BARE)
+
+    def said(words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "toolshift", "--plugin", "bare.py", *words.split()],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    shown = said("show poi/visit --shift bare:1")
+    assert "bare, severity 1 [perception, query]" in shown
+    assert "as in" not in shown
+    about = said("shift show bare")
+    assert "imitates" not in about
+    assert "what" not in about
+    assert json.loads(said("shift show bare --json"))["imitates"] == ""
+    assert "bare" in said("list shifts")
+    (row,) = (r for r in json.loads(said("list shifts --json")) if r["shift"] == "bare")
+    assert row["imitates"] == row["what"] == ""

@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx
 
+from toolshift.connect.callables import StartedEpisode
 from toolshift.connect.mcp.shifted_server import ShiftOptions
 from toolshift.connect.model_proxy.app import ModelProxy
 from toolshift.connect.serve.guard import Guard
 from toolshift.connect.serve.server import bind, web_server
-from toolshift.connect.serve.session import AgentSession
 from toolshift.core.loopback import LOOPBACK
 from toolshift.runs.suite import read_stack
 
@@ -76,7 +76,7 @@ def _put_together(stream: str) -> dict[str, Any]:
     return message | {"tool_calls": [calls[n] for n in sorted(calls)]} if calls else message
 
 
-def work(url: str, seat: AgentSession, stream: bool = False) -> list[dict[str, Any]]:
+def work(url: str, seat: StartedEpisode, stream: bool = False) -> list[dict[str, Any]]:
     """An agent with hard-wired tools: their list never changes."""
     tools = seat.tools()
     said: list[dict[str, Any]] = [{"role": "user", "content": seat.message}]
@@ -86,7 +86,7 @@ def work(url: str, seat: AgentSession, stream: bool = False) -> list[dict[str, A
         for call in message.get("tool_calls") or ():
             function = call["function"]
             heard = seat.call(function["name"], json.loads(function["arguments"]))
-            said.append({"role": "tool", "tool_call_id": call["id"], "content": heard.text})
+            said.append({"role": "tool", "tool_call_id": call["id"], "content": heard})
         if not message.get("tool_calls"):
-            seat.say(message["content"] or "")
+            seat.reply(message["content"] or "")
     return said

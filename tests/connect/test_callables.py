@@ -12,9 +12,10 @@ from typing import Any, Literal, get_type_hints
 import pytest
 
 from toolshift.agents.catalog import make_agent
-from toolshift.connect.callables import annotation, grade, reply, start_episode, tools_of
+from toolshift.connect.callables import StartedEpisode, annotation, start_episode
 from toolshift.core.tool import as_openai
 from toolshift.episode.episode import Episode
+from toolshift.episode.grade import grade
 from toolshift.shifts.oracle_trace import STYLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ def test_the_same_acts_through_functions_get_the_same_trace(
     seat, twin = start_episode(task, shifts), start_episode(task, shifts).episode
     make_agent(agent).play(twin)  # type: ignore[union-attr]
     for step in twin.steps:
-        tools = by_name(tools_of(seat))
+        tools = by_name(seat.functions())
         arguments = step.arguments if isinstance(step.arguments, dict) else {}
         if step.kind == "call":
             known = tools[step.name].json_schema["properties"]  # type: ignore[attr-defined]
@@ -57,12 +58,12 @@ def test_the_same_acts_through_functions_get_the_same_trace(
             assert step.text in text
         elif step.kind == "refuse":
             tools["refuse"](reason=step.name)
-    assert grade(seat.episode) == grade(twin)
+    assert seat.grade() == grade(twin)
 
 
 def test_names_types_and_texts_are_the_tools_own() -> None:
     seat = start_episode("poi/booking/0", "identity_erasure:2+schema_noise:2")
-    for function, tool in zip(tools_of(seat), seat.episode.tools, strict=False):
+    for function, tool in zip(seat.functions(), seat.episode.tools, strict=False):
         shown = as_openai(tool)["function"]
         assert function.__name__ == shown["name"]
         assert str(function.__doc__).startswith(shown["description"])
@@ -104,18 +105,18 @@ def test_parameters_that_python_cannot_name_are_spelled_with_underscores() -> No
 
 def test_prose_goes_to_the_user_who_goes_on_until_it_is_over() -> None:
     seat = start_episode("poi/visit/0", "intent_change:1")
-    tools = by_name(tools_of(seat))
+    tools = by_name(seat.functions())
     tools["final_answer"](answer="none")
-    assert reply(seat, "Which city do you mean?")
-    assert reply(seat, "I cannot do that: no such place.") == ""
+    assert seat.reply("Which city do you mean?")
+    assert seat.reply("I cannot do that: no such place.") == ""
     assert seat.over
-    assert reply(seat, "more") == ""
+    assert seat.reply("more") == ""
     assert tools["ask_user"](question="and now?") == "The episode is over."
 
 
 def test_many_threads_make_one_trace() -> None:
     seat = start_episode("poi/booking/0")
-    route = by_name(tools_of(seat))["get_route"]
+    route = by_name(seat.functions())["get_route"]
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(lambda n: route(place_id=f"x{n}", origin="here"), range(8)))
     steps = seat.episode.steps
@@ -126,7 +127,7 @@ def test_many_threads_make_one_trace() -> None:
 
 def test_an_episode_of_the_callers_own_will_do() -> None:
     episode = Episode(start_episode("poi/booking/0").episode.scene)
-    answer = by_name(tools_of(episode))["final_answer"]
+    answer = by_name(StartedEpisode(episode).functions())["final_answer"]
     assert answer(answer="none").startswith("Delivered.")
     assert episode.end == "answered"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolshift.core.errors import UsageError
-from toolshift.drift.changes import KINDS, ToolChange, changes_between, worst
+from toolshift.drift.changes import KINDS, ToolChange, changes_between, worst_severity
 
 TEXT = {"type": "string"}
 Listed = list[dict[str, Any]]
@@ -39,7 +39,7 @@ def said(old: Listed, new: Listed) -> list[tuple[str, str, str, str]]:
 
 def test_nothing_changed_where_only_the_order_did() -> None:
     assert changes_between([FIND, SAVE], [SAVE, FIND]) == ()
-    assert worst(()) is None
+    assert worst_severity(()) is None
 
 
 def test_tools_come_and_go() -> None:
@@ -96,7 +96,7 @@ def test_merged_tools_and_split_ones_are_the_same_read_backwards() -> None:
         ("tool_split", "window_tabs", f"window_tab_{one}", "action", one)
         for one in ("list", "open", "close")
     }
-    assert worst(merged) == worst(split) == "breaking"
+    assert worst_severity(merged) == worst_severity(split) == "breaking"
 
 
 def test_tools_behind_a_dispatcher() -> None:

@@ -44,7 +44,7 @@ PLAYED = [
 IMPORTED = [
     ("depth: int", "phase: int", "Envelope.phase is a method of every layer"),
     ('tier="interaction"', 'tier="interacton"', "did you mean interaction"),
-    ("imitates=", "imitate=", "unexpected keyword argument 'imitate'"),
+    ('observation")', "observation\", imitate='')", "unexpected keyword argument 'imitate'"),
 ]
 
 

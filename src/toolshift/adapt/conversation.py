@@ -32,7 +32,15 @@ class _Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def interventions(messages: Iterable[Mapping[str, Any]]) -> list[Intervention]:
-    """What a layer did in a conversation."""
+    """What the layer of `adapt` did in a conversation.
+
+    Args:
+        messages: of the conversation as its trace has them, in the OpenAI format.
+
+    Returns:
+        What it did and what it told the agent, in the order of the messages; notes on changed tools
+        are no part of a trace.
+    """
     notes = (_note_of(message) for message in messages)
     return [each for note in notes if note is not None for each in note.done]
 

@@ -149,7 +149,7 @@ def show(options: ShowOptions) -> None:
     if options.as_json:
         print_json(told)
         return
-    print_table("", ("", ""), list(told.items()))
+    print_table("", ("", ""), [each for each in told.items() if each[1]])
 
 
 def _read(side: str) -> Side:

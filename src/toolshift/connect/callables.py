@@ -1,14 +1,14 @@
-"""A scene's tools as typed Python functions, for frameworks that make tools of functions.
+"""An episode for a program that brings its own loop, and its tools as typed Python functions.
 
-    seat = start_episode("poi/booking/0", "identity_erasure:2")
-    heard = seat.message
+    episode = start_episode("poi/booking/0", "identity_erasure:2")
+    heard = episode.message
     while heard:
-        said = my_agent(tools_of(seat), heard)   # the framework's own loop
-        heard = reply(seat, said)
-    print(grade(seat.episode).passed)
+        said = my_agent(episode.functions(), heard)   # the framework's own loop
+        heard = episode.reply(said)
+    print(episode.grade().passed)
 
 The functions are those on offer when they are made. A framework that keeps its first list does not
-see tools that come later; one that asks again gets them from another `tools_of`.
+see tools that come later; one that asks again gets them from another `functions()`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,83 @@ from toolshift.episode.grade import Grade, grade
 from toolshift.runs.cell import build
 from toolshift.runs.suite import read_task
 
-__all__ = ["AgentSession", "Grade", "grade", "reply", "start_episode", "tools_of"]
-
 PLAIN = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
+
+
+class StartedEpisode:
+    """An episode that a program drives by itself; it is safe to drive from several threads.
+
+    Args:
+        episode: what is driven.
+
+    Attributes:
+        episode: the same, with its scene and its steps so far.
+    """
+
+    def __init__(self, episode: Episode) -> None:
+        self.episode = episode
+        self._session = AgentSession(episode)
+
+    @property
+    def system(self) -> str:
+        """The system message of the scene."""
+        return self.episode.scene.system
+
+    @property
+    def message(self) -> str:
+        """What the user has said last; at the start, the request."""
+        return self._session.message
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended."""
+        return self._session.over
+
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools on offer now in the OpenAI format, those of the protocol included."""
+        return self._session.tools()
+
+    def functions(self) -> list[Callable[..., str]]:
+        """The tools on offer now as functions that return what came back, protocol tools included.
+
+        Each has the name, the docstring (Google style) and the annotations of its tool. What an
+        annotation cannot say (a pattern, a minimum) is in `function.json_schema`, the parameters as
+        a JSON Schema, and `function.description` is the text without the arguments. A parameter
+        whose name is none in Python ("data-id", "from") is spelled with underscores.
+
+        A call counts as one turn. After the end every function says that the episode is over.
+        """
+        return [_function(self._session, tool["function"]) for tool in self.tools()]
+
+    def call(self, name: str, arguments: dict[str, Any] | str) -> str:
+        """Calls a tool by its name; for a loop that has the model's own words.
+
+        Args:
+            name: of the tool, as the model spoke it; one that is not on offer is the model's error.
+            arguments: of the call, as an object or as JSON text.
+
+        Returns:
+            What came back, and what the user says next where the call was `final_answer`.
+        """
+        return _told(self._session.call(name, arguments))
+
+    def reply(self, text: str) -> str:
+        """Says to the user what the program says without a call, which may end the episode.
+
+        Args:
+            text: what is said.
+
+        Returns:
+            What the user says next; "" where the episode is over.
+        """
+        heard = self._session.say(text)
+        if heard.over:
+            return ""
+        return "\n".join(filter(None, [heard.notice, heard.message])) or heard.text
+
+    def grade(self) -> Grade:
+        """The verdict on what was done; that of an episode that is not over is a failure so far."""
+        return grade(self.episode)
 
 
 def start_episode(
@@ -39,7 +113,7 @@ def start_episode(
     pool: str = "dev",
     size: int = 200,
     trial: int = 0,
-) -> AgentSession:
+) -> StartedEpisode:
     """Begins an episode for a program that brings its own loop.
 
     Args:
@@ -51,47 +125,14 @@ def start_episode(
         trial: which trial.
 
     Returns:
-        The episode, to be driven by `tools_of` and `reply`.
+        The episode, to be driven by its `functions` and `reply`.
 
     Raises:
         UsageError: for anything unknown.
         NotApplicable: where a shift cannot be applied truthfully to this task.
     """
-    return AgentSession(
-        Episode(build(read_task(task, shifts, seed, pool, size, trial)), trial=trial)
-    )
-
-
-def tools_of(seat: AgentSession | Episode) -> list[Callable[..., str]]:
-    """The tools on offer now as functions that return what came back, protocol tools included.
-
-    Each has the name, the docstring (Google style) and the annotations of its tool. What an
-    annotation cannot say (a pattern, a minimum) is in `function.json_schema`, the parameters as a
-    JSON Schema, and `function.description` is the text without the arguments. A parameter whose
-    name is none in Python ("data-id", "from") is spelled with underscores.
-
-    A call counts as one turn. After the end every function says that the episode is over. A
-    framework may call from several threads; two lists of one episode share an `AgentSession`
-    for that.
-    """
-    seat = AgentSession(seat) if isinstance(seat, Episode) else seat
-    return [_function(seat, tool["function"]) for tool in seat.tools()]
-
-
-def reply(seat: AgentSession, text: str) -> str:
-    """Says to the user what the program says without a call, which may end the episode.
-
-    Args:
-        seat: the episode.
-        text: what is said.
-
-    Returns:
-        What the user says next; "" where the episode is over.
-    """
-    heard = seat.say(text)
-    if heard.over:
-        return ""
-    return "\n".join(filter(None, [heard.notice, heard.message])) or heard.text
+    scene = build(read_task(task, shifts, seed, pool, size, trial))
+    return StartedEpisode(Episode(scene, trial=trial))
 
 
 # -- one tool ----------------------------------------------------------------------------------

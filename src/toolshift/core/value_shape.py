@@ -44,11 +44,25 @@ class Shape:
         return replace(self, inverted=not self.inverted)
 
     def write(self, value: Any) -> Any:
-        """The value as it is written now; one that does not fit stays as it is."""
+        """The value as it is written now; one that does not fit stays as it is.
+
+        Args:
+            value: as it was written before.
+
+        Returns:
+            The same value in this shape.
+        """
         return self._back(value) if self.inverted else self._forth(value)
 
     def read(self, written: Any) -> Any:
-        """What `write` was given. What it cannot have written comes back as it is."""
+        """What `write` was given. What it cannot have written comes back as it is.
+
+        Args:
+            written: a value in this shape.
+
+        Returns:
+            The value as it was written before.
+        """
         return self._forth(written) if self.inverted else self._back(written)
 
     def _forth(self, value: Any) -> Any:

@@ -54,7 +54,15 @@ class Truth:
     def with_tools(
         self, add: Mapping[Tool, Action] | None = None, remove: tuple[str, ...] = ()
     ) -> Truth:
-        """The truth after tools were removed and added (a tool of the same name is replaced)."""
+        """The truth after tools were removed and added; a tool of the same name is replaced.
+
+        Args:
+            add: new tools, and the action of each.
+            remove: names of tools that are no longer there.
+
+        Returns:
+            Another truth over the same database.
+        """
         add = add or {}
         new = {tool.name: tool for tool in add}
         kept = [new.pop(t.name, t) for t in self.tools if t.name not in remove]

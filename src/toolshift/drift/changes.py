@@ -139,8 +139,15 @@ def _short(value: Any) -> str:
     return said if len(said) <= 40 else f"{said[:37]}..."
 
 
-def worst(changes: Iterable[ToolChange]) -> Severity | None:
-    """The worst severity of some changes; None where there is none."""
+def worst_severity(changes: Iterable[ToolChange]) -> Severity | None:
+    """The worst severity of some changes.
+
+    Args:
+        changes: as of `changes_between`.
+
+    Returns:
+        "breaking", "maybe" or "harmless"; None where nothing changed.
+    """
     found = {change.severity for change in changes}
     return next((one for one in reversed(SEVERITIES) if one in found), None)
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from toolshift.drift.calls import BrokenCall, RecordedCall, broken_calls
-from toolshift.drift.changes import ToolChange, worst
+from toolshift.drift.changes import ToolChange, worst_severity
 from toolshift.drift.instructions import Sign, instructions_in, sentences_of, texts_of
 from toolshift.drift.lock import Drift, Lock, verify
 from toolshift.drift.other_locks import HashLock
@@ -158,7 +158,7 @@ def _instructing(
     lock: Lock, tools: Sequence[Mapping[str, Any]], drift: Drift
 ) -> Iterable[DriftEvent]:
     """Texts that were not there before and instruct the model, tool by tool."""
-    if not worst(drift.changes):
+    if not worst_severity(drift.changes):
         return
     documents = lock.documents
     known = sentences_of(text for document in documents for text in texts_of(document))

@@ -28,7 +28,7 @@ from toolshift.core.files import write
 from toolshift.core.intake import Intake, NotRead, no_text
 from toolshift.core.tool import Tool, input_schema
 from toolshift.drift.calls import BrokenCall, RecordedCall, counter_examples
-from toolshift.drift.changes import ToolChange, changes_between, worst
+from toolshift.drift.changes import ToolChange, changes_between, worst_severity
 from toolshift.drift.other_locks import HashLock, read_foreign, recorded_parts
 from toolshift.drift.schemas import Severity
 from toolshift.interop.tools import from_mcp
@@ -124,7 +124,7 @@ class Drift(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def worst(self) -> Severity | None:
         """The worst severity; None where nothing moved."""
-        return worst(self.changes)
+        return worst_severity(self.changes)
 
     @property
     def breaks_calls(self) -> bool:

@@ -523,9 +523,14 @@ def _touched(result: Result, true: Result | None) -> bool:
 
 def messages(scene: Scene, steps: Sequence[Step]) -> list[dict[str, Any]]:
     """The conversation of a trace, as OpenAI messages; the calls of one turn stand together."""
+    return conversation(scene.system, scene.asks[0].text, steps)
+
+
+def conversation(system: str, request: str, steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """The same, where the beginning is known and the scene may not be."""
     said: list[dict[str, Any]] = [
-        {"role": "system", "content": scene.system},
-        {"role": "user", "content": scene.asks[0].text},
+        {"role": "system", "content": system},
+        {"role": "user", "content": request},
     ]
     spoken = (
         (f"call_{number}", step)

@@ -69,11 +69,12 @@ def _about(scene: Scene) -> list[Text]:
     lines = [f"{task.world}/{task.kind}/{task.index}  (task {task.id})"]
     for applied in scene.shifts:
         found = find_shift(applied.shift)
+        what = f": {found.summary}" if found.summary else ""
         lines.append(
-            f"{applied.shift}, severity {applied.severity}: {found.summary} "
-            f"[{found.tier}, {found.dimension}]"
+            f"{applied.shift}, severity {applied.severity}{what} [{found.tier}, {found.dimension}]"
         )
-        lines.append(f'  as in: "{found.imitates}"')
+        if found.imitates:
+            lines.append(f'  as in: "{found.imitates}"')
     return [Text(visible(line)) for line in lines]
 
 

@@ -186,7 +186,6 @@ def play_plan(
         prefetch.flush_into(plan, store)
     order = [episode_id(each.name, cell) for each in spec.agents for cell in plan.cells]
     done = len(store.done)
-    watch(done, len(order))
 
     def count(episodes: int) -> None:
         nonlocal done
@@ -194,6 +193,7 @@ def play_plan(
         watch(done, len(order))
 
     try:
+        watch(done, len(order))
         run_cells(plan.cells, spec.agents, store, spec.workers, count, spec.executor)
         if isinstance(store, RunFolder):
             store.settle(order)
@@ -234,11 +234,12 @@ def _take_up_spending(agents: Sequence[Contestant], folder: RunFolder) -> None:
         cost_limit.take_up(folder.spent(of), partial(folder.keep_spent, of))
 
 
-def whole_path(out: str | Path) -> Path:
+def whole_path(out: str | Path, what: str = "out") -> Path:
     """A run folder by its whole path: an agent may change the directory."""
     if not isinstance(out, str | PathLike):
-        raise UsageError(f"out: a folder is named by a text or a path, not by {type(out).__name__}")
-    check_local(str(out), "out")
+        kind = type(out).__name__
+        raise UsageError(f"{what}: a folder is named by a text or a path, not by {kind}")
+    check_local(str(out), what)
     return Path(out).absolute()
 
 

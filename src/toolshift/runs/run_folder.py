@@ -104,6 +104,14 @@ Told = Callable[[Sequence[Record], Sequence[float]], None]
 """Told of finished episodes and their seconds as they are added to a run."""
 
 
+class Named(msgspec.Struct, frozen=True):
+    """What tells a finished episode from the others."""
+
+    episode: str
+    agent: str
+    cell: str
+
+
 class Timing(msgspec.Struct, frozen=True):
     """How long an episode took, in seconds."""
 
@@ -362,18 +370,26 @@ class RunFolder:
     def records(self) -> Iterator[Record]:
         """The finished episodes, in the order of the file."""
         path, seen = self.episodes, set[tuple[str, str]]()
-        names = {str(agent.get("name", "")) for agent in self.manifest.agents}
         for record in lines(path, Record, torn=True) if path.exists() else ():
-            self.cell(record)
-            own = (record.agent, record.cell)
-            wrong = "is there twice" if own in seen else ""
-            if record.agent not in names:
-                wrong = f"is of agent {record.agent}, which manifest.json does not have"
-            if wrong:
-                said = f"{path}: episode {record.episode} {wrong}"
-                raise UsageError(f"{said}: restore the file, or delete the line")
-            seen.add(own)
+            self.check(record, seen)
             yield record
+
+    def check(self, record: Record | Named, seen: set[tuple[str, str]]) -> None:
+        """Checks that an episode is one of the run, and is no other one again."""
+        self.cell(record)
+        own = (record.agent, record.cell)
+        wrong = "is there twice" if own in seen else ""
+        if record.agent not in self._agents:
+            wrong = f"is of agent {record.agent}, which manifest.json does not have"
+        if wrong:
+            said = f"{self.episodes}: episode {record.episode} {wrong}"
+            raise UsageError(f"{said}: restore the file, or delete the line")
+        seen.add(own)
+
+    @cached_property
+    def _agents(self) -> set[str]:
+        """The names of the agents."""
+        return {str(agent.get("name", "")) for agent in self.manifest.agents}
 
     def some(self, episodes: Collection[str]) -> Iterator[Record]:
         """The finished episodes of these names; the others are passed over."""
@@ -395,7 +411,7 @@ class RunFolder:
         """The cells of the plan by their ids, in its order; an id takes a while to make."""
         return {cell.id: cell for cell in self.plan.cells}
 
-    def cell(self, record: Record) -> Cell:
+    def cell(self, record: Record | Named) -> Cell:
         """The cell of an episode."""
         if record.cell not in self.cells:
             raise UsageError(

@@ -59,7 +59,6 @@ class Reshaped(Layer):
     was: Mapping[str, Mapping[str, Schema]]
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
-        """The tools, with the parameters as they are written now."""
         return tuple(
             tool.with_(params=tuple(self._param(tool.name, p) for p in tool.params))
             if tool.name in self.shapes
@@ -75,11 +74,9 @@ class Reshaped(Layer):
         return replace(param, schema=schema, shapes=(*param.shapes, shape))
 
     def changes_results(self, tool: Tool) -> bool:
-        """No: what changes is how values are given."""
-        return False
+        return False  # what changes is how values are given
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
-        """Reads the values and calls below with what they were before."""
         shapes = self.shapes.get(name, {})
         own = {k: shapes[k].read(v) if k in shapes else v for k, v in arguments.items()}
         for key in own.keys() & shapes.keys():

@@ -21,7 +21,14 @@ class Program(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Rewired(Layer):
-    """Takes tools away and adds others, which run programs over those below."""
+    """Takes tools away and adds others, which run programs over those below.
+
+    Attributes:
+        removed: the names of tools below that are no longer shown.
+        added: new tools, shown where the first of the removed ones stood, each with a function of
+            (arguments, memory, below) that carries out its calls.
+        programs: these functions by the name of their tool.
+    """
 
     removed: frozenset[str]
     added: tuple[tuple[Tool, Program], ...]
@@ -32,13 +39,11 @@ class Rewired(Layer):
         object.__setattr__(self, "programs", programs)
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
-        """The new tools stand where the first of the old ones stood."""
         place = next((n for n, t in enumerate(tools) if t.name in self.removed), len(tools))
         kept = [tool for tool in tools if tool.name not in self.removed]
         return (*kept[:place], *(tool for tool, _ in self.added), *kept[place:])
 
     def changes_results(self, tool: Tool) -> bool:
-        """Those of the new tools."""
         return tool.name in self.programs
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:

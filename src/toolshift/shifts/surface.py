@@ -61,11 +61,9 @@ class Surface(Layer):
     # -- the layer -----------------------------------------------------------------------------
 
     def tools(self, tools: tuple[Tool, ...], memory: Memory) -> tuple[Tool, ...]:
-        """The tools below as they are shown, and the distractors."""
         return _shown(self, tools)
 
     def call(self, name: str, arguments: dict[str, Any], memory: Memory, below: Below) -> Result:
-        """Carries a spoken call inward; a name that is hidden does not work."""
         if name in self.answers:
             answer = self.answers[name]
             parts = (self.seed, name, JSON.encode(arguments).decode())
@@ -79,13 +77,20 @@ class Surface(Layer):
         return self.outward(below(tool, said), tool)
 
     def changes_results(self, tool: Tool) -> bool:
-        """Only those of its distractors, which have no tool below."""
-        return tool.name in self.answers
+        return tool.name in self.answers  # a distractor has no tool below
 
     # -- in both directions, for recordings too ------------------------------------------------
 
     def inward(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The call below that a spoken call stands for."""
+        """The call below that a spoken call stands for.
+
+        Args:
+            name: of the tool, as it is shown.
+            arguments: as they were spoken.
+
+        Returns:
+            The name and the arguments in the terms of the layer below.
+        """
         tool = self._below.get(name, name)
         if tool not in self.params and tool not in self.surplus:
             return tool, dict(arguments)
@@ -94,17 +99,39 @@ class Surface(Layer):
         return tool, {names.get(k, k): v for k, v in arguments.items() if k not in dropped}
 
     def spoken(self, name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """How a call below is spoken through this surface."""
+        """How a call below is spoken through this surface.
+
+        Args:
+            name: of the tool below.
+            arguments: in the terms of the layer below.
+
+        Returns:
+            The name and the arguments as they are shown.
+        """
         names = self.params.get(name)
         said = {names.get(k, k): v for k, v in arguments.items()} if names else dict(arguments)
         return self.names.get(name, name), said
 
     def speak(self, text: str) -> str:
-        """Says a text below in the names as shown; plain words are left alone unless quoted."""
+        """Says a text below in the names as shown; plain words are left alone unless quoted.
+
+        Args:
+            text: such as a description.
+
+        Returns:
+            The text with the names of tools as they are shown.
+        """
         return self._renamed(text, plain=False)
 
     def mention(self, text: str) -> str:
-        """Says a text of a result below in the names as shown, plain words too."""
+        """Says a text of a result below in the names as shown, plain words too.
+
+        Args:
+            text: such as an error.
+
+        Returns:
+            The text with the names of tools as they are shown.
+        """
         return self._renamed(text, plain=True)
 
     @property
@@ -124,7 +151,15 @@ class Surface(Layer):
         )
 
     def outward(self, result: Result, tool: str) -> Result:
-        """How the result of a tool below sounds: its mentions of tools and parameters."""
+        """How the result of a tool below sounds: its mentions of tools and parameters.
+
+        Args:
+            result: of the tool below.
+            tool: its name there.
+
+        Returns:
+            The result with errors, notices and hints in the names as they are shown.
+        """
         if not (self.names or self.params) or (result.ok and not result.notice and not result.hint):
             return result
 
@@ -143,7 +178,14 @@ class Surface(Layer):
     # -- inside --------------------------------------------------------------------------------
 
     def show(self, tool: Tool) -> Tool:
-        """One tool below as it is shown."""
+        """One tool below as it is shown.
+
+        Args:
+            tool: as the layer below shows it.
+
+        Returns:
+            The tool with the names and texts of the tables.
+        """
         name, params = tool.name, self.params.get(tool.name, NO_NAMES)
         texts = self.param_descriptions.get(name, NO_NAMES)
         replaced = name in self.descriptions and (
@@ -167,7 +209,15 @@ class Surface(Layer):
         )
 
     def say_params(self, text: str, tool: str) -> str:
-        """Renames parameters where they are quoted or given a value; else they are plain words."""
+        """Renames parameters where they are quoted or given a value; else they are plain words.
+
+        Args:
+            text: that speaks of a tool.
+            tool: its name below.
+
+        Returns:
+            The text with the names of the tool's parameters as they are shown.
+        """
         names = self.params.get(tool, NO_NAMES)
         if not any(name in text for name in names):
             return text

@@ -49,7 +49,7 @@ class LiveAgent(LocalAgent):
 def evaluation(
     rows: Sequence[Mapping[str, Any]], settings: TrainSettings, mix: Mix | None = None
 ) -> Callable[[Base], Evaluate]:
-    """An evaluation on scenes of the dev pool, to hand to `toolshift.train.sft.train`.
+    """An evaluation on scenes of the dev pool, to hand to `train.sft.train`.
 
     Args:
         rows: of the training; without a mix, clean scenes of the worlds and kinds that they name.

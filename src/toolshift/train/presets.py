@@ -49,18 +49,7 @@ model in shards cannot play episodes."""
 
 
 def preset(name: str, **changes: Any) -> Settings:
-    """A preset with some of its settings changed, checked.
-
-    Args:
-        name: of the preset.
-        changes: settings by name.
-
-    Returns:
-        The settings.
-
-    Raises:
-        UsageError: for an unknown preset, and for a value that is out of range.
-    """
+    """A preset with some of its settings changed, checked."""
     if "epochs" in changes:  # what is asked for comes before the steps of a preset
         changes = {"steps": 0, **changes}
     settings = changed(PRESETS, name, changes)

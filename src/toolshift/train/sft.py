@@ -1,9 +1,6 @@
 """Supervised fine-tuning: what the assistant says is learned, all else is context.
 
-    from toolshift.train.presets import preset
-    from toolshift.train.sft import train
-
-    train(rows, preset("small", seed=1), Path("runs/static"))
+    toolshift.train_sft(rows, "runs/static", preset="small", seed=1)
 
 TRL's trainer runs the loop (devices, mixed precision, FSDP, checkpoints); ours differs in the
 loss (`toolshift.train.loss`), in which rows go together (`toolshift.train.batches`), and in what it
@@ -74,28 +71,7 @@ def train(
     watch: Watch | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> Path:
-    """Trains a model on rows, and writes it.
-
-    Args:
-        rows: as `toolshift.train.rows` describes them: `messages`, `tools`.
-        settings: everything else that decides the run; see `toolshift.train.presets`.
-        out: the folder for the adapter or model, its tokenizer, settings, curves and checkpoints.
-        resume: go on from the last checkpoint in `out`, or from that of a step.
-        data: how the rows were made, for the record.
-        weigh: changes how much each token weighs in the loss.
-        evaluate: makes, from the base, what evaluates the live model every `eval_every` steps;
-            by default `toolshift.train.evaluation.evaluation` of the rows' task kinds.
-        watch: told how many rows have been tokenized.
-        callbacks: transformers' own or yours, such as those of trackers.
-
-    Returns:
-        `out`: with LoRA an adapter, else a model directory.
-
-    Raises:
-        UsageError: for settings, rows, a model or a folder that cannot work, before anything
-            expensive starts; and where memory runs out or the loss is no longer a number.
-        KeyboardInterrupt: after Ctrl-C, when the checkpoint has been written.
-    """
+    """Trains a model on rows, and writes it into `out`; see `toolshift.train_sft`."""
     check(settings)
     require_one_gpu()
     rows = checked(rows)

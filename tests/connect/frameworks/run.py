@@ -177,7 +177,7 @@ def play(python: Path, name: str, by: str, scene: Scene, url: str, site: Backgro
     """Runs one program in one scene; `outcome` holds the grade as JSON until it is judged."""
     program = PROGRAMS / f"{name.replace('-', '_')}_{by}.py"
     env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
-    seat = start_episode(scene.task, scene.shifts)
+    seat = AgentSession(start_episode(scene.task, scene.shifts).episode)
     words: list[str] = [scene.task, scene.shifts]
     if by == "mcp":
         words = [f"{site.url}/e/{site.open(seat)}/mcp", seat.message]
@@ -249,7 +249,7 @@ def opencode(envs: Path, site: Background) -> Iterator[Row]:
 
 
 def _opencode(binary: Path, scene: Scene, url: str, site: Background) -> Row:
-    seat = start_episode(scene.task, scene.shifts)
+    seat = AgentSession(start_episode(scene.task, scene.shifts).episode)
     mcp = {"type": "remote", "url": f"{site.url}/e/{site.open(seat)}/mcp", "enabled": True}
     provider = {
         "npm": "@ai-sdk/openai-compatible",

@@ -107,18 +107,9 @@ def losses_of(tools: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-class SceneTools:
-    """The tools of the running sample's scene, as they stand: a `ToolSource` for Inspect agents.
-
-    `react(tools=[SceneTools()])` asks for them before each turn, so tools that come, go or move
-    in the middle of an episode do so for the model. Inspect checks the arguments itself, and
-    wants a text for every tool and parameter: one without gets its name.
-    """
-
-    async def tools(self) -> list[Any]:
-        """The tools on offer now, the protocol tools among them."""
-        episode = current_episode()
-        return [_executable(tool).as_tool() for tool in episode.observation.tools]
+def offered_tools() -> list[Any]:
+    """The tools of the running sample's scene that are on offer now, as Inspect's."""
+    return [_executable(tool).as_tool() for tool in current_episode().observation.tools]
 
 
 def _executable(tool: dict[str, Any]) -> ToolDef:

@@ -1,6 +1,6 @@
 """What Inspect finds by the entry point: tasks, solvers, the scorer and the scripted models."""
 
-from toolshift.connect.inspect.episodes import SceneTools
+from toolshift.connect.inspect.scene_tools import SceneTools
 from toolshift.connect.inspect.scoring import graded, shift_drop
 from toolshift.connect.inspect.scripted import Scripted
 from toolshift.connect.inspect.solvers import converse, react_to

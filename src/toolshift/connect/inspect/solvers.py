@@ -8,7 +8,6 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.solver._task_state import sample_state
 
 from toolshift.connect.inspect.episodes import (
-    SceneTools,
     current_episode,
     episode_of,
     keep,
@@ -17,6 +16,7 @@ from toolshift.connect.inspect.episodes import (
     take,
     tool_info,
 )
+from toolshift.connect.inspect.scene_tools import SceneTools
 
 
 @solver  # type: ignore[untyped-decorator]
@@ -49,7 +49,8 @@ def react_to() -> Solver:
     Its calls run in Inspect's loop; what it says without a call is taken as said to the user, and
     the user goes on where he has more to ask.
     """
-    agent = react(prompt=None, tools=[SceneTools()], submit=False, on_continue=the_user)
+    scene = SceneTools()
+    agent = react(prompt=None, tools=[scene], submit=False, on_continue=scene.on_continue)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         episode_of(state)

@@ -17,17 +17,7 @@ __all__ = ["BfclWorld", "find_bfcl"]
 
 
 def find_bfcl(name: str) -> BfclWorld:
-    """The world of a category, or of a collection of them.
-
-    Args:
-        name: as in "bfcl:multi_turn_base".
-
-    Returns:
-        The world; made once in a process.
-
-    Raises:
-        UsageError: where there is no such category, or the package is not installed.
-    """
+    """The world of a category, or of a collection of them; made once in a process."""
     category = name.removeprefix(BFCL)
     if category not in COLLECTIONS:
         raise UsageError(unknown("category of BFCL", category, COLLECTIONS))

@@ -2,11 +2,11 @@ import sys
 
 from pydantic_ai import Agent
 
-from toolshift.connect.callables import grade, reply, start_episode, tools_of
+from toolshift import start_episode
 
-seat, said = start_episode(*sys.argv[1:]), None
-agent, heard = Agent("openai-chat:gpt-4.1-mini", tools=tools_of(seat)), seat.message
+episode, said = start_episode(*sys.argv[1:]), None
+agent, heard = Agent("openai-chat:gpt-4.1-mini", tools=episode.functions()), episode.message
 while heard:
     said = agent.run_sync(heard, message_history=said and said.all_messages())
-    heard = reply(seat, said.output)
-print(grade(seat.episode))
+    heard = episode.reply(said.output)
+print(episode.grade())
