@@ -1,4 +1,4 @@
-"""Whether a text says that what was asked for is nobody or nothing: "There is no assignee."."""
+"""Detects answers that the requested value is nobody or nothing: "There is no assignee."."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MAX_SHOWN = 40_000
 
 
 def is_none(wanted: str) -> bool:
-    """Whether what is wanted is a word for nobody or nothing."""
+    """Whether the expected answer is a word for nobody or nothing."""
     return bool(_NONE.fullmatch(wanted.strip()))
 
 
@@ -49,7 +49,7 @@ def says_none(text: str, asked: Asked) -> bool:
 
 
 def _places(text: str, asked: Asked) -> Iterator[tuple[int, int]]:
-    """Where nothing is said to be the value."""
+    """The places where a text says that there is no value."""
     about = telling_words(asked.request)
     for key in _EMPTY.findall(asked.shown[:_MAX_SHOWN]):
         about |= telling_words(key.replace("_", " "))
@@ -60,12 +60,12 @@ def _places(text: str, asked: Asked) -> Iterator[tuple[int, int]]:
             continue
         if match["noun"] and _is_not_there(text, match):
             continue
-        said = match["noun"] or match["verb"] or match["un"]
-        if said.casefold()[:5] in about:
+        word = match["noun"] or match["verb"] or match["un"]
+        if word.casefold()[:5] in about:
             yield match.span()
 
 
 def _is_not_there(text: str, match: re.Match[str]) -> bool:
-    """Whether a thing was looked for and is not there, which is another thing than no value."""
+    """Whether a thing was looked for and not found, which does not mean that it has no value."""
     before = text[max(0, match.start() - 20) : match.start()]
     return bool(_LOOKED_FOR.search(before) or _A_CERTAIN_ONE.match(text, match.end()))

@@ -1,4 +1,4 @@
-"""Whether a number of an answer is the quantity that was asked for.
+"""Whether a number in an answer is the requested quantity.
 
 The figure may be right and the quantity another: "4%" of the copies are not 4 copies, and in "No
 copies. 4 were lost" the answer is none. What the request and the results say decides; where
@@ -13,14 +13,15 @@ from itertools import pairwise
 import msgspec
 
 from toolshift.reading.values import Value, values_in
+from toolshift.reading.words import singular
 
 _I = re.IGNORECASE
 _MAX_TOLD = 40_000
-"""More of what was shown is not searched for units."""
+"""The most characters of shown text that are searched for units."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What an answer is about, as far as it is known.
+    """The context of an answer, as far as it is known.
 
     Attributes:
         request: what the user said.
@@ -85,14 +86,14 @@ _SPOKEN_OF = {name: re.compile(words, _I) for name, (_, words) in _DIMENSIONS.it
 
 
 def is_other_quantity(text: str, value: Value, asked: Asked) -> bool:
-    """Whether a number has a unit of which neither the request nor a result speaks."""
-    told = f"{asked.request}\n{asked.shown}"[:_MAX_TOLD].replace("_", " ")
+    """Whether a number has a unit that neither the request nor a result mentions."""
+    known = f"{asked.request}\n{asked.shown}"[:_MAX_TOLD].replace("_", " ")
     dimension = _dimension(text, value)
-    return bool(told.strip() and dimension and not _SPOKEN_OF[dimension].search(told))
+    return bool(known.strip() and dimension and not _SPOKEN_OF[dimension].search(known))
 
 
 def _dimension(text: str, value: Value) -> str:
-    """What a number measures, by the unit in it or behind it; "" for none that is known."""
+    """The dimension of a number, by its unit; "" if it has no known one."""
     if value.unit:
         return "percent" if value.unit == "%" else "money"
     inside = re.search(r"(?<=\d)\s?(?:[^\W\d_]+|°[cf]?)$", text[value.start : value.end], _I)
@@ -125,11 +126,11 @@ def is_label(text: str, value: Value, asked: Asked) -> bool:
         return counter[1].lower() not in asked.request.lower()
     counted = _COUNTS_ALL.search(asked.request)
     behind = _nouns_behind(text, value)
-    if not counted or not behind or _stem(counted[1]) in behind:
+    if not counted or not behind or singular(counted[1]) in behind:
         return False
     others = (other for other in values_in(text) if other.kind == "number")
     return any(
-        not other.same(value) and _nouns_behind(text, other)[:1] == [_stem(counted[1])]
+        not other.same(value) and _nouns_behind(text, other)[:1] == [singular(counted[1])]
         for other in others
     )
 
@@ -137,11 +138,11 @@ def is_label(text: str, value: Value, asked: Asked) -> bool:
 def _nouns_behind(text: str, value: Value) -> list[str]:
     """The stems of up to three words that begin with what a number counts, a noun by its number."""
     words = re.match(r"(?: [^\W\d_]+){0,3}", text[value.end : value.end + 60])
-    found = words[0].lower().split() if words else []
-    if not found or _PLAIN_WORD.match(found[0]) or found[0] in _NO_NOUNS:
+    nouns = words[0].lower().split() if words else []
+    if not nouns or _PLAIN_WORD.match(nouns[0]) or nouns[0] in _NO_NOUNS:
         return []
-    is_noun = value.readings == {1.0} or found[0].endswith("s")
-    return [_stem(word) for word in found] if is_noun else []
+    is_noun = value.readings == {1.0} or nouns[0].endswith("s")
+    return [singular(word) for word in nouns] if is_noun else []
 
 
 # -- a part of a whole --------------------------------------------------------------------------
@@ -162,7 +163,7 @@ _OF_ALL = re.compile(r"\s*(?:$|[?.!,]|(?:in|at) (?!stock\b|hand\b|use\b))", _I)
 
 
 def is_other_part(text: str, value: Value, asked: Asked) -> bool:
-    """Whether a number is a part where the whole was asked for, or the whole where a part was.
+    """Whether a number is a part although the whole was requested, or the whole for a part.
 
     "6 copies, of which 4 are free": who asks how many copies there are gets 6, and who asks how
     many are free gets 4. Where the request says neither, or asks for more than one thing, both may
@@ -177,7 +178,7 @@ def is_other_part(text: str, value: Value, asked: Asked) -> bool:
         if value.start == part.start and _asks_for_all(asked.request):
             return True
         noun = _HOW_MANY.search(asked.request)
-        counted = {_stem(noun[1]) if noun else "", *_words(text[whole.end : part.start])}
+        counted = {singular(noun[1]) if noun else "", *_words(text[whole.end : part.start])}
         called = _words(_clause_behind(text, part)) - counted
         if value.start == whole.start and called & _words(asked.request):
             return True
@@ -192,7 +193,7 @@ def is_part_of(text: str, part: Value, whole: Value) -> bool:
 
 
 def _asks_for_all(request: str) -> bool:
-    """Whether a request asks how many there are, and not how many of them are so or so."""
+    """Whether a request asks for the total, and not for how many have some property."""
     counted = _COUNTS_ALL.search(request)
     return counted is not None and bool(_OF_ALL.match(request, counted.end()))
 
@@ -224,24 +225,24 @@ _PLAIN_WORD = re.compile(
 
 
 def is_overruled(text: str, value: Value, asked: Asked, unit: str = "") -> bool:
-    """Whether a piece without a verb has answered, so that a later number is of something else.
+    """Whether an earlier fragment without a verb has answered already.
 
     "No copies. 4 were lost": the later sentence counts only where the request asks what it says.
     """
-    found = _first_fragment(text, asked, unit or _noun_behind(text, value))
-    if found is None:
+    fragment = _first_fragment(text, asked, unit or _noun_behind(text, value))
+    if fragment is None:
         return False
-    start, end, amount = found
+    start, end, amount = fragment
     if start <= value.start < end or amount in value.readings:
         return False
-    said = _words(_COUNTED.sub("", _clause_behind(text, value), count=1))
-    return not said & _words(asked.request)
+    words = _words(_COUNTED.sub("", _clause_behind(text, value), count=1))
+    return not words & _words(asked.request)
 
 
 def _first_fragment(text: str, asked: Asked, noun: str) -> tuple[int, int, float] | None:
-    """The first piece that is only a count of what was asked for, with what it counts to."""
-    known = {_stem(word) for word in re.findall(r"[^\W\d_]+", asked.request.lower())}
-    known |= {_stem(noun)} if noun else set()
+    """The first fragment that only counts the requested thing, with its number."""
+    known = {singular(word) for word in re.findall(r"[^\W\d_]+", asked.request.lower())}
+    known |= {singular(noun)} if noun else set()
     label = False
     for piece in _PIECE.finditer(text):
         fragment = None if label else _FRAGMENT.fullmatch(piece[0].strip())
@@ -258,8 +259,8 @@ def _first_fragment(text: str, asked: Asked, noun: str) -> tuple[int, int, float
 
 
 def _is_other_noun(name: str, known: set[str], fragment: re.Match[str]) -> bool:
-    """Whether a piece counts something else than what was asked for, as far as that is known."""
-    return _stem(name) not in known if known else bool(fragment["count"])
+    """Whether a fragment counts something else than the requested thing, if that is known."""
+    return singular(name) not in known if known else bool(fragment["count"])
 
 
 def _amount(fragment: re.Match[str]) -> float | None:
@@ -272,8 +273,8 @@ def _amount(fragment: re.Match[str]) -> float | None:
 
 
 def _noun_behind(text: str, value: Value) -> str:
-    found = re.match(r"\s*([^\W\d_]+)", text[value.end : value.end + 40])
-    return "" if not found or _PLAIN_WORD.match(found[1]) else found[1].lower()
+    match = re.match(r"\s*([^\W\d_]+)", text[value.end : value.end + 40])
+    return "" if not match or _PLAIN_WORD.match(match[1]) else match[1].lower()
 
 
 def _clause_behind(text: str, value: Value) -> str:
@@ -281,11 +282,6 @@ def _clause_behind(text: str, value: Value) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """The words that say something, by their stems."""
+    """The content words of a text, as stems."""
     words = re.findall(r"[^\W\d_]+", text.lower())
-    return {_stem(word) for word in words if not _PLAIN_WORD.match(word)}
-
-
-def _stem(word: str) -> str:
-    word = word.lower()
-    return word.removesuffix("ies") + "y" if word.endswith("ies") else word.removesuffix("s")
+    return {singular(word) for word in words if not _PLAIN_WORD.match(word)}
