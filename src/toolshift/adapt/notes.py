@@ -62,32 +62,32 @@ def facts(lock: Lock, tools: Sequence[Mapping[str, Any]]) -> tuple[Fact, ...]:
     return tuple(_facts(before, after))
 
 
-def text_of(facts: Sequence[Fact]) -> str:
+def text_of(changes: Sequence[Fact]) -> str:
     """Facts as one text for an agent."""
-    return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in facts if one.named], facts)
+    return _listed(TITLE, [f"{one.named}: {one.sentence}" for one in changes if one.named], changes)
 
 
-def described(tool: Mapping[str, Any], facts: Iterable[Fact]) -> dict[str, Any]:
+def described(tool: Mapping[str, Any], changes: Iterable[Fact]) -> dict[str, Any]:
     """A tool with what has changed in it at the end of its description."""
-    facts = list(facts)
+    changes = list(changes)
     name = tool.get("name")
     lines = [
         one.sentence if one.tool == name else f"{one.named}: {one.sentence}"
-        for one in facts
+        for one in changes
         if one.tool == name or one.named
     ]
-    note = _listed(TITLE, lines, facts)
+    note = _listed(TITLE, lines, changes)
     if not note:
         return dict(tool)
     description = tool.get("description")
     return {**tool, "description": f"{description}\n\n{note}" if description else note}
 
 
-def _listed(title: str, lines: Sequence[str], facts: Sequence[Fact]) -> str:
-    if not facts:
+def _listed(title: str, lines: Sequence[str], changes: Sequence[Fact]) -> str:
+    if not changes:
         return ""
     bullets = [f"- {line}" for line in lines[:MAX_FACTS]]
-    more = len(facts) - len(bullets)
+    more = len(changes) - len(bullets)
     if more:
         bullets.append(f"- and {more} more change{'s' if more > 1 else ''}")
     return "\n".join([title, *bullets])

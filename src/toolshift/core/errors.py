@@ -46,7 +46,7 @@ class MissingPlugin(UsageError):
     """A run needs plugins that are not loaded.
 
     Args:
-        said: what is missing.
+        message: what is missing.
         plugins: the files or modules to load.
     """
 

@@ -96,7 +96,7 @@ class NotRead(UsageError):
     """An input, or what is needed of it, was not understood, so there is no result.
 
     Args:
-        said: what is wrong, and what to do.
+        message: what is wrong, and what to do.
         intake: what was met.
     """
 

@@ -315,7 +315,7 @@ class Solver:
         label = self.vocabulary[slot].label
         reply = self.backend.ask(slot, f"What is the {label}?")
         if isinstance(value, tuple):
-            named = [one for one in value if self._names(reply, one)]
+            named = [option for option in value if self._names(reply, option)]
             if len(named) != 1:
                 raise Impossible("contradictory_request")
             return named[0]

@@ -122,7 +122,7 @@ class ToolChange(msgspec.Struct, frozen=True):
         perhaps = "" if self.sure else " (likely)"
         name = self.old or self.new
         place = f", {self.where}" if self.where else ""
-        values = [_short(one) for one in (self.before, self.after)]
+        values = [_short(side) for side in (self.before, self.after)]
         moved = f": {' -> '.join(values)}" if any(values) else ""
         if self.kind in ("tool_added", "tool_removed"):
             moved = ""
@@ -142,7 +142,7 @@ def _short(value: Any) -> str:
 def worst(changes: Iterable[ToolChange]) -> Severity | None:
     """The worst severity of some changes; None if there are no changes."""
     severities = {change.severity for change in changes}
-    return next((one for one in reversed(SEVERITIES) if one in severities), None)
+    return next((severity for severity in reversed(SEVERITIES) if severity in severities), None)
 
 
 def changes_between(
@@ -192,16 +192,16 @@ def _changes(
 
 def _rearranged(answers: Answers) -> Iterator[ToolChange]:
     """Tools that were merged, split, added or removed."""
-    for new, one in answers.merged.items():
-        kind = "tool_dispatched" if one.arguments else "tool_merged"
-        for value, old in one.tools.items():
-            yield ToolChange(kind, old, new, "breaking", one.by, None, value)
-    for old, one in answers.split.items():
-        for new, value in one.tools.items():
-            yield ToolChange("tool_split", old, new, "breaking", one.by, value, None)
+    for new, mapping in answers.merged.items():
+        kind = "tool_dispatched" if mapping.arguments else "tool_merged"
+        for value, old in mapping.tools.items():
+            yield ToolChange(kind, old, new, "breaking", mapping.by, None, value)
+    for old, mapping in answers.split.items():
+        for new, value in mapping.tools.items():
+            yield ToolChange("tool_split", old, new, "breaking", mapping.by, value, None)
     for old in answers.removed:
         yield ToolChange("tool_removed", old, "", "breaking")
-    finders = [one.finder for one in answers.merged.values() if one.finder]
+    finders = [mapping.finder for mapping in answers.merged.values() if mapping.finder]
     for new in dict.fromkeys([*finders, *answers.added]):
         yield ToolChange("tool_added", "", new, "harmless")
 
@@ -287,15 +287,15 @@ def _results(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> It
         gone = [line[2:].lstrip(".") for line in lines if line.startswith("-")]
         come = [line[2:].lstrip(".") for line in lines if line.startswith("+")]
         others = [
-            one
-            for one in differences("", inlined(old, old), inlined(new, new))
-            if one.kind not in _CAME_OR_WENT
+            difference
+            for difference in differences("", inlined(old, old), inlined(new, new))
+            if difference.kind not in _CAME_OR_WENT
         ]
         # What is looser for a caller is less sure for a reader, so only texts are harmless here.
         texts = all(o.severity == "harmless" and o.kind.startswith("description_") for o in others)
         hard: Severity = "harmless" if come and not gone and texts else "maybe"
-        before: Any = [*gone, *_valued((one, one.before) for one in others)]
-        after: Any = [*come, *_valued((one, one.after) for one in others)]
+        before: Any = [*gone, *_valued((difference, difference.before) for difference in others)]
+        after: Any = [*come, *_valued((difference, difference.after) for difference in others)]
         if not before and not after:  # a title, or something else that has no name here
             before, after = old, new
         yield Difference("output_schema_changed", "", before or None, after or None, hard)
@@ -312,9 +312,9 @@ _CAME_OR_WENT = (
 
 def _valued(sides: Iterable[tuple[Difference, Any]]) -> Iterator[str]:
     """One side of some differences, each with its path, without the empty ones."""
-    for one, value in sides:
+    for difference, value in sides:
         shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        if one.kind in ("parameter_required", "parameter_optional"):
+        if difference.kind in ("parameter_required", "parameter_optional"):
             shown = "required" if value else "optional"
         if value is not None and shown:
-            yield f"{one.where}: {shown}" if one.where else shown
+            yield f"{difference.where}: {shown}" if difference.where else shown

@@ -115,10 +115,14 @@ def members(
                 yield Difference("parameter_added", lead + name, None, kind, "harmless")
 
 
-def _unreached(differences: Iterator[Difference]) -> Iterator[Difference]:
+def _unreached(nested: Iterator[Difference]) -> Iterator[Difference]:
     """Differences below a rename: no old call reaches them, so they break nothing by themselves."""
-    for one in differences:
-        yield replace(one, severity="maybe") if one.severity == "breaking" else one
+    for difference in nested:
+        yield (
+            replace(difference, severity="maybe")
+            if difference.severity == "breaking"
+            else difference
+        )
 
 
 def differences(
@@ -136,7 +140,7 @@ def differences(
     yield from named
     yield from _defaults(where, old, new)
     yield from text_differences(where, old.get("description"), new.get("description"))
-    if all(one.kind.startswith(("description_", "default_")) for one in named):
+    if all(difference.kind.startswith(("description_", "default_")) for difference in named):
         was, now = demands(old), demands(new)
         if was != now:
             yield Difference("schema_changed", where, *_unlike(was, now), "maybe")
@@ -155,7 +159,7 @@ def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         for part in several
         if isinstance(part, Mapping)
     ]
-    return [one for part in parts for one in _alternatives(part)] or [schema]
+    return [alternative for part in parts for alternative in _alternatives(part)] or [schema]
 
 
 _KINDS: Mapping[type, str] = {
@@ -180,7 +184,7 @@ def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
         elif isinstance(declared, list):
             kinds.update(map(str, declared))
         elif listed is not None:
-            kinds.update(_KINDS.get(type(one), "object") for one in listed)
+            kinds.update(_KINDS.get(type(value), "object") for value in listed)
         elif "properties" in part:
             kinds.add("object")
         else:
@@ -216,16 +220,16 @@ def _enumerated(schema: Mapping[str, Any]) -> list[Any] | None:
             if part.get("type") == "null":
                 continue
             return _listed(schema)
-        values += [one for one in listed if one is not None]
+        values += [value for value in listed if value is not None]
     return _without(values, []) or None
 
 
 def _without(some: list[Any], others: list[Any]) -> list[Any]:
     """The values that are not among others, each once."""
     rest: list[Any] = []
-    for one in some:
-        if not any(same(one, other) for other in (*others, *rest)):
-            rest.append(one)
+    for value in some:
+        if not any(same(value, other) for other in (*others, *rest)):
+            rest.append(value)
     return rest
 
 
@@ -327,7 +331,7 @@ def _closed(schema: Mapping[str, Any]) -> bool:
 
 
 def _has_members(*schemas: Mapping[str, Any]) -> bool:
-    return all(isinstance(one.get("properties"), Mapping) for one in schemas)
+    return all(isinstance(schema.get("properties"), Mapping) for schema in schemas)
 
 
 # -- what is inside --------------------------------------------------------------------------------
@@ -344,8 +348,8 @@ def _inside(
         yield from differences(f"{where}.*", first, second, depth + 1)
     mine, theirs = _members(old), _members(new)
     if (mine or theirs) and _both("object", old, new):
-        gone = {name: one for name, one in mine.items() if name not in theirs}
-        come = {name: one for name, one in theirs.items() if name not in mine}
+        gone = {name: param for name, param in mine.items() if name not in theirs}
+        come = {name: param for name, param in theirs.items() if name not in mine}
         guesses = pair(gone, come, alike_params)
         moved = {guess.old: guess.new for guess in guesses}
         doubtful = frozenset(guess.old for guess in guesses if not guess.sure)
@@ -374,7 +378,7 @@ def _items(schema: Mapping[str, Any]) -> JSONSchema | None:
 def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
     """The declared members of an object, over its alternatives; required where all require it."""
     parts = [one for one in _alternatives(schema) if isinstance(one.get("properties"), Mapping)]
-    members: dict[str, Param] = {}
+    declared: dict[str, Param] = {}
     for part in parts:
         for name, inner in part["properties"].items():
             required = all(
@@ -382,8 +386,8 @@ def _members(schema: Mapping[str, Any]) -> dict[str, Param]:
                 for alternative in parts
             )
             schema = dict(inner) if isinstance(inner, Mapping) else {}
-            members.setdefault(name, Param(name, name, schema, required))
-    return members
+            declared.setdefault(name, Param(name, name, schema, required))
+    return declared
 
 
 # -- what is compared as a whole -------------------------------------------------------------------
@@ -399,8 +403,8 @@ def demands(schema: Any) -> dict[bytes, Any]:
         return {JSON.encode(schema): schema}
     outer = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
     parts = [part if part is schema else {**outer, **part} for part in _alternatives(schema)]
-    alternatives = [one for part in parts for one in _one_by_one(part)]
-    return {SORTED.encode(one): one for one in sorted(alternatives, key=SORTED.encode)}
+    alternatives = [demand for part in parts for demand in _one_by_one(part)]
+    return {SORTED.encode(demand): demand for demand in sorted(alternatives, key=SORTED.encode)}
 
 
 def _one_by_one(part: Mapping[str, Any]) -> list[dict[str, Any]]:

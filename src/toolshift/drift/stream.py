@@ -161,9 +161,9 @@ class Reader:
         attributes = _attributes(span.get("attributes"))
         definitions = _decoded(attributes.get("gen_ai.tool.definitions"))
         if isinstance(definitions, list):
-            listed = [_as_listed(one) for one in _objects(definitions)]
+            listed = [_as_listed(item) for item in _objects(definitions)]
             # a tool of the provider's own, such as web search, has a type and no name
-            yield Shown([one for one in listed if isinstance(one.get("name"), str)], "openai")
+            yield Shown([item for item in listed if isinstance(item.get("name"), str)], "openai")
         name = attributes.get("gen_ai.tool.name")
         calls = attributes.get("gen_ai.operation.name") == "execute_tool"
         if isinstance(name, str) and (calls or attributes.get("mcp.method.name") in _TOOL_METHODS):
@@ -174,7 +174,7 @@ class Reader:
         reasons = attributes.get("gen_ai.response.finish_reasons")
         if isinstance(reasons, list) and _GOES_ON.isdisjoint(map(str, reasons)):
             request = _asked(_decoded(attributes.get("gen_ai.input.messages")))
-            yield Ended(any(one in _REFUSED for one in reasons), request)
+            yield Ended(any(item in _REFUSED for item in reasons), request)
 
 
 def _object(line: bytes) -> Mapping[str, Any]:
@@ -205,9 +205,9 @@ def _events(row: Mapping[str, Any]) -> Iterator[Event]:
     if isinstance(row.get("tool"), str):
         yield _proxied(row)
     elif isinstance(row.get("listed"), list):
-        yield Shown([one for one in row["listed"] if isinstance(one, dict)])
+        yield Shown([item for item in row["listed"] if isinstance(item, dict)])
     elif isinstance(row.get("carried"), list):
-        yield from (Called(*_spoken(one)) for one in row["carried"])
+        yield from (Called(*_spoken(item)) for item in row["carried"])
 
 
 def _proxied(row: Mapping[str, Any]) -> Called:
@@ -243,16 +243,22 @@ def _answer(raw: Any) -> Any:
     blocks = raw.get("content")
     if not isinstance(blocks, list):
         return raw
-    texts = [str(one["text"]) for one in blocks if isinstance(one, Mapping) and "text" in one]
-    return _decoded("\n".join(texts)) if texts else [one.get("type") for one in _objects(blocks)]
+    texts = [
+        str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block
+    ]
+    return (
+        _decoded("\n".join(texts)) if texts else [block.get("type") for block in _objects(blocks)]
+    )
 
 
-def _spoken(one: Any) -> tuple[str, dict[str, Any] | None]:
+def _spoken(call: Any) -> tuple[str, dict[str, Any] | None]:
     """The name and the arguments of a call, written as a pair or as an object."""
-    if isinstance(one, Mapping):
-        name, arguments_given = one.get("name"), one.get("arguments")
+    if isinstance(call, Mapping):
+        name, arguments_given = call.get("name"), call.get("arguments")
     else:
-        name, arguments_given = [*(one if isinstance(one, list | tuple) else [one]), None, None][:2]
+        name, arguments_given = [*(call if isinstance(call, list | tuple) else [call]), None, None][
+            :2
+        ]
     arguments = _decoded(arguments_given)
     return str(name), arguments if isinstance(arguments, dict) else None
 
@@ -274,7 +280,7 @@ def conversed(conversation: Conversation, row: Mapping[str, Any]) -> Iterator[Ev
             order.append(key)
             refused = refused or call.name == REFUSE
         if message.role == "tool":
-            key = message.call_id or next((one for one in order if one in waiting), "")
+            key = message.call_id or next((number for number in order if number in waiting), "")
             called = waiting.pop(key, None)
             if called is not None:
                 result = _decoded(message.text)
@@ -345,13 +351,15 @@ def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
-    return [one for one in _listed(value) if isinstance(one, Mapping)]
+    return [item for item in _listed(value) if isinstance(item, Mapping)]
 
 
 def _attributes(raw: Any) -> Mapping[str, Any]:
     if isinstance(raw, Mapping):
         return raw
-    return {str(one.get("key")): _value(one.get("value")) for one in _objects(raw)}
+    return {
+        str(attribute.get("key")): _value(attribute.get("value")) for attribute in _objects(raw)
+    }
 
 
 def _value(raw: Any) -> Any:
@@ -360,7 +368,7 @@ def _value(raw: Any) -> Any:
         return raw
     ((kind, value),) = raw.items()
     if kind == "arrayValue" and isinstance(value, Mapping):
-        return [_value(one) for one in _listed(value.get("values"))]
+        return [_value(item) for item in _listed(value.get("values"))]
     if kind == "kvlistValue" and isinstance(value, Mapping):
         return {str(o.get("key")): _value(o.get("value")) for o in _objects(value.get("values"))}
     if kind == "intValue" and isinstance(value, str):
@@ -389,13 +397,13 @@ def _traced(span: Mapping[str, Any], attributes: Mapping[str, Any], name: str) -
 
 def _asked(messages: Any) -> str:
     """The texts of the first message of the user, as `gen_ai.input.messages` has it."""
-    first = next((one for one in _objects(messages) if one.get("role") == "user"), {})
+    first = next((message for message in _objects(messages) if message.get("role") == "user"), {})
     return " ".join(str(part.get("content", "")) for part in _objects(first.get("parts")))
 
 
 def _took(span: Mapping[str, Any]) -> float | None:
     """Milliseconds, from the times in nanoseconds or as texts."""
-    begun, ended = (span.get(f"{one}TimeUnixNano") for one in ("start", "end"))
+    begun, ended = (span.get(f"{side}TimeUnixNano") for side in ("start", "end"))
     try:
         if begun is not None and ended is not None:
             return _milliseconds((int(ended) - int(begun)) / 1e6)

@@ -329,10 +329,10 @@ def _left_unread(scene: Scene, step: Step, after: Sequence[Step]) -> str:
         return ""
     walk = scene.calls
     read_on = any(
-        one.hint == "page"
-        and one.name == step.name
+        call.hint == "page"
+        and call.name == step.name
         and step.name in {s.name for s in walk[n + 1 :]}
-        for n, one in enumerate(walk)
+        for n, call in enumerate(walk)
     )
     return "missed_page" if read_on else ""
 
@@ -346,10 +346,10 @@ def _stopped_at_a_page(scene: Scene, step: Step, after: Sequence[Step]) -> bool:
     if not step.ok or step.hint or not offers_more(step.text):
         return False
     turns = [
-        _differing(one, later)
-        for n, one in enumerate(scene.calls)
+        _differing(call, later)
+        for n, call in enumerate(scene.calls)
         for later in scene.calls[n + 1 :]
-        if one.name == later.name == step.name and offers_more(one.text)
+        if call.name == later.name == step.name and offers_more(call.text)
     ]
     varied = [keys for keys in turns if 0 < len(keys) <= _PAGE_ARGUMENTS]
     return bool(varied) and not any(

@@ -15,7 +15,7 @@ from toolshift.core.step import Step
 from toolshift.core.user import Ask
 from toolshift.reading.answer_check import UNKNOWN, data_values, matches, passage, says_text
 from toolshift.reading.code_roles import FILLERS, Mention, read_roles
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 from toolshift.reading.text import fold, imitated_codes
 
 Fields = Mapping[str, frozenset[str]]
@@ -41,7 +41,7 @@ def answers_right(scene: Scene, steps: Sequence[Step]) -> list[bool]:
     results = codes_of_results(steps) if fields else ()
     shown = _all_shown(scene, steps) if any(plain) else ""
     return [
-        is_right(ask, own_words(answer, steps), fields, results, Asked(ask.text, shown))
+        is_right(ask, own_words(answer, steps), fields, results, RequestContext(ask.text, shown))
         if words
         else is_right(ask, answer, fields, results)
         for ask, answer, words in zip(scene.asks, answers, plain, strict=False)
@@ -123,13 +123,13 @@ def _is_dump(stated: set[str], expected: str, results: Results, in_data: bool) -
 
 
 def is_right(
-    ask: Ask, answer: str, fields: Fields, results: Results = (), asked: Asked = UNKNOWN
+    ask: Ask, answer: str, fields: Fields, results: Results = (), context: RequestContext = UNKNOWN
 ) -> bool:
     """Whether an answer is right, if one is expected."""
     if ask.pattern:
-        return matches(answer, ask.pattern, asked)
+        return matches(answer, ask.pattern, context)
     if is_plain(ask):
-        return says_text(answer, ask.expected or "", asked)
+        return says_text(answer, ask.expected or "", context)
     return ask.expected is None or states(answer, ask.expected, fields, results)
 
 
@@ -212,23 +212,25 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
     if answer == expected:  # the code alone
         return True
     roles = read_roles(answer, fields)
-    disowned = {one.code for one in roles.mentions if one.disowned}
-    offered = [one for one in roles.mentions if not one.disowned]
-    others = [one for one in offered if one.code != expected]
-    mine = [one for one in offered if one.code == expected]
+    disowned = {mention.code for mention in roles.mentions if mention.disowned}
+    offered = [mention for mention in roles.mentions if not mention.disowned]
+    others = [mention for mention in offered if mention.code != expected]
+    mine = [mention for mention in offered if mention.code == expected]
     if not mine or expected in disowned or imitated_codes(answer):
         return False
     if not others:
         return True
     wanted_words = {field.split("_")[0] for field in fields.get(expected, ())}
-    if roles.leaves_choice or any(one.is_guess for one in offered):
+    if roles.leaves_choice or any(mention.is_guess for mention in offered):
         return False
-    marked = any(one.is_asked_for for one in mine)
-    if not all(_is_told_apart(one, fields, expected, wanted_words, marked) for one in others):
+    marked = any(mention.is_asked_for for mention in mine)
+    if not all(
+        _is_told_apart(mention, fields, expected, wanted_words, marked) for mention in others
+    ):
         return False
     stated = _is_stated(mine, offered, wanted_words)
     in_data = bool(re.search(r"[{<]", answer))
-    codes = {one.code for one in roles.mentions}
+    codes = {mention.code for mention in roles.mentions}
     dumped = _is_dump(codes, expected, results, in_data)
     return stated and (not dumped or _is_singled_out(mine, others, in_data))
 
@@ -236,56 +238,65 @@ def states(answer: str, expected: str, fields: Fields, results: Results = ()) ->
 def guesses_among(answer: str, fields: Fields) -> bool:
     """Whether an answer offers several codes, so that a reader has to guess which is meant."""
     roles = read_roles(answer, fields)
-    offered = [one for one in roles.mentions if not one.disowned]
-    if len({one.code for one in offered}) < 2:
+    offered = [mention for mention in roles.mentions if not mention.disowned]
+    if len({mention.code for mention in offered}) < 2:
         return False
-    main = {one.code for one in offered if one.is_asked_for and not one.is_aside}
-    main = main or {one.code for one in offered if not one.is_aside}
-    return roles.leaves_choice or any(one.is_guess for one in offered) or len(main) != 1
+    main = {mention.code for mention in offered if mention.is_asked_for and not mention.is_aside}
+    main = main or {mention.code for mention in offered if not mention.is_aside}
+    return roles.leaves_choice or any(mention.is_guess for mention in offered) or len(main) != 1
 
 
 def _is_told_apart(
-    one: Mention, fields: Fields, expected: str, wanted_words: set[str], marked: bool
+    mention: Mention, fields: Fields, expected: str, wanted_words: set[str], marked: bool
 ) -> bool:
     """Whether the words around another code say that it is something else.
 
     It has the name of its own field, or is beside the point; where the expected code is called what
     was asked for (`marked`), any words do.
     """
-    own = fields.get(one.code, frozenset())
-    if not own or one.is_asked_for:
+    own = fields.get(mention.code, frozenset())
+    if not own or mention.is_asked_for:
         return False
     if own & fields.get(expected, frozenset()):
-        return marked or one.is_compared
+        return marked or mention.is_compared
     names = {field.split("_")[0] for field in own}
     names |= {w for field in own if field.count("_") > 1 for w in field.split("_")} - {
         "ref",
         "code",
     }
-    called = [word for word in _words(one.name) if word in names | wanted_words]
-    if called and called[-1 if one.is_named_before else 0] in wanted_words - names:
-        return one.is_compared
-    around = {*_words((*one.lead[-8:], *one.tail[:8]))}
-    return bool(names & around or (marked and around - FILLERS)) or one.is_compared or one.is_extra
+    called = [word for word in _words(mention.name) if word in names | wanted_words]
+    if called and called[-1 if mention.is_named_before else 0] in wanted_words - names:
+        return mention.is_compared
+    around = {*_words((*mention.lead[-8:], *mention.tail[:8]))}
+    return (
+        bool(names & around or (marked and around - FILLERS))
+        or mention.is_compared
+        or mention.is_extra
+    )
 
 
 def _is_stated(mine: Sequence[Mention], offered: Sequence[Mention], wanted_words: set[str]) -> bool:
     """Whether the expected code is stated: under the requested name, or as the first code."""
-    main = [one for one in mine if not (one.is_compared or one.is_extra or one.is_listed)]
+    main = [
+        mention
+        for mention in mine
+        if not (mention.is_compared or mention.is_extra or mention.is_listed)
+    ]
     named = any(
-        one.is_asked_for or wanted_words & {*_words((*one.name, *one.tail))} for one in main
+        mention.is_asked_for or wanted_words & {*_words((*mention.name, *mention.tail))}
+        for mention in main
     )
-    first = next((one for one in offered if not one.is_aside), None)
+    first = next((mention for mention in offered if not mention.is_aside), None)
     return bool(main) and (named or first in main)
 
 
 def _is_singled_out(mine: Sequence[Mention], others: Sequence[Mention], in_data: bool) -> bool:
     """Whether only the expected code has the requested name, or all others are incidental."""
-    rivals = [one for one in others if not one.is_aside]
+    rivals = [mention for mention in others if not mention.is_aside]
     if not rivals:
-        return not in_data or any(one.is_asked_for for one in mine)
-    marked = any(one.is_asked_for or (one.is_yours and not in_data) for one in mine)
-    return marked and not any(one.is_yours for one in rivals)
+        return not in_data or any(mention.is_asked_for for mention in mine)
+    marked = any(mention.is_asked_for or (mention.is_yours and not in_data) for mention in mine)
+    return marked and not any(mention.is_yours for mention in rivals)
 
 
 def _words(tokens: Sequence[str]) -> list[str]:

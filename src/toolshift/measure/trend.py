@@ -72,7 +72,7 @@ class Trend(msgspec.Struct, frozen=True):
 
     def of(self, agent: str, arm: Arm) -> list[Point]:
         """The points of an agent, by day."""
-        return [one for one in self.points if (one.agent, one.arm) == (agent, arm)]
+        return [point for point in self.points if (point.agent, point.arm) == (agent, arm)]
 
 
 def read_days(folder: Path) -> list[tuple[str, Arm, RunFolder]]:
@@ -196,9 +196,9 @@ def sentence_of(trend: Trend, agent: str) -> str:
     if not anchors:
         return f"{agent}: there are no anchors, so days cannot be compared."
     void = "".join(
-        f" All {one.void} episodes of {one.day} were void: see why, and run that day again."
-        for one in anchors[-1:]
-        if not one.episodes
+        f" All {point.void} episodes of {point.day} were void: see why, and run that day again."
+        for point in anchors[-1:]
+        if not point.episodes
     )
     scored = _scored(trend, agent)
     return _compared_in_words(agent, scored[-1]) + void if scored else f"{agent}:{void}"
@@ -215,7 +215,7 @@ def _compared_in_words(agent: str, last: Point) -> str:
     if isnan(last.change.estimate):
         return f"{agent}: no scene was scored on both {last.since} and {last.day}, to be compared."
     low, middle, high = (
-        100 * one for one in (last.change.low, last.change.estimate, last.change.high)
+        100 * limit for limit in (last.change.low, last.change.estimate, last.change.high)
     )
     difference = f"{middle:+z.0f} points [{low:+z.0f}, {high:+z.0f}]".replace("+0", "0")
     verdict = "significant" if last.significant else "no significant change"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from toolshift.reading.assertion import verdict
 from toolshift.reading.options import telling_words
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 
 _I = re.IGNORECASE
 _NONE = re.compile(r"(?:nobody|no[ -]?one|none|nothing|nowhere|null|nil|n/a|zero|0)\W*", _I)
@@ -43,15 +43,15 @@ def is_none(wanted: str) -> bool:
     return bool(_NONE.fullmatch(wanted.strip()))
 
 
-def says_none(text: str, asked: Asked) -> bool:
+def says_none(text: str, context: RequestContext) -> bool:
     """Whether a text claims that there is none of what was asked for."""
-    return any(verdict(text, *span, False) == "said" for span in _places(text, asked))
+    return any(verdict(text, *span, False) == "said" for span in _places(text, context))
 
 
-def _places(text: str, asked: Asked) -> Iterator[tuple[int, int]]:
+def _places(text: str, context: RequestContext) -> Iterator[tuple[int, int]]:
     """The places where a text says that there is no value."""
-    about = telling_words(asked.request)
-    for key in _EMPTY.findall(asked.shown[:_MAX_SHOWN]):
+    about = telling_words(context.request)
+    for key in _EMPTY.findall(context.shown[:_MAX_SHOWN]):
         about |= telling_words(key.replace("_", " "))
     for match in _ABSENT.finditer(text):
         if match["word"]:

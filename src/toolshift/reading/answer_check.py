@@ -18,7 +18,7 @@ from toolshift.reading.correction import is_corrected
 from toolshift.reading.former import asks_what_was, is_former
 from toolshift.reading.phrase_spans import MAX_PLACES, places
 from toolshift.reading.quantity import (
-    Asked,
+    RequestContext,
     is_label,
     is_other_part,
     is_other_quantity,
@@ -30,7 +30,7 @@ from toolshift.reading.values import Value, value_of, values_in
 from toolshift.reading.words import INSTEAD, key, singular
 
 _I = re.IGNORECASE
-UNKNOWN = Asked()
+UNKNOWN = RequestContext()
 """The context when the request is not known."""
 MAX_CHARACTERS = 12_000
 """A longer answer is read without its middle."""
@@ -82,37 +82,37 @@ def is_pattern(wanted: str) -> bool:
     return bool(_SIGN.search(wanted)) and not value_of(fold(wanted).strip())
 
 
-def matches(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
+def matches(answer: str, wanted: str | Sequence[str], context: RequestContext = UNKNOWN) -> bool:
     """Whether an answer asserts the expected text, does not deny it, and offers no alternative."""
     if not isinstance(wanted, str):
         wanted = [as_answer(item) for item in wanted]
         if any(map(is_pattern, wanted)):
-            return all(matches(answer, item, asked) for item in wanted)
+            return all(matches(answer, item, context) for item in wanted)
     if isinstance(wanted, str) and is_pattern(wanted):
         forms = dict.fromkeys((answer, fold(answer), bare(answer)))
-        option = next((m[0] for m in _matches(wanted, asked.request)), "")
+        option = next((m[0] for m in _matches(wanted, context.request)), "")
         return any(
-            _holds([_of_words(form, *m.span(), "", asked) for m in _matches(wanted, form)])
+            _holds([_of_words(form, *m.span(), "", context) for m in _matches(wanted, form)])
             for form in forms
-        ) and not (option.strip() and chooses_another(plain(answer), option, asked.request))
-    return says_text(answer, wanted, asked)
+        ) and not (option.strip() and chooses_another(plain(answer), option, context.request))
+    return says_text(answer, wanted, context)
 
 
 def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
     return islice(re.finditer(pattern, text), MAX_PLACES)
 
 
-def says_text(answer: str, wanted: str | Sequence[str], asked: Asked = UNKNOWN) -> bool:
+def says_text(answer: str, wanted: str | Sequence[str], context: RequestContext = UNKNOWN) -> bool:
     """Whether an answer says a text, which is not read as a regular expression."""
     is_address = "://" in (wanted if isinstance(wanted, str) else " ".join(map(as_answer, wanted)))
     text = plain(_LINK.sub(r"\1", answer) if is_address else answer)
     if not isinstance(wanted, str):
-        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted], asked)
+        return _says_all(text, [plain(as_answer(item)).strip() for item in wanted], context)
     wanted = plain(wanted).strip().strip(".")
-    if _says_one(text, wanted, asked):
+    if _says_one(text, wanted, context):
         return True
     items = [part for part in re.split(r"\s*[,;]\s*(?:and\s+)?|\s+and\s+", wanted) if part.strip()]
-    return len(items) > 1 and not value_of(wanted) and _says_all(text, items, asked)
+    return len(items) > 1 and not value_of(wanted) and _says_all(text, items, context)
 
 
 def passage(text: str, wanted: str) -> str:
@@ -132,7 +132,7 @@ def single_values(value: object) -> Iterator[Any]:
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from single_values(part)
-    whole = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value)
+    whole = isinstance(value, list) and not any(isinstance(item, list | dict) for item in value)
     if whole or not isinstance(value, dict | list):
         yield value
 
@@ -223,13 +223,13 @@ def _as_lines(text: str) -> str:
 def _lines(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
         for path, value in leaves(data):
-            if isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+            if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
                 yield from _lines(value)
             else:
                 yield f"{path[-1]}: {_spoken(value)}"
-    elif isinstance(data, list) and any(isinstance(one, dict | list) for one in data):
-        for one in data:
-            yield from _lines(one)
+    elif isinstance(data, list) and any(isinstance(item, dict | list) for item in data):
+        for item in data:
+            yield from _lines(item)
     else:
         yield _spoken(data)
 
@@ -243,19 +243,19 @@ def _spoken(value: Any) -> str:
 # -- one thing that is wanted ------------------------------------------------------------------
 
 
-def _says_one(text: str, wanted: str, asked: Asked) -> bool:
+def _says_one(text: str, wanted: str, context: RequestContext) -> bool:
     """Whether a text says one value or some words."""
     if wanted.lower() in _ANSWERS:
         return _says_yes_or_no(text, wanted.lower())
     if is_none(wanted) and not wanted.isdigit():
-        return says_none(text, asked) or _says_zero(text, asked)
+        return says_none(text, context) or _says_zero(text, context)
     values, amount = value_of(wanted), _UNIT_WANTED.fullmatch(wanted)
     has_unit = amount is not None and amount[2].lower() in _UNITS  # glued to it, as in 90min
     if values and not (has_unit and [(v.kind, v.unit) for v in values] == [("number", "")]):
-        return all(_holds(list(_of_value(text, value, asked))) for value in values)
+        return all(_holds(list(_of_value(text, value, context))) for value in values)
     if amount and len(value_of(amount[1])) == 1:
         unit = amount[2].lower()
-        if _holds(list(_of_value(text, value_of(amount[1])[0], asked, unit))):
+        if _holds(list(_of_value(text, value_of(amount[1])[0], context, unit))):
             return True
         if unit in _UNITS or not re.search(r"\d[^\W\d_]", wanted):  # else the seat 12B
             return False
@@ -264,22 +264,24 @@ def _says_one(text: str, wanted: str, asked: Asked) -> bool:
         inner = negated[1] or negated[2]
         forms = (wanted, f"not {inner}", f"un{inner}", f"in{inner}", f"non-{inner}")
         direct = [
-            _of_words(text, *span, "", asked) for form in forms for span in places(text, form)
+            _of_words(text, *span, "", context) for form in forms for span in places(text, form)
         ]
-        marks = [_of_words(text, *span, "", asked) for span in places(text, inner)]
+        marks = [_of_words(text, *span, "", context) for span in places(text, inner)]
         if "open" in direct:
             return False
         return "said" not in marks and ("denied" in marks or "said" in direct)
-    is_said = _holds([_of_words(text, *span, wanted, asked) for span in places(text, wanted)])
-    return is_said and not chooses_another(text, wanted, asked.request)
+    is_said = _holds([_of_words(text, *span, wanted, context) for span in places(text, wanted)])
+    return is_said and not chooses_another(text, wanted, context.request)
 
 
 _ZERO = re.compile(r"(?<![\w.,:/-])(?:0|zero)(?![\w:/-]|[.,]\d)", _I)
 
 
-def _says_zero(text: str, asked: Asked) -> bool:
+def _says_zero(text: str, context: RequestContext) -> bool:
     """Whether a text says 0 or zero, where a word for nothing is wanted."""
-    return any(_verdict(text, zero.span(), False, asked) == "said" for zero in _ZERO.finditer(text))
+    return any(
+        _verdict(text, zero.span(), False, context) == "said" for zero in _ZERO.finditer(text)
+    )
 
 
 def _holds(verdicts: list[Verdict]) -> bool:
@@ -348,9 +350,9 @@ _BESIDE_LIST = re.compile(rf"{_COURTESY.pattern}$|(?:and )?(?:not|{INSTEAD})\b",
 _LISTED = re.compile(r"\s*(?:[,;/|&\n]|\band\b|\bor\b|\bthen\b|->|\u2192)\s*", _I)
 
 
-def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Verdict:
+def _of_words(text: str, start: int, end: int, wanted: str, context: RequestContext) -> Verdict:
     """Whether a text asserts, denies or leaves open the words at a place."""
-    judged = _verdict(text, (start, end), text[start:end].islower() or wanted.islower(), asked)
+    judged = _verdict(text, (start, end), text[start:end].islower() or wanted.islower(), context)
     if judged != "said":
         return judged
     if _is_choice(text, start, end) or is_corrected(text, start, end):
@@ -360,13 +362,13 @@ def _of_words(text: str, start: int, end: int, wanted: str, asked: Asked) -> Ver
     return "open" if _has_rival_frame(text, start, end) else "said"
 
 
-def _verdict(text: str, span: tuple[int, int], is_state: bool, asked: Asked) -> Verdict:
+def _verdict(text: str, span: tuple[int, int], is_state: bool, context: RequestContext) -> Verdict:
     """The verdict on a place; a former value is open, unless the request asks for it."""
     judged = verdict(text, *span, is_state)
     if judged != "said":
         return judged
-    was = is_former(text, *span, is_state) and not asks_what_was(asked.request)
-    return "open" if was or is_of_another_role(text, *span, asked.request) else "said"
+    was = is_former(text, *span, is_state) and not asks_what_was(context.request)
+    return "open" if was or is_of_another_role(text, *span, context.request) else "said"
 
 
 def _is_bare_list(text: str, start: int, end: int, wanted: str) -> bool:
@@ -481,7 +483,9 @@ _UNITS = {
 }  # fmt: skip
 
 
-def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterator[Verdict]:
+def _of_value(
+    text: str, wanted: Value, context: RequestContext, unit: str = ""
+) -> Iterator[Verdict]:
     """The verdict on each place of a value, with its unit if one is expected."""
     values = values_in(text)
     same = [
@@ -490,24 +494,26 @@ def _of_value(text: str, wanted: Value, asked: Asked, unit: str = "") -> Iterato
         if value.same(wanted) and not (unit and not _has_unit(text, value, unit))
     ]
     for place, value in same[:MAX_PLACES]:
-        judged = _verdict(text, (value.start, value.end), False, asked)
+        judged = _verdict(text, (value.start, value.end), False, context)
         if judged == "denied" and value.readings == {0.0} and _is_none(text, value):
             judged = "said"
         vague = judged == "said" and (
             is_corrected(text, value.start, value.end, value)
             or _is_vague(text, values, place)
-            or (value.kind == "number" and _is_of_another(text, value, wanted, asked, unit))
+            or (value.kind == "number" and _is_of_another(text, value, wanted, context, unit))
         )
         yield "open" if vague else judged
 
 
-def _is_of_another(text: str, value: Value, wanted: Value, asked: Asked, unit: str) -> bool:
+def _is_of_another(
+    text: str, value: Value, wanted: Value, context: RequestContext, unit: str
+) -> bool:
     """Whether a number counts something else than the requested thing."""
-    if not unit and not wanted.unit and is_other_quantity(text, value, asked):
+    if not unit and not wanted.unit and is_other_quantity(text, value, context):
         return True
-    if is_label(text, value, asked) or is_other_part(text, value, asked):
+    if is_label(text, value, context) or is_other_part(text, value, context):
         return True
-    return is_overruled(text, value, asked, unit)
+    return is_overruled(text, value, context, unit)
 
 
 def _is_none(text: str, value: Value) -> bool:
@@ -566,7 +572,7 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
     """Whether two values are offered together, or in sentences of the same words."""
     if value.kind != other.kind or (value.unit and other.unit and value.unit != other.unit):
         return False
-    early, late = sorted((value, other), key=lambda one: one.start)
+    early, late = sorted((value, other), key=lambda either: either.start)
     if is_part_of(text, late, early):  # which of the two was asked for, is said elsewhere
         return False
     between = text[early.end : late.start]
@@ -590,9 +596,9 @@ def _is_rival(text: str, value: Value, other: Value) -> bool:
 def _same_frame(text: str, value: Value, other: Value) -> bool:
     """Whether two sentences are the same but for the value: "It costs 4. It costs 5."."""
     frames = []
-    for one in (value, other):
-        first, last = sentence(text, one.start, one.end)
-        frames.append((first, key(text[first : one.start]), key(text[one.end : last])))
+    for either in (value, other):
+        first, last = sentence(text, either.start, either.end)
+        frames.append((first, key(text[first : either.start]), key(text[either.end : last])))
     (first, *mine), (second, *its) = frames
     return (
         first != second and mine == its and verdict(text, other.start, other.end, False) == "said"
@@ -602,10 +608,10 @@ def _same_frame(text: str, value: Value, other: Value) -> bool:
 # -- several things that are wanted ------------------------------------------------------------
 
 
-def _says_all(text: str, items: list[str], asked: Asked) -> bool:
+def _says_all(text: str, items: list[str], context: RequestContext) -> bool:
     """Whether a text says every item, and its list has no other."""
     flat = _listed(text)
-    if not all(_says_one(text, item, asked) or _is_item(flat, item) for item in items):
+    if not all(_says_one(text, item, context) or _is_item(flat, item) for item in items):
         return False
     column = _column_with(text, items)
     if column:

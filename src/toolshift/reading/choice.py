@@ -121,7 +121,7 @@ def chooses_another(text: str, wanted: str, request: str) -> bool:
     if question is None:
         return False
     mentions = _mentions(text, question)
-    if not any(one.option for one in mentions):
+    if not any(mention.option for mention in mentions):
         return False
     claims = list(_claims(text, question, mentions))
     if not claims:
@@ -143,7 +143,7 @@ def _question(text: str, wanted: str, request: str) -> _Question | None:
         for start, end in reversed([*places(rest, option)]):
             rest = rest[:start] + " " * (end - start) + rest[end:]
     compared = list(comparisons(rest))
-    if len({one.scale for one in compared}) > 1:
+    if len({comparison.scale for comparison in compared}) > 1:
         return None
     kind = next(
         (kind for start, _ in places(folded, wanted) if (kind := kind_of(folded, start))), ""
@@ -168,8 +168,12 @@ def _as_said(option: str, text: str, wanted: str) -> str:
 
 def _is_set_aside(mentions: Sequence[_Mention]) -> bool:
     """Whether the expected option only stands beside another: "Jan, with 4 to Zoe's 1"."""
-    mine = [one.aside for one in mentions if one.option == 0]
-    return bool(mine) and all(mine) and any(not one.aside for one in mentions if one.option)
+    mine = [mention.aside for mention in mentions if mention.option == 0]
+    return (
+        bool(mine)
+        and all(mine)
+        and any(not mention.aside for mention in mentions if mention.option)
+    )
 
 
 # -- where options stand -----------------------------------------------------------------------
@@ -183,16 +187,18 @@ def _mentions(text: str, question: _Question) -> list[_Mention]:
         for first, end in places(text, option)
         for start in [_with_kind(text, first, question.kind)]
     ]
-    mentions.sort(key=lambda one: one.start)
+    mentions.sort(key=lambda mention: mention.start)
     listed = {
         place
-        for n, (one, other) in enumerate(pairwise(mentions))
-        if one.option != other.option and _are_joined(text, one, other)
+        for n, (mention, following) in enumerate(pairwise(mentions))
+        if mention.option != following.option and _are_joined(text, mention, following)
         for place in (n, n + 1)
     }
-    alone = [one for n, one in enumerate(mentions) if n not in listed]
+    alone = [mention for n, mention in enumerate(mentions) if n not in listed]
     above = [_called_above(match, mentions) for match in _NAMED_ABOVE.finditer(text)]
-    return sorted([*alone, *(one for one in above if one)], key=lambda one: one.start)
+    return sorted(
+        [*alone, *(mention for mention in above if mention)], key=lambda mention: mention.start
+    )
 
 
 def _with_kind(text: str, start: int, kind: str) -> int:
@@ -201,16 +207,16 @@ def _with_kind(text: str, start: int, kind: str) -> int:
     return before.start() if before else start
 
 
-def _are_joined(text: str, one: _Mention, other: _Mention) -> bool:
+def _are_joined(text: str, first: _Mention, second: _Mention) -> bool:
     """Whether two options are in one list; a comma may also end what was said of the first."""
-    between = text[one.end : other.start]
-    ends = between.strip() == "," and _GOES_ON.match(text, other.end)
-    return bool(_JOINS.fullmatch(between)) and not (ends or one.aside)
+    between = text[first.end : second.start]
+    ends = between.strip() == "," and _GOES_ON.match(text, second.end)
+    return bool(_JOINS.fullmatch(between)) and not (ends or first.aside)
 
 
 def _called_above(match: re.Match[str], mentions: Sequence[_Mention]) -> _Mention | None:
     """The option that "the former" or "the latter" stands for."""
-    before = [one.option for one in mentions if one.end <= match.start()]
+    before = [mention.option for mention in mentions if mention.end <= match.start()]
     last = [option for n, option in enumerate(before) if option not in before[n + 1 :]][-2:]
     if len(last) < 2:
         return None
@@ -236,7 +242,7 @@ def _claims(text: str, question: _Question, mentions: Sequence[_Mention]) -> Ite
         _by_words if question.compares is None else _by_comparison
     )
     for first, last in _sentences(text):
-        here = [one for one in mentions if first <= one.start and one.end <= last]
+        here = [mention for mention in mentions if first <= mention.start and mention.end <= last]
         if here and not _OWN_WORK.search(text[first:last]):
             sentence = _Sentence(text, question, first, last, here)
             yield from sentence.alone()
@@ -256,17 +262,17 @@ class _Sentence:
     ) -> None:
         self.text, self.question, self.mentions = text, question, mentions
         self.first, self.last = first, last
-        self.main = [one for one in mentions if not one.aside]
+        self.main = [mention for mention in mentions if not mention.aside]
 
     def alone(self) -> Iterator[_Claim]:
         """The claim of a sentence that is an option and nothing else: "It is T-101."."""
-        one = self.mentions[-1]
-        before, after = self.text[self.first : one.start], self.text[one.end : self.last]
+        mention = self.mentions[-1]
+        before, after = self.text[self.first : mention.start], self.text[mention.end : self.last]
         behind_so = [match.start() for match in _SO.finditer(before)]
         lead = before[behind_so[-1] :] if behind_so else before
         whole = bool(behind_so) or len(self.mentions) == 1
         if whole and not after.strip(" .!\"')*") and _LEADS.fullmatch(lead):
-            yield _Claim(one.option, len(self.question.words))
+            yield _Claim(mention.option, len(self.question.words))
 
     def clause(self, start: int, end: int) -> str:
         """The words around a place, between the cuts."""
@@ -282,9 +288,9 @@ class _Sentence:
         if chosen is not None:
             yield _Claim(chosen, len(telling_words(clause) & self.question.words))
 
-    def is_supposed(self, one: _Mention) -> bool:
+    def is_supposed(self, mention: _Mention) -> bool:
         """Whether an option stands in a condition, a question or the like."""
-        return verdict(self.text, one.start, one.end, False) == "open"
+        return verdict(self.text, mention.start, mention.end, False) == "open"
 
 
 def _by_words(sentence: _Sentence) -> Iterator[_Claim]:
@@ -292,7 +298,9 @@ def _by_words(sentence: _Sentence) -> Iterator[_Claim]:
     cuts = [cut.end() for cut in _CUT.finditer(sentence.text, sentence.first, sentence.last)]
     for first, last in zip((sentence.first, *cuts), (*cuts, sentence.last), strict=True):
         clause = sentence.text[first:last]
-        here = [one for one in sentence.main if first <= one.start and one.end <= last]
+        here = [
+            mention for mention in sentence.main if first <= mention.start and mention.end <= last
+        ]
         telling = sentence.question.words
         if len(here) != 1 or not telling or not telling <= telling_words(clause):
             continue
@@ -304,11 +312,11 @@ def _by_comparison(sentence: _Sentence) -> Iterator[_Claim]:
     """Claims of the words that compare options, or that put one before another."""
     wanted = sentence.question.compares
     assert wanted is not None
-    for one in sentence.mentions:
-        related = _RELATES.search(sentence.text, sentence.first, one.start)
+    for mention in sentence.mentions:
+        related = _RELATES.search(sentence.text, sentence.first, mention.start)
         if related:
             way = agree(wanted.scale, ("time", -1 if related["early"] else 1))
-            yield from _set_against(sentence, related.start(), one, way)
+            yield from _set_against(sentence, related.start(), mention, way)
     for comparison in comparisons(sentence.text[sentence.first : sentence.last]):
         word = msgspec.structs.replace(
             comparison, start=comparison.start + sentence.first, end=comparison.end + sentence.first
@@ -320,9 +328,11 @@ def _by_comparison(sentence: _Sentence) -> Iterator[_Claim]:
 
 def _compared(sentence: _Sentence, word: Comparison, way: int) -> Iterator[_Claim]:
     """The claim of one comparison: "A is later than B", "A is first", "the first is A"."""
-    after = [one for one in sentence.mentions if one.start >= word.end]
+    after = [mention for mention in sentence.mentions if mention.start >= word.end]
     text = sentence.text
-    against = next((one for one in after if _THAN.fullmatch(text, word.end, one.start)), None)
+    against = next(
+        (mention for mention in after if _THAN.fullmatch(text, word.end, mention.start)), None
+    )
     if against:
         yield from _set_against(sentence, word.start, against, way)
         return
@@ -338,8 +348,8 @@ def _compared(sentence: _Sentence, word: Comparison, way: int) -> Iterator[_Clai
 
 def _subject(sentence: _Sentence, word: Comparison, after: Sequence[_Mention]) -> _Mention | None:
     """The option that a comparison is about: the last one before it, or the one it names."""
-    before = [one for one in sentence.main if one.end <= word.start]
-    behind = [one for one in after if not one.aside]
+    before = [mention for mention in sentence.main if mention.end <= word.start]
+    behind = [mention for mention in after if not mention.aside]
     if behind:
         between = sentence.text[word.end : behind[0].start]
         if _IS.fullmatch(between) and not _CUT.search(between):
@@ -353,8 +363,8 @@ def _set_against(sentence: _Sentence, start: int, other: _Mention, way: int) -> 
     """The claim that one option comes before another, or is more than it."""
     if not way:
         return
-    before = [one for one in sentence.main if one.end <= start]
-    behind = [one for one in sentence.main if one.start >= other.end]
+    before = [mention for mention in sentence.main if mention.end <= start]
+    behind = [mention for mention in sentence.main if mention.start >= other.end]
     subject = before[-1] if before else behind[0] if behind else None
     option = subject.option if subject else sentence.question.other(other.option)
     if option == other.option or (subject and sentence.is_supposed(subject)):

@@ -19,7 +19,7 @@ from toolshift.reading.answer_check import plain
 from toolshift.reading.asked_role import asked_for
 from toolshift.reading.prose import Kind, linear_models
 from toolshift.reading.prose_signs import Message
-from toolshift.reading.quantity import Asked
+from toolshift.reading.quantity import RequestContext
 from toolshift.reading.values import Value, value_of, values_in
 from toolshift.reading.words import OFFER
 
@@ -184,7 +184,7 @@ class _Known:
     """The values that were shown and that the user has not said."""
 
     def __init__(self, shown: str, request: str, may_be_none: bool = False) -> None:
-        self._told = Asked(request, shown) if may_be_none else None
+        self._context = RequestContext(request, shown) if may_be_none else None
         self._asked = values_in(request)
         self.counts = bool(_COUNTS.search(request))
         self.wants_yes_or_no = bool(_WANTS_YES_OR_NO.search(request))
@@ -213,7 +213,7 @@ class _Known:
 
     def says_none(self, part: str) -> bool:
         """Whether a part claims that there is none of what was requested, if that may be true."""
-        return self._told is not None and says_none(part, self._told)
+        return self._context is not None and says_none(part, self._context)
 
     def names(self, words: list[str]) -> bool:
         """Whether the request has one of the words, in whatever number."""

@@ -72,9 +72,9 @@ class Message:
         self._sentences = [s for s in _SENTENCE.split(self.text) if s.strip(" |-*#>`")]
         self._codes = self._stated(self.text)
         statements = [sentence for sentence in self._sentences if not _ends_asking(sentence)]
-        self._told = any(map(self._stated, statements))
+        self._states_code = any(map(self._stated, statements))
         self._plain = bare(self.text)
-        self.states = self._told if self._codes else _states_identifier(self._sentences)
+        self.states = self._states_code if self._codes else _states_identifier(self._sentences)
 
     def kind_signs(self) -> list[str]:
         """The signs of the kind: words of the whole, words of the last sentence, structure.
@@ -133,7 +133,7 @@ class Message:
         if len(codes_in(self.text, self._known)) > len(self._codes):
             yield "~negated code"
         yield from self._labels()
-        if self._codes and not self._told:
+        if self._codes and not self._states_code:
             yield "~codes in questions"
         late = [s for s in self._sentences[-2:] if not _ends_asking(s) and self._stated(s)]
         if late:

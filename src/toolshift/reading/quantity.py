@@ -20,7 +20,7 @@ _MAX_TOLD = 40_000
 """The most characters of shown text that are searched for units."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RequestContext(msgspec.Struct, frozen=True):
     """The context of an answer, as far as it is known.
 
     Attributes:
@@ -85,9 +85,9 @@ _UNIT_BEHIND = {
 _SPOKEN_OF = {name: re.compile(words, _I) for name, (_, words) in _DIMENSIONS.items()}
 
 
-def is_other_quantity(text: str, value: Value, asked: Asked) -> bool:
+def is_other_quantity(text: str, value: Value, context: RequestContext) -> bool:
     """Whether a number has a unit that neither the request nor a result mentions."""
-    known = f"{asked.request}\n{asked.shown}"[:_MAX_TOLD].replace("_", " ")
+    known = f"{context.request}\n{context.shown}"[:_MAX_TOLD].replace("_", " ")
     dimension = _dimension(text, value)
     return bool(known.strip() and dimension and not _SPOKEN_OF[dimension].search(known))
 
@@ -115,7 +115,7 @@ _NO_NOUNS = frozenset(
 )
 
 
-def is_label(text: str, value: Value, asked: Asked) -> bool:
+def is_label(text: str, value: Value, context: RequestContext) -> bool:
     """Whether a number counts another thing than the request does.
 
     It numbers a step of the work ("Step 1: search"), or the request asks how many there are of
@@ -123,8 +123,8 @@ def is_label(text: str, value: Value, asked: Asked) -> bool:
     """
     counter = _COUNTER.search(text[max(0, value.start - 20) : value.start])
     if counter:
-        return counter[1].lower() not in asked.request.lower()
-    counted = _COUNTS_ALL.search(asked.request)
+        return counter[1].lower() not in context.request.lower()
+    counted = _COUNTS_ALL.search(context.request)
     behind = _nouns_behind(text, value)
     if not counted or not behind or singular(counted[1]) in behind:
         return False
@@ -162,25 +162,25 @@ _OF_ALL = re.compile(r"\s*(?:$|[?.!,]|(?:in|at) (?!stock\b|hand\b|use\b))", _I)
 """What may follow "how many are there", such that nothing but the whole is asked for."""
 
 
-def is_other_part(text: str, value: Value, asked: Asked) -> bool:
+def is_other_part(text: str, value: Value, context: RequestContext) -> bool:
     """Whether a number is a part although the whole was requested, or the whole for a part.
 
     "6 copies, of which 4 are free": who asks how many copies there are gets 6, and who asks how
     many are free gets 4. Where the request says neither, or asks for more than one thing, both may
     be meant.
     """
-    if len(_HOW_MANY.findall(asked.request)) > 1 or _ASKS_MORE.search(asked.request):
+    if len(_HOW_MANY.findall(context.request)) > 1 or _ASKS_MORE.search(context.request):
         return False
     numbers = [other for other in values_in(text) if other.kind == "number"]
     for whole, part in pairwise(numbers):
         if not is_part_of(text, part, whole):
             continue
-        if value.start == part.start and _asks_for_all(asked.request):
+        if value.start == part.start and _asks_for_all(context.request):
             return True
-        noun = _HOW_MANY.search(asked.request)
+        noun = _HOW_MANY.search(context.request)
         counted = {singular(noun[1]) if noun else "", *_words(text[whole.end : part.start])}
         called = _words(_clause_behind(text, part)) - counted
-        if value.start == whole.start and called & _words(asked.request):
+        if value.start == whole.start and called & _words(context.request):
             return True
     return False
 
@@ -224,24 +224,24 @@ _PLAIN_WORD = re.compile(
 )
 
 
-def is_overruled(text: str, value: Value, asked: Asked, unit: str = "") -> bool:
+def is_overruled(text: str, value: Value, context: RequestContext, unit: str = "") -> bool:
     """Whether an earlier fragment without a verb has answered already.
 
     "No copies. 4 were lost": the later sentence counts only where the request asks what it says.
     """
-    fragment = _first_fragment(text, asked, unit or _noun_behind(text, value))
+    fragment = _first_fragment(text, context, unit or _noun_behind(text, value))
     if fragment is None:
         return False
     start, end, amount = fragment
     if start <= value.start < end or amount in value.readings:
         return False
     words = _words(_COUNTED.sub("", _clause_behind(text, value), count=1))
-    return not words & _words(asked.request)
+    return not words & _words(context.request)
 
 
-def _first_fragment(text: str, asked: Asked, noun: str) -> tuple[int, int, float] | None:
+def _first_fragment(text: str, context: RequestContext, noun: str) -> tuple[int, int, float] | None:
     """The first fragment that only counts the requested thing, with its number."""
-    known = {singular(word) for word in re.findall(r"[^\W\d_]+", asked.request.lower())}
+    known = {singular(word) for word in re.findall(r"[^\W\d_]+", context.request.lower())}
     known |= {singular(noun)} if noun else set()
     label = False
     for piece in _PIECE.finditer(text):

@@ -82,8 +82,8 @@ def _run_cells(
         if contestant in scripted:
             continue
         left = [c for c in cells if episode_id(contestant.name, c) not in store.done]
-        for one in _answering(contestant, left, fresh=len(left) == len(cells)):
-            store.add([one[0]], [one[1]])
+        for record, seconds in _answering(contestant, left, fresh=len(left) == len(cells)):
+            store.add([record], [seconds])
             watch(1)
 
 
@@ -294,15 +294,15 @@ def _collect(
     try:
         while received < count and (fault is None or any(t.is_alive() for t in threads)):
             try:
-                one = ended.get(timeout=0.5)
+                item = ended.get(timeout=0.5)
             except queue.Empty:
                 continue
-            if isinstance(one, BaseException):
-                fault = fault or one
+            if isinstance(item, BaseException):
+                fault = fault or item
                 stop.set()
             else:
                 received += 1
-                yield one
+                yield item
     finally:
         stop.set()
     if fault is not None:
@@ -325,16 +325,16 @@ def _lockstep(contestant: Contestant, cells: list[Cell], fresh: bool) -> Iterato
             if isinstance(agent, Releases):
                 agent.release()
             return
-        for one, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
-            one.take(reply)
+        for running, reply in zip(alive, _replies(agent, alive, fresh), strict=True):
+            running.take(reply)
         fresh = False
-        yield from (one.finish() for one in alive if one.episode.end)
-        alive = [one for one in alive if not one.episode.end]
+        yield from (running.finish() for running in alive if running.episode.end)
+        alive = [running for running in alive if not running.episode.end]
 
 
 def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list[Callable[[], Any]]:
     """A function for each turn, which returns its reply or raises what the agent raised."""
-    turns = [one.episode.observation for one in alive]
+    turns = [running.episode.observation for running in alive]
     try:
         with own_code():
             replies = list(finished(agent.reply_batch(turns)))
@@ -344,7 +344,7 @@ def _replies(agent: BatchAgent, alive: list[_Conversation], first: bool) -> list
         if first:
             raise UsageError(_first_turn(agent, broken.fault)) from broken.fault
         if len(alive) > 1:  # one by one, for the others are not to blame
-            return [reply for one in alive for reply in _replies(agent, [one], first=False)]
+            return [reply for running in alive for reply in _replies(agent, [running], first=False)]
         return [partial(_raise, broken.fault)]
     return [partial(_same, reply) for reply in replies]
 

@@ -75,7 +75,7 @@ class MixMonitor:
             return self._watch(unit)
         if 2 * self._count < self._learn:
             room = len(self._met) < MAX_FEATURES
-            self._met.update(one for one in unit if room or one in self._met)
+            self._met.update(feature for feature in unit if room or feature in self._met)
         else:
             self._take(unit)
         self._count += 1
@@ -99,7 +99,9 @@ class MixMonitor:
 
     def _end_learning(self) -> None:
         share = self._run_length * len(self._learned)
-        tests = ((place, one.limit, one.test(share)) for place, one in self._learned.items())
+        tests = (
+            (place, watched.limit, watched.test(share)) for place, watched in self._learned.items()
+        )
         self._tests = [(*place, limit, test) for place, limit, test in tests if test is not None]
         self._learned = {}
         self.watching = True

@@ -262,9 +262,9 @@ def form_of(value: Any, depth: int = 0) -> Hashable:
     if isinstance(value, Mapping):
         if depth >= _DEEPEST:
             return "object"
-        return tuple(sorted((str(key), form_of(one, depth + 1)) for key, one in value.items()))
+        return tuple(sorted((str(key), form_of(item, depth + 1)) for key, item in value.items()))
     if isinstance(value, list):
-        return ("list", frozenset(form_of(one, depth + 1) for one in value[:_ITEMS]))
+        return ("list", frozenset(form_of(item, depth + 1) for item in value[:_ITEMS]))
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return type(value).__name__
     return "number"

@@ -102,7 +102,9 @@ class Watcher:
     @property
     def watching(self) -> int:
         """The number of tools that are watched after the learning phase."""
-        return sum(any(one.watching for one in monitors) for monitors in self._tools.values())
+        return sum(
+            any(monitor.watching for monitor in monitors) for monitors in self._tools.values()
+        )
 
     @property
     def tools(self) -> int:
@@ -335,7 +337,7 @@ class _Renamed(msgspec.Struct, frozen=True):
 
 def _keys(form: Any) -> str:
     """The keys of a form, as words."""
-    keys = [str(one[0]) for one in form if isinstance(one, tuple)] if form else []
+    keys = [str(key[0]) for key in form if isinstance(key, tuple)] if form else []
     return ", ".join(keys) or "no arguments"
 
 
@@ -346,7 +348,7 @@ def _unshown(lock: Lock, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     its name otherwise, and so does one that others have been merged with.
     """
     names, known = _documents(shown).keys(), _documents(lock.documents)
-    absent = [one for name, one in known.items() if name not in names]
+    absent = [tool for name, tool in known.items() if name not in names]
     if names <= known.keys():
         return absent
     today = Today(from_mcp(lock.documents), shown)
@@ -359,7 +361,7 @@ def _unshown(lock: Lock, shown: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     moved = {
         name for name, successor in successors.items() if successor and stands[successor.tool] == 1
     }
-    return [one for one in absent if one["name"] not in moved]
+    return [tool for tool in absent if tool["name"] not in moved]
 
 
 def _documents(tools: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
