@@ -61,6 +61,12 @@ def test_an_offer_is_wider_than_further_help(
     assert bool(FURTHER_HELP.search(text)) == beside_the_task
 
 
+def test_an_offer_behind_a_statement_leaves_it_a_statement() -> None:
+    text = "There are 5 copies, shall I reserve one? Could it be a park, a gallery, something else?"
+    assert verdict(text, text.index("5"), text.index("5") + 1, False) == "said"
+    assert verdict(text, text.index("park"), text.index("park") + 4, False) == "open"
+
+
 def test_keys_leave_signs_and_spaces_out() -> None:
     assert key("It's  A, b!") == key("it's a b") == "it's a b"
     assert [singular(word) for word in ("Cities", "days", "km")] == ["city", "day", "km"]

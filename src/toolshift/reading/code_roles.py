@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from toolshift.reading.text import codes_of_bare, spoken, with_parentheses, written_out
+from toolshift.reading.words import CONTRACTIONS
 
 
 def _read_words() -> dict[str, frozenset[str]]:
@@ -60,9 +61,7 @@ _ENDORSING = re.compile(
 """Phrases that deny nothing although their words do."""
 _SHORT = (
     (re.compile(r"\bcan(?:'t| ?not)\b"), "can not"),
-    (re.compile(r"\bwo ?n't\b"), "will not"),
-    (re.compile(r"(\w) ?n't\b"), r"\1 not"),
-    (re.compile(r"'re\b"), " are"),
+    *CONTRACTIONS,
     (re.compile(r"\b(it|that|this|here|what|which|reference|code)'s\b"), r"\1 is"),
     (re.compile(r"\b(?:made|make|making) (?:\w+ )?up\b"), "made_up"),
     (re.compile(r"\b(?:e\. ?g\.|i\. ?e\.)"), "such as"),

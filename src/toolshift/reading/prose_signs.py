@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from toolshift.core.message import CODE
 from toolshift.reading.text import Stated, bare, codes_in, fold, spoken, written_out
-from toolshift.reading.words import FURTHER_HELP, negation
+from toolshift.reading.words import CONTRACTIONS, FURTHER_HELP, negation
 
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[\"')]*\s+|\n+|\s\|\s")
 _WANTED = re.compile(r"\b([a-z]+) (?:reference|ref|code|number|handle|id)\b", re.IGNORECASE)
@@ -27,9 +27,7 @@ _SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _NUMBER = re.compile(r"\d[\d.,:-]*")
 _SHORT = (
     (re.compile(r"\bcan ?n[o']t\b|\bcannot\b"), "can not"),
-    (re.compile(r"\bwo ?n't\b"), "will not"),
-    (re.compile(r"(\w) ?n't\b"), r"\1 not"),
-    (re.compile(r"'re\b"), " are"),
+    *CONTRACTIONS,
     (re.compile(r"'ve\b"), " have"),
     (re.compile(r"'ll\b"), " will"),
     (re.compile(r"'d\b"), " would"),

@@ -14,16 +14,24 @@ INSTEAD = r"rather than|instead of"
 SETS_ASIDE = rf"\bnot|n't|\bnever|\b(?:{INSTEAD})"
 """What says, shortly before a name or a code, that this is not the one."""
 
+CONTRACTIONS = (
+    (re.compile(r"\bwo ?n't\b"), "will not"),
+    (re.compile(r"(\w) ?n't\b"), r"\1 not"),
+    (re.compile(r"'re\b"), " are"),
+)
+"""Short forms and their full words; each reader adds its own form of "can not"."""
+
 
 def negation(*further: str) -> str:
     """A pattern for what negates: the common words, "n't", and the words of one reader."""
     return rf"(?:\b(?!not only\b)(?:{'|'.join((*NEGATIVE, *further))})\b|n't\b)"
 
 
-# Two patterns for offers, for a question may be one in two senses. OFFER is any sentence in which
-# an agent proposes to act ("Shall I book it?"): it states nothing. FURTHER_HELP is narrower, for
-# telling a real question apart: it proposes help beside the task, so the task needs no answer to
-# it ("Anything else?"). "May I have your name?" is the first and not the second.
+# Three patterns for offers, for they answer three questions. OFFER: does a sentence only propose to
+# act ("Shall I book it?"), so that it states nothing? FURTHER_HELP: does a question propose help
+# beside the task ("Anything else?"), so that it needs no answer? "May I have your name?" is the
+# first and not the second. OFFER_BEHIND: does a question begin with a statement, and only end in an
+# offer ("It is 5, shall I book it?")? "A park, a gallery, something else?" states nothing.
 _MAY_I = r"(?:can|may|could|shall|should) i\b"
 OFFER = re.compile(
     rf"\b(?:anything|something|someone|somebody) (?:else|more|further)|{_MAY_I}|"
@@ -41,11 +49,10 @@ FURTHER_HELP = re.compile(
     re.IGNORECASE,
 )
 OFFER_BEHIND = re.compile(
-    rf"(?:,|-|\band\b)\s*(?:\w+\s+)?(?:{OFFER.pattern}|(?:do you|would you|is there|"
-    r"anything|want me|need|will that|does that|ok|okay)\b)",
+    rf"(?:,|-|\band\b)\s*(?:\w+\s+)?(?:{_MAY_I}|(?:do you|would you|is there|anything|want me|need|"
+    r"will that|does that|ok|okay)\b)",
     re.IGNORECASE,
 )
-"""An offer that is added to a statement, or a request to agree: "It is 5, is that okay?"."""
 
 
 def key(text: str) -> str:
