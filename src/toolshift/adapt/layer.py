@@ -447,7 +447,7 @@ _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 def _is_read(reply: Reply) -> bool:
-    """Whether the calls of a reply are checked already."""
+    """Whether the calls of a reply hold plain values only, so they need not be read again here."""
     return all(
         type(call) is ToolCall and all(type(value) in _PLAIN for value in call.arguments.values())
         for call in reply.calls

@@ -243,10 +243,10 @@ def _further(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _unnamed(old: Source, new: Source) -> Iterator[Difference]:
-    """One change for a tool whose documents differ in no compared part.
+    """One change for a tool that differs only in parts that are not compared by name.
 
-    Such as an example or a title inside of its schema, or the order of its choices. Another way to
-    write the same schema is none.
+    Such parts are an example or a title inside its schema, or the order of choices. Another way
+    to write the same schema is no change.
     """
     was, now = ({**one.raw, "name": "", "inputSchema": one.inputs} for one in (old, new))
     reads = [*texts_of(was)] == [*texts_of(now)]

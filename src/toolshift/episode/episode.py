@@ -259,7 +259,7 @@ class Episode:
         return str(following.text)
 
     def _judged(self, step: Step) -> Step:
-        """Adds the step that ends a request, with the verdict of the upstream."""
+        """The step that ends a request, with the effects that the upstream adds to it."""
         upstream = self.session.upstream
         before = len(upstream.effects)
         if not follows(upstream):

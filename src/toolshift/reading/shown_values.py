@@ -33,7 +33,7 @@ def is_shown_number(number: float, shown: str) -> bool:
 
 
 def _has_figures(value: Value, text: str) -> bool:
-    """Whether a value is written in figures or as a number word, not as "no"."""
+    """Whether a value is not the word "no", which is read as 0 too."""
     return 0.0 not in value.readings or text[value.start : value.end].strip().lower() in (
         "0",
         "zero",
